@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Causes: what ran, or what could not be preempted, during a stage. The words are rtla's.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{PathRecord, Point};
+
+/// rtla's two classes, and what belongs to neither.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseClass {
+    /// Something more urgent ran.
+    Interference,
+    /// Something less urgent could not be interrupted or preempted.
+    Blocking,
+    /// The path's own work.
+    Own,
+    /// The CPU was idle and had to leave the idle state.
+    Idle,
+    /// No transition covers it.
+    Unexplained,
+}
+
+/// What kind of occupant took the time.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseKind {
+    /// The path's own handler, softirq, irq thread, work item or target.
+    Own,
+    /// NMI.
+    Nmi,
+    /// Another hard interrupt.
+    Hardirq,
+    /// Another softirq.
+    Softirq,
+    /// A thread that is as urgent as, or more urgent than, the task that waits.
+    Thread,
+    /// A less urgent thread while interrupts were off: the raise could not be taken.
+    IrqsOff,
+    /// A less urgent thread that could not be preempted (preemption off, or the switch itself).
+    PreemptOff,
+    /// A less urgent thread boosted by priority inheritance: it held a lock that was wanted.
+    LockHolder,
+    /// The idle task: leaving the idle state, and delivery of the wakeup IPI.
+    Idle,
+    /// No transition covers this part.
+    Unexplained,
+}
+
+impl CauseKind {
+    /// Its class.
+    pub const fn class(self) -> CauseClass {
+        match self {
+            Self::Own => CauseClass::Own,
+            Self::Nmi | Self::Hardirq | Self::Softirq | Self::Thread => CauseClass::Interference,
+            Self::IrqsOff | Self::PreemptOff | Self::LockHolder => CauseClass::Blocking,
+            Self::Idle => CauseClass::Idle,
+            Self::Unexplained => CauseClass::Unexplained,
+        }
+    }
+
+    /// The words shown to people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Own => "own work",
+            Self::Nmi => "NMI",
+            Self::Hardirq => "hardirq",
+            Self::Softirq => "softirq",
+            Self::Thread => "thread",
+            Self::IrqsOff => "interrupts off",
+            Self::PreemptOff => "preemption off",
+            Self::LockHolder => "lock holder",
+            Self::Idle => "idle exit",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// One occupant of a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// What it was.
+    pub kind: CauseKind,
+    /// Its name: `36:virtio1-req.0`, `net_rx`, `stress-ng:4711 f:20`.
+    pub who: String,
+    /// Time it took of the stage, ns.
+    pub ns: u64,
+    /// In how many pieces.
+    pub nr_times: u32,
+}
+
+/// A stage of one path and what took its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageCauses {
+    /// The point that starts the stage.
+    pub from: Point,
+    /// The point that ends and names it.
+    pub to: Point,
+    /// The CPU it waited for.
+    pub cpu: u16,
+    /// Length, ns.
+    pub ns: u64,
+    /// Longest first. Their times, the unexplained one included, add up to `ns`.
+    pub causes: Vec<Cause>,
+}
+
+/// A path over the threshold, or the slowest of its group, with its causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowPath {
+    /// The path.
+    pub record: PathRecord,
+    /// One entry per stage.
+    pub stages: Vec<StageCauses>,
+}
+
+impl SlowPath {
+    /// The single cause that took the most time, its own work aside.
+    pub fn main_cause(&self) -> Option<(&StageCauses, &Cause)> {
+        self.stages
+            .iter()
+            .flat_map(|s| s.causes.iter().map(move |c| (s, c)))
+            .filter(|(_, c)| c.kind != CauseKind::Own)
+            .max_by_key(|(_, c)| c.ns)
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The words of irqpath as types: points, stages, paths, what occupied a CPU, causes,
+//! statistics and the content of a result directory.
+//!
+//! Everything that crosses a crate boundary is defined here. The crate makes no OS calls and
+//! knows no clock: times are nanoseconds of `CLOCK_MONOTONIC` unless a name says otherwise.
+//! Neighbours: `irqpath-source` produces [`Event`]s and a [`Snapshot`], `irqpath-analysis`
+//! turns them into [`SlowPath`]s and a [`Summary`], `irqpath-report` shows them.
+
+mod cause;
+mod cpulist;
+mod event;
+mod histogram;
+mod loss;
+mod occupancy;
+mod origin;
+mod path;
+mod point;
+mod result;
+mod stats;
+mod task;
+
+pub use cause::{Cause, CauseClass, CauseKind, SlowPath, StageCauses};
+pub use cpulist::{CpuList, CpuListError};
+pub use event::{Event, Snapshot};
+pub use histogram::{Histogram, HistogramError, MAX_TRACKABLE_NS};
+pub use loss::{Loss, LossReason};
+pub use occupancy::{Occupancy, Transition};
+pub use origin::{Names, Origin, SoftirqVec, Vector};
+pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
+pub use point::Point;
+pub use result::{
+    CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
+    SCHEMA_VERSION, StageSummary, Summary,
+};
+pub use stats::{LineStats, PathStats, Quantiles, SoftirqStats};
+pub use task::{Comm, Policy, Task};

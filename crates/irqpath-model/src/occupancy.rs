@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What occupied a CPU: the transitions from which causes are computed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Origin, SoftirqVec, Task};
+
+/// A change of what a CPU does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Transition {
+    /// A hard interrupt handler starts.
+    HardirqEntry(Origin),
+    /// The innermost hard interrupt handler ends.
+    HardirqExit,
+    /// A softirq action starts.
+    SoftirqEntry(SoftirqVec),
+    /// The softirq action ends.
+    SoftirqExit,
+    /// The task that the CPU runs from now on; `tgid` and `policy` are not known here.
+    SwitchIn(Task),
+    /// An NMI handler ended; it had run for this many nanoseconds.
+    NmiEnd {
+        /// Duration, ns.
+        duration_ns: u64,
+    },
+}
+
+/// One transition on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occupancy {
+    /// `CLOCK_MONOTONIC` nanoseconds.
+    pub ns: u64,
+    /// CPU.
+    pub cpu: u16,
+    /// Position in that CPU's sequence of transitions: a gap means lost transitions, a repeated
+    /// number is the same transition delivered twice. NMIs are not numbered (0).
+    pub seq: u64,
+    /// What changed.
+    pub what: Transition,
+}

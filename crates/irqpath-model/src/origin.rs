@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where a path comes from: a device line, a CPU vector, or a task that raised a softirq itself.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A CPU vector that has no `irq_desc` and therefore no `irq_handler_entry`
+/// (`include/asm/trace/irq_vectors.h` on x86, `include/trace/events/ipi.h` elsewhere).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Vector {
+    /// Local APIC timer; `LOC` in `/proc/interrupts`.
+    LocalTimer,
+    /// Reschedule IPI; `RES`.
+    Reschedule,
+    /// Call-function IPI to many CPUs; counted in `CAL`.
+    CallFunction,
+    /// Call-function IPI to one CPU; counted in `CAL`.
+    CallFunctionSingle,
+    /// `irq_work` self-interrupt; `IWI`.
+    IrqWork,
+    /// Platform IPI; `PLT`.
+    PlatformIpi,
+    /// APIC error; `ERR`.
+    ErrorApic,
+    /// Spurious APIC interrupt; `SPU`.
+    SpuriousApic,
+    /// Thermal event; `TRM`.
+    ThermalApic,
+    /// Machine check threshold; `THR`.
+    ThresholdApic,
+    /// Deferred machine check error; `DFR`.
+    DeferredErrorApic,
+    /// An IPI of an architecture with the generic `ipi_entry` tracepoint (arm, arm64).
+    GenericIpi,
+}
+
+impl Vector {
+    /// Every vector, in the order of its number.
+    pub const ALL: [Self; 12] = [
+        Self::LocalTimer,
+        Self::Reschedule,
+        Self::CallFunction,
+        Self::CallFunctionSingle,
+        Self::IrqWork,
+        Self::PlatformIpi,
+        Self::ErrorApic,
+        Self::SpuriousApic,
+        Self::ThermalApic,
+        Self::ThresholdApic,
+        Self::DeferredErrorApic,
+        Self::GenericIpi,
+    ];
+
+    /// The label of its row in `/proc/interrupts`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::LocalTimer => "LOC",
+            Self::Reschedule => "RES",
+            Self::CallFunction | Self::CallFunctionSingle => "CAL",
+            Self::IrqWork => "IWI",
+            Self::PlatformIpi => "PLT",
+            Self::ErrorApic => "ERR",
+            Self::SpuriousApic => "SPU",
+            Self::ThermalApic => "TRM",
+            Self::ThresholdApic => "THR",
+            Self::DeferredErrorApic => "DFR",
+            Self::GenericIpi => "IPI",
+        }
+    }
+
+    /// The tracepoint stem (`local_timer` for `local_timer_entry`).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LocalTimer => "local_timer",
+            Self::Reschedule => "reschedule",
+            Self::CallFunction => "call_function",
+            Self::CallFunctionSingle => "call_function_single",
+            Self::IrqWork => "irq_work",
+            Self::PlatformIpi => "x86_platform_ipi",
+            Self::ErrorApic => "error_apic",
+            Self::SpuriousApic => "spurious_apic",
+            Self::ThermalApic => "thermal_apic",
+            Self::ThresholdApic => "threshold_apic",
+            Self::DeferredErrorApic => "deferred_error_apic",
+            Self::GenericIpi => "ipi",
+        }
+    }
+}
+
+/// A softirq vector (`include/linux/interrupt.h`).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+#[allow(missing_docs)] // the kernel's own names
+pub enum SoftirqVec {
+    Hi,
+    Timer,
+    NetTx,
+    NetRx,
+    Block,
+    IrqPoll,
+    Tasklet,
+    Sched,
+    Hrtimer,
+    Rcu,
+}
+
+impl SoftirqVec {
+    /// Every vector, in the order of its number.
+    pub const ALL: [Self; 10] = [
+        Self::Hi,
+        Self::Timer,
+        Self::NetTx,
+        Self::NetRx,
+        Self::Block,
+        Self::IrqPoll,
+        Self::Tasklet,
+        Self::Sched,
+        Self::Hrtimer,
+        Self::Rcu,
+    ];
+
+    /// Its name, in the glossary's spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hi => "hi",
+            Self::Timer => "timer",
+            Self::NetTx => "net_tx",
+            Self::NetRx => "net_rx",
+            Self::Block => "block",
+            Self::IrqPoll => "irq_poll",
+            Self::Tasklet => "tasklet",
+            Self::Sched => "sched",
+            Self::Hrtimer => "hrtimer",
+            Self::Rcu => "rcu",
+        }
+    }
+
+    /// The vector with that number, if there is one.
+    pub fn from_nr(nr: u32) -> Option<Self> {
+        Self::ALL.get(nr as usize).copied()
+    }
+}
+
+/// What started a path.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(tag = "kind", content = "nr", rename_all = "snake_case")]
+pub enum Origin {
+    /// A device line: the Linux irq number.
+    Irq(u32),
+    /// A CPU vector.
+    Vector(Vector),
+    /// No interrupt: a task raised this softirq itself (loopback traffic, `local_bh_enable`).
+    Softirq(SoftirqVec),
+}
+
+impl Origin {
+    /// The row label of `/proc/interrupts` or `/proc/softirqs`: `36`, `LOC`, `NET_RX`.
+    pub fn label(self) -> String {
+        match self {
+            Self::Irq(nr) => nr.to_string(),
+            Self::Vector(v) => v.label().to_owned(),
+            Self::Softirq(v) => v.name().to_uppercase(),
+        }
+    }
+}
+
+/// Names of device lines as `/proc/interrupts` prints them (the `irqaction` names).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Names {
+    /// Linux irq number to action names, joined by `,` where a line is shared.
+    pub irqs: BTreeMap<u32, String>,
+    /// Kernel function address to symbol, for timer callbacks.
+    pub symbols: BTreeMap<u64, String>,
+}
+
+impl Names {
+    /// A name a person can recognise: `36:virtio1-req.0`, `LOC:local_timer`, `NET_RX:task`.
+    pub fn origin(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Irq(nr) => match self.irqs.get(&nr) {
+                Some(name) => format!("{nr}:{name}"),
+                None => nr.to_string(),
+            },
+            Origin::Vector(v) => format!("{}:{}", v.label(), v.name()),
+            Origin::Softirq(v) => format!("{}:task", v.name().to_uppercase()),
+        }
+    }
+
+    /// The symbol of a kernel function, or its address.
+    pub fn symbol(&self, address: u64) -> String {
+        match self.symbols.get(&address) {
+            Some(name) => name.clone(),
+            None => format!("{address:#x}"),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A joined path: the stamps from the raise of an interrupt to its target in user space.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Comm, Origin, Point, SoftirqVec, Task};
+
+/// What a path went through between its origin and the wakeup of its target.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Via(u16);
+
+bitflags::bitflags! {
+    impl Via: u16 {
+        /// Softirq vectors: bit n is vector n.
+        const SOFTIRQS = 0x03ff;
+        /// An irq thread ran the handler.
+        const IRQ_THREAD = 1 << 10;
+        /// The softirq ran in ksoftirqd (or ktimers on PREEMPT_RT).
+        const KSOFTIRQD = 1 << 11;
+        /// A NAPI thread polled.
+        const NAPI_THREAD = 1 << 12;
+        /// A work item ran.
+        const WORK = 1 << 13;
+        /// The target ran on another CPU than the waker.
+        const REMOTE = 1 << 14;
+    }
+}
+
+impl Via {
+    /// The flag of one softirq vector.
+    pub fn softirq(vec: SoftirqVec) -> Self {
+        Self::from_bits_retain(1 << vec as u16)
+    }
+
+    /// The carriers in words: `thread+net_rx`, `timer+work`, `-` for a plain hardirq wakeup.
+    /// A remote wakeup adds `@cpu`.
+    pub fn describe(self) -> String {
+        let mut parts: Vec<&str> = Vec::new();
+        if self.contains(Self::IRQ_THREAD) {
+            parts.push("thread");
+        }
+        for vec in SoftirqVec::ALL {
+            if self.contains(Self::softirq(vec)) {
+                parts.push(vec.name());
+            }
+        }
+        if self.contains(Self::KSOFTIRQD) {
+            parts.push("ksoftirqd");
+        }
+        if self.contains(Self::NAPI_THREAD) {
+            parts.push("napi");
+        }
+        if self.contains(Self::WORK) {
+            parts.push("work");
+        }
+        let mut text = if parts.is_empty() { "-".to_owned() } else { parts.join("+") };
+        if self.contains(Self::REMOTE) {
+            text.push_str(" @cpu");
+        }
+        text
+    }
+}
+
+/// When and where a point was stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stamp {
+    /// `CLOCK_MONOTONIC` nanoseconds.
+    pub ns: u64,
+    /// The CPU that stamped it. For [`Point::Raise`] the CPU that took the interrupt.
+    pub cpu: u16,
+}
+
+/// How the record of a path ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum PathEnd {
+    /// The target returned to user space.
+    User,
+    /// The target has no user space to return to from here (kernel thread, page fault), or the
+    /// `user` point is not traced.
+    SwitchIn,
+    /// The target slept again, or exited, before it returned to user space.
+    SleptAgain,
+    /// The target had not gone to sleep yet: it was still on its CPU when it was woken.
+    AlreadyRunning,
+}
+
+/// What paths are grouped by in statistics.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub struct PathKey {
+    /// Where it starts.
+    pub origin: Origin,
+    /// What it goes through.
+    pub via: Via,
+    /// The target's name.
+    pub comm: Comm,
+}
+
+/// One joined path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PathRecord {
+    /// Where it starts.
+    pub origin: Origin,
+    /// What it goes through.
+    pub via: Via,
+    /// Stamps by [`Point::index`]; `None` where the path has no such point.
+    pub stamps: [Option<Stamp>; Point::COUNT],
+    /// Address of the expired timer's callback; 0 where the path is not a timer's.
+    pub timer_fn: u64,
+    /// The task woken at the end, as it was when it was switched in.
+    pub target: Task,
+    /// How the record ended.
+    pub end: PathEnd,
+}
+
+/// One stage of one path. It ran on `end.cpu`, except for the part of a remote wakeup that was
+/// spent on the waker's CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageSpan {
+    /// The point that starts it.
+    pub from: Point,
+    /// The point that ends and names it.
+    pub to: Point,
+    /// Stamp of `from`.
+    pub start: Stamp,
+    /// Stamp of `to`; never before `start`.
+    pub end: Stamp,
+}
+
+impl StageSpan {
+    /// Length in nanoseconds.
+    pub fn ns(&self) -> u64 {
+        self.end.ns - self.start.ns
+    }
+}
+
+impl PathRecord {
+    /// The group it belongs to.
+    pub fn key(&self) -> PathKey {
+        PathKey { origin: self.origin, via: self.via, comm: self.target.comm.clone() }
+    }
+
+    /// The stages, in order. Stamps that run backwards (clocks of two CPUs) are clamped.
+    pub fn stages(&self) -> Vec<StageSpan> {
+        let mut spans = Vec::with_capacity(Point::COUNT);
+        let mut previous: Option<(Point, Stamp)> = None;
+        for point in Point::ALL {
+            let Some(mut stamp) = self.stamps[point.index()] else { continue };
+            if let Some((from, start)) = previous {
+                stamp.ns = stamp.ns.max(start.ns);
+                spans.push(StageSpan { from, to: point, start, end: stamp });
+            }
+            previous = Some((point, stamp));
+        }
+        spans
+    }
+
+    /// First stamp of the path.
+    pub fn first(&self) -> Option<Stamp> {
+        self.stamps.iter().flatten().next().copied()
+    }
+
+    /// Last stamp of the path.
+    pub fn last(&self) -> Option<Stamp> {
+        self.stages().last().map(|s| s.end).or_else(|| self.first())
+    }
+
+    /// From the first to the last stamp, in nanoseconds: the sum of the stages.
+    pub fn total_ns(&self) -> u64 {
+        self.stages().iter().map(StageSpan::ns).sum()
+    }
+}

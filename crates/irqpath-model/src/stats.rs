@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Statistics per path, per line and per softirq vector.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, Origin, PathKey, PathRecord, Point, SoftirqVec};
+
+/// The row of numbers that every table shows; all zero if `n` is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)] // quantiles in ns
+pub struct Quantiles {
+    /// Number of times, overflow included.
+    pub n: u64,
+    pub min_ns: u64,
+    pub mean_ns: u64,
+    pub q05_ns: u64,
+    pub q50_ns: u64,
+    pub q95_ns: u64,
+    pub q99_ns: u64,
+    pub q999_ns: u64,
+    pub max_ns: u64,
+    /// Times too long for the histogram.
+    pub nr_overflow: u64,
+}
+
+/// Histograms of one path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathStats {
+    /// Which path.
+    pub key: PathKey,
+    /// The target's tid if it was always the same one.
+    pub tid: Option<u32>,
+    /// First to last stamp.
+    pub total: Histogram,
+    /// By the point that ends the stage.
+    pub stages: BTreeMap<Point, Histogram>,
+}
+
+impl PathStats {
+    /// Empty statistics for a path.
+    pub fn new(key: PathKey) -> Self {
+        Self { key, tid: None, total: Histogram::default(), stages: BTreeMap::new() }
+    }
+
+    /// Add one record.
+    pub fn record(&mut self, record: &PathRecord) {
+        let first = self.total.is_empty();
+        if first {
+            self.tid = Some(record.target.tid);
+        } else if self.tid != Some(record.target.tid) {
+            self.tid = None;
+        }
+        self.total.record(record.total_ns());
+        for span in record.stages() {
+            self.stages.entry(span.to).or_default().record(span.ns());
+        }
+    }
+}
+
+/// Hard interrupts of one line on one CPU since the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LineStats {
+    /// Device line or CPU vector.
+    pub origin: Origin,
+    /// CPU.
+    pub cpu: u16,
+    /// Interrupts, as `/proc/interrupts` counts them.
+    pub nr: u64,
+    /// Time in the handlers, ns.
+    pub run_ns: u64,
+    /// Longest handler run, ns.
+    pub max_run_ns: u64,
+}
+
+/// Softirqs of one vector on one CPU since the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftirqStats {
+    /// Vector.
+    pub vec: SoftirqVec,
+    /// CPU.
+    pub cpu: u16,
+    /// Runs of the action, as `/proc/softirqs` counts them.
+    pub nr: u64,
+    /// Time in the action, ns.
+    pub run_ns: u64,
+    /// Longest run, ns.
+    pub max_run_ns: u64,
+    /// Time from raise to entry, summed, ns.
+    pub delay_ns: u64,
+    /// Longest time from raise to entry, ns.
+    pub max_delay_ns: u64,
+}
