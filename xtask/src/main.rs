@@ -1,2 +1,57 @@
-//! x
-fn main() {}
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Developer commands: `cargo xtask COMMAND`.
+//!
+//! `check` runs every rule of the house that a compiler does not know; the rules are one file
+//! each (`deps`, `sizes`, `spdx`, `machine`, `generated`). `vmlinux` writes `bpf/vmlinux.h`.
+//! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
+
+mod check;
+mod deps;
+mod finding;
+mod generated;
+mod machine;
+mod sizes;
+mod spdx;
+mod tree;
+mod vmlinux;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check      every rule below; exit 1 if one is broken
+  deps       crates depend on each other in one direction only
+  sizes      lengths of files and functions
+  spdx       every source file names its licence
+  machine    no path of one machine, no private registry
+  generated  generated files fit their inputs
+  vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
+             [--btf FILE|FILE.json] [--release NAME]
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &[String]) -> anyhow::Result<ExitCode> {
+    let (command, rest) = args.split_first().map_or(("", args), |(c, r)| (c.as_str(), r));
+    if command == "vmlinux" {
+        return vmlinux::run(rest);
+    }
+    if command == "check" {
+        return check::run(check::RULES);
+    }
+    if let Some(rule) = check::RULES.iter().find(|rule| rule.name == command) {
+        return check::run(std::slice::from_ref(rule));
+    }
+    eprint!("{USAGE}");
+    Ok(ExitCode::from(if matches!(command, "help" | "--help" | "-h") { 0 } else { 2 }))
+}
