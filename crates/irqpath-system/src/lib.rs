@@ -1,2 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! To be filled.
+//! What the host is and how it is set up: interrupt counts and names, kernel and CPU facts,
+//! CPU lists and `--irq` arguments checked against the machine, privileges, and advice.
+//!
+//! Every path lies under the root of a [`Host`], so that tests build a machine of files; only
+//! the real host falls back on a system call. Neighbours: `irqpath-model` has the types that
+//! are filled here; the binary puts them into `meta.json`.
+//!
+//! The rule to know: what a result *needs* is read with typed errors, what merely *describes*
+//! the machine never fails and is left empty where the host does not tell.
+
+mod capability;
+pub mod check;
+mod config;
+mod cpu;
+mod cpus;
+mod error;
+mod host;
+mod interrupts;
+mod isolation;
+mod kernel;
+mod mask;
+mod names;
+mod origins;
+mod symbols;
+#[cfg(test)]
+mod testing;
+
+pub use capability::{Capabilities, Capability, TRACING};
+pub use error::SystemError;
+pub use host::Host;
+pub use interrupts::{CountTable, parse_counts};

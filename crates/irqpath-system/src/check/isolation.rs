@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rules on what else runs: irqbalance, isolation, timers, watchdogs, memory.
+
+use irqpath_model::CpuList;
+
+use super::Severity::{Note, Warning};
+use super::{Facts, Verdict, advise, ok};
+use crate::mask;
+
+pub(super) fn irqbalance(facts: &Facts) -> Option<Verdict> {
+    let Some(tid) = facts.irqbalance else { return ok("irqbalance does not run") };
+    advise(
+        Warning,
+        format!("irqbalance runs (process {tid})"),
+        "systemctl disable --now irqbalance, or keep it away from isolated CPUs with IRQBALANCE_BANNED_CPULIST in its environment file",
+    )
+}
+
+pub(super) fn isolation(facts: &Facts) -> Option<Verdict> {
+    let isolation = &facts.isolation;
+    if isolation.isolated.is_empty() && isolation.nohz_full.is_empty() {
+        return match example(&facts.online) {
+            None => ok("there is one CPU, none can be isolated"),
+            Some((kept, free)) => advise(
+                Note,
+                "no CPU is isolated",
+                format!(
+                    "to keep CPU {free} free, for example, boot with isolcpus=managed_irq,domain,{free} nohz_full={free} rcu_nocbs={free} irqaffinity={kept}"
+                ),
+            ),
+        };
+    }
+    // Whichever is set names the CPUs that were meant.
+    let cpus =
+        if isolation.isolated.is_empty() { &isolation.nohz_full } else { &isolation.isolated };
+    let lacking: Vec<String> = [
+        ("isolcpus=managed_irq,domain,", &isolation.isolated),
+        ("nohz_full=", &isolation.nohz_full),
+        ("rcu_nocbs=", &isolation.rcu_nocbs),
+    ]
+    .into_iter()
+    .filter(|(_, list)| list.is_empty())
+    .map(|(parameter, _)| format!("{parameter}{cpus}"))
+    .collect();
+    if lacking.is_empty() {
+        return ok(format!("CPU {cpus} is isolated, without tick and RCU callbacks"));
+    }
+    advise(
+        Note,
+        format!("CPU {cpus} is isolated in part"),
+        format!("boot with {} too (CONFIG_NO_HZ_FULL and CONFIG_RCU_NOCB_CPU)", lacking.join(" ")),
+    )
+}
+
+/// A split of the online CPUs: those kept for everything, those to keep free (the last quarter).
+fn example(online: &str) -> Option<(CpuList, CpuList)> {
+    let online: CpuList = online.parse().ok()?;
+    let nr_free = (online.len() / 4).max(1);
+    let nr_kept = online.len().checked_sub(nr_free).filter(|&n| n > 0)?;
+    Some((online.iter().take(nr_kept).collect(), online.iter().skip(nr_kept).collect()))
+}
+
+pub(super) fn default_affinity(facts: &Facts) -> Option<Verdict> {
+    let isolated: CpuList = facts.isolation.isolated.parse().ok()?;
+    let affinity: CpuList = facts.isolation.default_smp_affinity.parse().ok()?;
+    let online: CpuList = facts.online.parse().ok()?;
+    if isolated.is_empty() || affinity.is_empty() {
+        return None;
+    }
+    let both: CpuList = isolated.iter().filter(|&cpu| affinity.contains(cpu)).collect();
+    if both.is_empty() {
+        return ok("new interrupts stay away from isolated CPUs");
+    }
+    let kept = online.difference(&isolated);
+    advise(
+        Warning,
+        format!("new interrupts may go to isolated CPU {both}"),
+        format!(
+            "now: echo {} > /proc/irq/default_smp_affinity; for good: boot with irqaffinity={kept}",
+            mask::format(&kept)
+        ),
+    )
+}
+
+pub(super) fn timer_migration(facts: &Facts) -> Option<Verdict> {
+    match facts.timer_migration? {
+        0 => ok("timers stay on their CPU"),
+        _ => {
+            advise(Note, "timers may migrate from idle CPUs", "sysctl -w kernel.timer_migration=0")
+        }
+    }
+}
+
+pub(super) fn nmi_watchdog(facts: &Facts) -> Option<Verdict> {
+    match facts.nmi_watchdog? {
+        0 => ok("the NMI watchdog is off"),
+        _ => advise(Note, "the NMI watchdog is on", "sysctl -w kernel.nmi_watchdog=0"),
+    }
+}
+
+pub(super) fn soft_watchdog(facts: &Facts) -> Option<Verdict> {
+    match facts.soft_watchdog? {
+        0 => ok("the soft lockup watchdog is off"),
+        _ => advise(Note, "the soft lockup watchdog is on", "sysctl -w kernel.soft_watchdog=0"),
+    }
+}
+
+pub(super) fn huge_pages(facts: &Facts) -> Option<Verdict> {
+    match facts.thp.as_deref()? {
+        "always" => advise(
+            Note,
+            "transparent huge pages are always used",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; for good: boot with transparent_hugepage=madvise",
+        ),
+        other => ok(format!("transparent huge pages: {other}")),
+    }
+}
+
+pub(super) fn swap(facts: &Facts) -> Option<Verdict> {
+    if facts.swaps.is_empty() {
+        return ok("no swap is in use");
+    }
+    advise(
+        Note,
+        format!("swap is in use ({})", facts.swaps.join(", ")),
+        "swapoff -a, or call mlockall(MCL_CURRENT | MCL_FUTURE) in the real-time program",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use irqpath_model::Isolation;
+
+    use super::super::Severity::{self, Ok};
+    use super::*;
+
+    fn host(online: &str, isolated: &str, nohz_full: &str, nocbs: &str, default: &str) -> Facts {
+        Facts {
+            online: online.into(),
+            isolation: Isolation {
+                isolated: isolated.into(),
+                nohz_full: nohz_full.into(),
+                rcu_nocbs: nocbs.into(),
+                default_smp_affinity: default.into(),
+            },
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn isolated_cpus() {
+        for (facts, want, text) in [
+            (host("0", "", "", "", ""), Ok, ""),
+            (host("0-1", "", "", "", ""), Note, "domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0"),
+            (host("0-7", "", "", "", ""), Note, "nohz_full=6-7 rcu_nocbs=6-7 irqaffinity=0-5"),
+            (host("0-3", "2-3", "2-3", "2-3", ""), Ok, ""),
+            (host("0-3", "2-3", "", "", ""), Note, "boot with nohz_full=2-3 rcu_nocbs=2-3 too"),
+            (host("0-3", "", "3", "3", ""), Note, "boot with isolcpus=managed_irq,domain,3 too"),
+        ] {
+            let verdict = isolation(&facts).unwrap();
+            assert_eq!(verdict.severity, want, "{facts:?}");
+            let fix = verdict.fix.unwrap_or_default();
+            assert!(fix.contains(text), "{fix}");
+        }
+    }
+
+    #[test]
+    fn interrupts_on_isolated_cpus() {
+        let fix = |facts| default_affinity(&facts).map(|v| v.fix.unwrap_or_default());
+        assert_eq!(fix(host("0-3", "", "", "", "0-3")), None);
+        assert_eq!(fix(host("0-3", "2-3", "", "", "0-1")).unwrap(), "");
+        assert_eq!(
+            fix(host("0-3", "2-3", "", "", "0-3")).unwrap(),
+            "now: echo 3 > /proc/irq/default_smp_affinity; for good: boot with irqaffinity=0-1"
+        );
+        assert_eq!(fix(host("?", "2-3", "", "", "0-3")), None);
+    }
+
+    #[test]
+    fn switches() {
+        type Rule = fn(&Facts) -> Option<Verdict>;
+        let facts = |n: Option<i64>| Facts {
+            timer_migration: n,
+            nmi_watchdog: n,
+            soft_watchdog: n,
+            thp: n.map(|n| if n == 0 { "never".into() } else { "always".into() }),
+            swaps: n.filter(|&n| n == 1).map(|_| "/swap".into()).into_iter().collect(),
+            irqbalance: n.filter(|&n| n == 1).map(|_| 7),
+            ..Facts::default()
+        };
+        let rules: [(Rule, Severity, Option<Severity>); 6] = [
+            (timer_migration, Note, None),
+            (nmi_watchdog, Note, None),
+            (soft_watchdog, Note, None),
+            (huge_pages, Note, None),
+            (swap, Note, Some(Ok)),
+            (irqbalance, Warning, Some(Ok)),
+        ];
+        for (index, (rule, on, unknown)) in rules.into_iter().enumerate() {
+            let severity = |n| rule(&facts(n)).map(|v| v.severity);
+            assert_eq!(severity(Some(1)), Some(on), "{index}");
+            assert_eq!(severity(Some(0)), Some(Ok), "{index}");
+            assert_eq!(severity(None), unknown, "{index}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which CPUs the host has, and whether a list asks for more than that.
+
+use irqpath_model::CpuList;
+
+use crate::{Host, SystemError};
+
+impl Host {
+    /// Online CPUs.
+    pub fn online_cpus(&self) -> Result<CpuList, SystemError> {
+        self.cpu_list("sys/devices/system/cpu/online")
+    }
+
+    /// CPUs that may ever be online.
+    pub fn possible_cpus(&self) -> Result<CpuList, SystemError> {
+        self.cpu_list("sys/devices/system/cpu/possible")
+    }
+
+    /// Parse a list that a user wrote, and check it against this host.
+    pub fn parse_cpus(&self, text: &str) -> Result<CpuList, SystemError> {
+        let cpus: CpuList = text.parse()?;
+        self.check_cpus(&cpus)?;
+        Ok(cpus)
+    }
+
+    /// Check that there is a CPU in the list, and that all of them are online.
+    pub fn check_cpus(&self, cpus: &CpuList) -> Result<(), SystemError> {
+        let online = self.online_cpus()?;
+        if cpus.is_empty() {
+            return Err(SystemError::NoCpu { online });
+        }
+        let impossible = cpus.difference(&self.possible_cpus()?);
+        if !impossible.is_empty() {
+            return Err(SystemError::NoSuchCpu { cpus: impossible, online });
+        }
+        let offline = cpus.difference(&online);
+        if !offline.is_empty() {
+            return Err(SystemError::CpuOffline { cpus: offline, online });
+        }
+        Ok(())
+    }
+
+    fn cpu_list(&self, relative: &str) -> Result<CpuList, SystemError> {
+        let text = self.read(relative)?;
+        text.parse().map_err(|e| SystemError::Malformed {
+            path: self.path(relative),
+            line: 1,
+            reason: format!("{e}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SystemError;
+    use crate::testing::Fake;
+
+    fn fake() -> Fake {
+        Fake::new()
+            .file("sys/devices/system/cpu/online", "0,2\n")
+            .file("sys/devices/system/cpu/possible", "0-3\n")
+    }
+
+    #[test]
+    fn lists_within_the_host_pass() {
+        assert_eq!(fake().host().parse_cpus("2,0").unwrap().to_string(), "0,2");
+    }
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        for (list, want) in [
+            (
+                "0-3",
+                "CPU 1,3 is offline (online: 0,2); bring it up with: echo 1 > /sys/devices/system/cpu/cpu1/online",
+            ),
+            ("0,4-5", "there is no CPU 4-5 here; this machine has CPUs 0,2"),
+            ("", "the CPU list is empty; this machine has CPUs 0,2"),
+            ("3-1", "the range '3-1' runs backwards; write the lower CPU first"),
+        ] {
+            assert_eq!(fake().host().parse_cpus(list).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_strange_kernel_file_is_named() {
+        let fake = Fake::new().file("sys/devices/system/cpu/online", "all of them\n");
+        let error = fake.host().online_cpus().unwrap_err();
+        assert!(matches!(error, SystemError::Malformed { line: 1, .. }), "{error}");
+    }
+}
