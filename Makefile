@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The way in for people; cargo builds, scripts/ does the rest. `make` alone explains.
+
+CARGO   ?= cargo
+PREFIX  ?= /usr/local
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+BIN     := $(TARGET)/release/irqpath
+MAN     := $(TARGET)/man
+COMPL   := $(TARGET)/completions
+SHARE   := $(DESTDIR)$(PREFIX)/share
+
+.PHONY: help setup build demo test bench fmt lint check-house man completions install clean
+
+help: ## show this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup: ## install what building needs and this machine lacks
+	@scripts/setup.sh
+
+build: setup ## build the release binary
+	@$(CARGO) build --release -p irqpath
+
+demo: setup ## trace this machine for ten seconds, or replay a recording
+	@$(CARGO) build --release -p irqpath --bin irqpath --example demo_load
+	@scripts/demo.sh
+
+test: ## every check and test; what cannot run here says why
+	@scripts/test.sh
+
+bench: build ## compare speed with perf and bpftrace
+	@scripts/setup.sh --with test
+	@scripts/bench.sh
+
+fmt: ## format the Rust code
+	@$(CARGO) fmt --all
+
+lint: ## clippy, warnings are errors
+	@$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+check-house: ## the rules that a compiler does not know
+	@$(CARGO) xtask check
+
+man: build ## write the man pages
+	@mkdir -p $(MAN)
+	@$(BIN) generate man $(MAN)
+
+completions: build ## write the shell completions
+	@mkdir -p $(COMPL)
+	@$(BIN) generate completions $(COMPL)
+
+install: man completions ## install to PREFIX, below DESTDIR
+	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/irqpath
+	install -d $(SHARE)/man/man1
+	install -m 644 $(MAN)/*.1 $(SHARE)/man/man1/
+	install -D -m 644 $(COMPL)/irqpath.bash $(SHARE)/bash-completion/completions/irqpath
+	install -D -m 644 $(COMPL)/_irqpath $(SHARE)/zsh/site-functions/_irqpath
+	install -D -m 644 $(COMPL)/irqpath.fish $(SHARE)/fish/vendor_completions.d/irqpath.fish
+
+clean: ## remove everything that was built, and the demo's result
+	@$(CARGO) clean
+	@rm -rf demo-result

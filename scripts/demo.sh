@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Traces this machine for ten seconds under a small load of its own and leaves the result in
+# demo-result/. Where a live trace is not possible, replays a recording, and says so first.
+# Needs a release build (`make demo` makes it). Touches nothing but demo-result/.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+duration=10
+result=demo-result
+recording=tests/golden/demo.irqrec
+release=${CARGO_TARGET_DIR:-target}/release
+as_root=()
+load=''
+
+cleanup() {
+  if [[ -n $load ]]; then
+    kill "$load" 2>/dev/null || true
+    wait "$load" 2>/dev/null || true
+  fi
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# can LIST...: whether a process started with the prefix `as_root` has all these capabilities.
+can() {
+  local effective bit
+  effective=$("${as_root[@]}" sed -n 's/^CapEff:\t//p' /proc/self/status)
+  for bit; do
+    if (((0x$effective >> bit & 1) == 0)); then return 1; fi
+  done
+}
+
+# Sets why_not to the reason why this machine cannot be traced, or to nothing.
+find_privilege() {
+  local cap_sys_admin=21 cap_perfmon=38 cap_bpf=39
+  why_not=''
+  if [[ ! -r /sys/kernel/btf/vmlinux ]]; then
+    why_not='this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)'
+    return
+  fi
+  if [[ $EUID != 0 ]] && sudo -n true 2>/dev/null; then as_root=(sudo -n); fi
+  if can "$cap_bpf" "$cap_perfmon" || can "$cap_sys_admin"; then return; fi
+  why_not='no CAP_BPF and CAP_PERFMON here, and no sudo without a password'
+}
+
+# trace ARGUMENT...: exit code 1 means that a threshold was exceeded, which is a result.
+trace() {
+  local code=0
+  "$@" -o "$result" --force --perfetto || code=$?
+  if ((code > 1)); then return "$code"; fi
+}
+
+live() {
+  echo "Tracing this machine for $duration s, under disk reads, loopback TCP and timers."
+  "$release/examples/demo_load" "$((duration + 5))" &
+  load=$!
+  trace "${as_root[@]}" "$release/irqpath" trace once -d "${duration}s"
+  if [[ ${#as_root[@]} != 0 ]]; then
+    "${as_root[@]}" chown -R "$(id -u):$(id -g)" "$result"
+  fi
+}
+
+replay() {
+  echo "This is a replay of a recording made on another machine: $why_not."
+  trace "$release/irqpath" trace once --replay "$recording"
+}
+
+find_privilege
+if [[ -z $why_not ]]; then live; else replay; fi
+
+cat <<EOF
+
+In $result/:
+  report.html    open it in a browser; it needs no network
+  trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)
+  summary.json, samples.parquet, meta.json   the numbers, described by: irqpath schema
+Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
+      $release/irqpath check      what on this host makes interrupts late
+EOF

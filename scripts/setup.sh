@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs what building irqpath needs and this machine lacks (Debian 12/13, Ubuntu), by apt-get.
+# With `--with test` also what the tests and the benchmark use; what of that cannot be had is
+# noted, and the tests that want it skip themselves. Silent and quick when nothing is missing.
+# Exit codes: 0 ready, 2 something needed for the build is missing.
+set -euo pipefail
+
+usage='usage: scripts/setup.sh [--with test]'
+with_test=0
+case "$*" in
+  '') ;;
+  '--with test' | '--with=test') with_test=1 ;;
+  *) echo "$usage" >&2; exit 2 ;;
+esac
+
+# Debian keeps bpftool where users do not look.
+PATH=$PATH:/usr/sbin:/sbin
+manifest=$(dirname "${BASH_SOURCE[0]}")/../Cargo.toml
+distribution=debian
+if grep -qs '^ID\(_LIKE\)\?=.*ubuntu' /etc/os-release; then distribution=ubuntu; fi
+
+say() { echo "setup: $*" >&2; }
+die() { say "$*"; exit 2; }
+has() { command -v "$1" >/dev/null 2>&1; }
+library() { pkg-config --exists "$1" 2>/dev/null; }
+any() { local tool; for tool; do if has "$tool"; then return 0; fi; done; return 1; }
+
+must=() # packages without which nothing builds
+may=()  # packages without which something is skipped
+reasons=()
+
+# need LIST DEBIAN UBUNTU WHY CHECK...: adds the package to LIST unless CHECK succeeds.
+need() {
+  local -n list=$1
+  local package=$2 why=$4
+  if [[ $distribution == ubuntu ]]; then package=$3; fi
+  shift 4
+  if "$@"; then return; fi
+  list+=("$package")
+  reasons+=("$package: $why")
+}
+
+check_packages() {
+  need must make make 'runs the targets of the Makefile' has make
+  need must gcc gcc 'links, and compiles the C parts of some crates' has cc
+  need must clang clang 'compiles the BPF programs' has clang
+  need must llvm llvm 'strips them (llvm-strip)' has llvm-strip
+  need must pkg-config pkg-config 'finds libelf and zlib' has pkg-config
+  need must libelf-dev libelf-dev 'libbpf reads object files with it' library libelf
+  need must zlib1g-dev zlib1g-dev 'libelf needs it' library zlib
+  need may bpftool linux-tools-common 'shows what the kernel has loaded' has bpftool
+  if [[ $with_test == 0 ]]; then return; fi
+  need may shellcheck shellcheck 'checks the scripts' has shellcheck
+  need may chromium chromium-browser 'opens the HTML report' any chromium chromium-browser
+  need may chromium-driver chromium-chromedriver 'steers it' has chromedriver
+  need may rt-tests rt-tests 'cyclictest and hackbench, to compare with and as load' has cyclictest
+  need may stress-ng stress-ng 'makes load' has stress-ng
+  need may bpftrace bpftrace 'is compared with' has bpftrace
+  need may linux-perf linux-tools-generic 'is compared with' has perf
+  need may trace-cmd trace-cmd 'is compared with' has trace-cmd
+}
+
+check_rust() {
+  local wanted found
+  has cargo || die 'no Rust toolchain: install it from https://rustup.rs, open a new shell, and run this again'
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$manifest")
+  found=$(rustc --version | cut -d' ' -f2)
+  if [[ $(printf '%s\n' "$wanted" "$found" | sort -V | head -n1) != "$wanted" ]]; then
+    die "Rust $found is too old, $wanted or newer is needed: rustup update stable"
+  fi
+  if [[ $with_test == 1 ]] && has rustup && ! { has cargo-fmt && cargo clippy --version; } >/dev/null 2>&1; then
+    say 'adding rustfmt and clippy to the Rust toolchain'
+    rustup --quiet component add rustfmt clippy || say 'note: cannot add them; their checks are skipped'
+  fi
+}
+
+# as_root COMMAND...: asks for a password only where somebody can type one.
+as_root() {
+  if [[ $EUID == 0 ]]; then "$@"
+  elif [[ -t 0 ]]; then sudo "$@"
+  else sudo -n "$@"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get -qq \
+    -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1
+}
+
+install() { apt install -y --no-install-recommends "$@"; }
+
+install_must() {
+  if [[ ${#must[@]} == 0 ]] || install "${must[@]}"; then return; fi
+  tail -n 20 "$log" >&2
+  die "apt-get could not install ${must[*]}; its last words are above"
+}
+
+# All at once is fast; one by one finds the one that cannot be had.
+install_may() {
+  local package
+  if [[ ${#may[@]} == 0 ]] || install "${may[@]}"; then return; fi
+  for package in "${may[@]}"; do
+    install "$package" || say "note: $package cannot be installed here; what uses it is skipped"
+  done
+}
+
+check_packages
+check_rust
+if [[ ${#reasons[@]} == 0 ]]; then exit 0; fi
+
+problem=''
+if ! has apt-get; then
+  problem="there is no apt-get here; install what Debian calls ${must[*]} ${may[*]}"
+elif [[ $EUID != 0 ]] && ! has sudo; then
+  problem="neither root nor sudo; as root run: apt-get install ${must[*]} ${may[*]}"
+fi
+if [[ -n $problem ]]; then
+  if [[ ${#must[@]} == 0 ]]; then say "note: $problem"; exit 0; fi
+  die "$problem"
+fi
+
+say 'installing with apt-get, because they are missing:'
+printf '  %s\n' "${reasons[@]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt update || say 'note: apt-get update failed; trying with the package lists that are there'
+install_must
+install_may
+say 'done'

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Runs every check and every test, does not stop at the first that fails, and sums up at the end.
+# A test that this machine cannot run prints `skipped: why`, and the summary repeats it: nothing
+# is skipped silently. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+summary=()
+failed=0
+
+# step NAME COMMAND...
+step() {
+  local name=$1 started=$SECONDS
+  shift
+  printf '\n== %s\n' "$name"
+  if "$@"; then
+    summary+=("ok       $name ($((SECONDS - started)) s)")
+  else
+    summary+=("FAILED   $name ($((SECONDS - started)) s)")
+    failed=1
+  fi
+}
+
+# step_with TOOL NAME COMMAND...: the same, where the tool exists.
+step_with() {
+  if "$1" --version >/dev/null 2>&1; then
+    step "${@:2}"
+  else
+    summary+=("skipped: $2: $1 is not installed")
+  fi
+}
+
+# Shows which tests ran and how they ended; everything, if one of them failed.
+# shellcheck disable=SC2317 # reached through step
+rust_tests() {
+  local shown='^(running|test result|skipped:|test .*FAILED)' code=0
+  cargo test --workspace --no-fail-fast -- --show-output |
+    tee -a "$log" | grep -E --line-buffered "$shown" || code=$?
+  if [[ $code != 0 ]]; then sed -n '/^failures:$/,/^test result/p' "$log"; fi
+  return "$code"
+}
+
+scripts/setup.sh --with test
+step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
+step_with cargo-clippy 'cargo clippy' cargo clippy --workspace --all-targets -- -D warnings
+step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
+step 'cargo xtask check' cargo xtask check
+step 'cargo test' rust_tests
+
+printf '\n== summary\n'
+printf '%s\n' "${summary[@]}"
+grep -hE '^skipped:' "$log" | sort -u || true
+exit "$failed"
