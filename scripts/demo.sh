@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 duration=10
+threshold_us=200 # paths that take longer are explained
 result=demo-result
 recording=tests/golden/demo.irqrec
 release=${CARGO_TARGET_DIR:-target}/release
@@ -55,7 +56,7 @@ live() {
   echo "Tracing this machine for $duration s, under disk reads, loopback TCP and timers."
   "$release/examples/demo_load" "$((duration + 5))" &
   load=$!
-  trace "${as_root[@]}" "$release/irqpath" trace once -d "${duration}s"
+  trace "${as_root[@]}" "$release/irqpath" trace once -d "${duration}s" -T "$threshold_us"
   if [[ ${#as_root[@]} != 0 ]]; then
     "${as_root[@]}" chown -R "$(id -u):$(id -g)" "$result"
   fi
@@ -63,7 +64,7 @@ live() {
 
 replay() {
   echo "This is a replay of a recording made on another machine: $why_not."
-  trace "$release/irqpath" trace once --replay "$recording"
+  trace "$release/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
 find_privilege
