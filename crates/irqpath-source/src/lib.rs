@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
+pub mod bpf;
 pub mod replay;
 
 /// What to trace.

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * chain.bpf.h - how the origin of an interrupt travels with the work that it starts.
+ *
+ * Rule: stamping a point clears every later one, so that a chain is always in order of time
+ * even where work goes round (a work item that raises a softirq). `via` remembers all of it.
+ */
+#ifndef IRQPATH_CHAIN_BPF_H
+#define IRQPATH_CHAIN_BPF_H
+
+static __always_inline void ip_stamp(struct ip_chain *ch, enum ip_point point, __u64 now)
+{
+	int i;
+
+	ch->ns[point] = now;
+	ch->cpu[point] = bpf_get_smp_processor_id();
+#pragma unroll
+	for (i = 0; i < IP_NR_POINTS; i++)
+		if (i > point)
+			ch->ns[i] = 0;
+}
+
+static __always_inline void ip_chain_start(struct ip_chain *ch, __u16 kind, __u32 nr)
+{
+	__builtin_memset(ch, 0, sizeof(*ch));
+	ch->origin_kind = kind;
+	ch->origin_nr = nr;
+}
+
+/* The innermost context of this CPU that belongs to an interrupt, or NULL. */
+static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
+{
+	struct ip_slot *slot;
+
+	if (c->hard_depth)
+		return &c->hard[(c->hard_depth - 1) & (IP_MAX_NEST - 1)];
+	if (c->softirq_active && c->softirq.origin_kind)
+		return &c->softirq;
+	if (!c->carrier)
+		return NULL;
+	slot = ip_slot_of(c->cur_tid);
+	if (slot && slot->tid == c->cur_tid && slot->state == IP_SLOT_CARRIER)
+		return &slot->chain;
+	return NULL;
+}
+
+/* Enter a hardirq: @raise_ns is 0 where nothing stamped the raise. */
+static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr, __u64 raise_ns)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 depth = c->hard_depth;
+
+	c->nr_events++;
+	c->hard_depth = depth + 1;
+	if (depth >= IP_MAX_NEST) {
+		ip_lose(c, IP_LOSS_NESTING_TOO_DEEP);
+		return;
+	}
+	depth &= IP_MAX_NEST - 1;
+	ip_chain_start(&c->hard[depth], kind, nr);
+	if (raise_ns) {
+		c->hard[depth].ns[IP_RAISE] = raise_ns < now ? raise_ns : now;
+		c->hard[depth].cpu[IP_RAISE] = bpf_get_smp_processor_id();
+	}
+	c->hard[depth].ns[IP_HARDIRQ] = now;
+	c->hard[depth].cpu[IP_HARDIRQ] = bpf_get_smp_processor_id();
+	c->hard_entry_ns[depth] = now;
+	ip_occ(c, now, IP_OCC_HARDIRQ_ENTRY, kind, nr);
+}
+
+/* Leave the innermost hardirq. Returns its run time, or 0 if it was not followed. */
+static __always_inline __u64 ip_hard_exit(struct ip_cpu *c, __u64 now)
+{
+	__u32 depth = c->hard_depth;
+
+	c->nr_events++;
+	if (!depth)
+		return 0;	/* entered before we were attached */
+	c->hard_depth = --depth;
+	if (depth >= IP_MAX_NEST)
+		return 0;
+	ip_occ(c, now, IP_OCC_HARDIRQ_EXIT, 0, 0);
+	return now - c->hard_entry_ns[depth & (IP_MAX_NEST - 1)];
+}
+
+static __always_inline void ip_line_add(struct ip_line *line, __u64 run_ns)
+{
+	line->run_ns += run_ns;
+	if (run_ns > line->max_run_ns)
+		line->max_run_ns = run_ns;
+}
+
+#endif /* IRQPATH_CHAIN_BPF_H */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finish.bpf.h - the end of a path: statistics always, a record if it is worth one.
+ *
+ * The larger functions are global on purpose: the verifier then checks each once, not once
+ * per way that leads to it.
+ */
+#ifndef IRQPATH_FINISH_BPF_H
+#define IRQPATH_FINISH_BPF_H
+
+static __always_inline __u32 ip_log2(__u64 v)
+{
+	__u32 r, shift;
+
+	r = (v > 0xffffffffULL) << 5; v >>= r;
+	shift = (v > 0xffff) << 4; v >>= shift; r |= shift;
+	shift = (v > 0xff) << 3; v >>= shift; r |= shift;
+	shift = (v > 0xf) << 2; v >>= shift; r |= shift;
+	shift = (v > 0x3) << 1; v >>= shift; r |= shift;
+	return r | (v >> 1);
+}
+
+/* Log-linear like an HDR histogram: IP_HIST_BITS bits below the leading one. */
+static __always_inline __u32 ip_bucket(__u64 ns)
+{
+	__u32 e;
+
+	if (ns < (1 << IP_HIST_BITS))
+		return ns;
+	e = ip_log2(ns) - IP_HIST_BITS;
+	return ((e + 1) << IP_HIST_BITS) | ((ns >> e) & ((1 << IP_HIST_BITS) - 1));
+}
+
+static __always_inline void ip_raise_max(__u64 *max, __u64 v)
+{
+	__u64 old = *max;
+	int i;
+
+	/* A maximum that loses a race would be a lie: retry while somebody else raises it. */
+	for (i = 0; i < 4; i++) {
+		__u64 seen;
+
+		if (v <= old)
+			return;
+		seen = __sync_val_compare_and_swap(max, old, v);
+		if (seen == old)
+			return;
+		old = seen;
+	}
+}
+
+__noinline int ip_hist_add(struct ip_cpu *c, __u32 *slot, __u64 ns)
+{
+	struct ip_hist *h;
+	__u32 i, bucket;
+
+	if (!c || !slot)
+		return 0;
+	i = *slot;
+	if (!i) {
+		i = __sync_fetch_and_add(&ip_nr_hists, 1) + 1;
+		if (i < IP_MAX_HISTS) {
+			__u32 seen = __sync_val_compare_and_swap(slot, 0, i);
+
+			if (seen)
+				i = seen;	/* another CPU was faster; ours stays empty */
+		}
+	}
+	h = i < IP_MAX_HISTS ? bpf_map_lookup_elem(&ip_hists, &i) : NULL;
+	if (!h) {
+		ip_lose(c, IP_LOSS_HIST_TABLE_FULL);
+		return 0;
+	}
+	__sync_fetch_and_add(&h->nr, 1);
+	__sync_fetch_and_add(&h->sum_ns, ns);
+	ip_raise_max(&h->max_ns, ns);
+	ip_raise_max(&h->min_ns_inverted, ~ns);
+	bucket = ip_bucket(ns);
+	if (ns < IP_HIST_LIMIT)
+		__sync_fetch_and_add(&h->bucket[bucket & (IP_HIST_BUCKETS - 1)], 1);
+	else
+		__sync_fetch_and_add(&h->nr_overflow, 1);
+	return 0;
+}
+
+static __always_inline bool ip_cpu_wanted(__u32 cpu)
+{
+	return ip_config.cpus[(cpu >> 6) & 127] & (1ULL << (cpu & 63));
+}
+
+__noinline int ip_wanted(struct ip_rec_path *r)
+{
+	bool hit = !ip_config.nr_origins;
+	int i;
+
+	if (!r)
+		return 0;
+	for (i = 0; i < IP_MAX_FILTER && i < ip_config.nr_origins; i++)
+		hit |= ip_config.origin_kind[i] == r->chain.origin_kind &&
+		       ip_config.origin_nr[i] == r->chain.origin_nr;
+	if (!hit)
+		return 0;
+	hit = !ip_config.nr_tids && !ip_config.nr_comms;
+	for (i = 0; i < IP_MAX_FILTER && i < ip_config.nr_tids; i++)
+		hit |= ip_config.tid[i] == r->tid || ip_config.tid[i] == r->tgid;
+	for (i = 0; i < IP_MAX_FILTER && i < ip_config.nr_comms; i++)
+		hit |= ip_config.comm[i][0] == r->comm[0] && ip_config.comm[i][1] == r->comm[1];
+	if (!hit || !ip_config.filter_cpus)
+		return hit;
+	return (r->chain.ns[IP_HARDIRQ] && ip_cpu_wanted(r->chain.cpu[IP_HARDIRQ])) ||
+	       ip_cpu_wanted(r->chain.cpu[IP_SWITCH_IN]);
+}
+
+/* Ask every CPU on the way for its transitions; this one delivers them at once. */
+__noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_chain *ch, __u64 first_ns)
+{
+	__u32 this_cpu = bpf_get_smp_processor_id(), zero = 0;
+	int i;
+
+	if (!c || !ch)
+		return 0;
+	for (i = IP_HARDIRQ; i < IP_NR_POINTS; i++) {
+		struct ip_cpu *other;
+
+		if (!ch->ns[i] || ch->cpu[i] == this_cpu)
+			continue;
+		other = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, ch->cpu[i]);
+		if (other && !other->flush_from_ns)
+			other->flush_from_ns = first_ns;
+	}
+	return ip_occ_flush(c, first_ns);
+}
+
+static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
+							    struct ip_rec_path *r)
+{
+	struct ip_path_key key = {
+		.comm = { r->comm[0], r->comm[1] },
+		.origin_nr = r->chain.origin_nr,
+		.origin_kind = r->chain.origin_kind,
+		.via = r->chain.via,
+	};
+	struct ip_path_stat *stat = bpf_map_lookup_elem(&ip_paths, &key);
+	struct ip_path_stat fresh = {};
+
+	if (stat)
+		return stat;
+	fresh.tid = r->tid;
+	bpf_map_update_elem(&ip_paths, &key, &fresh, BPF_NOEXIST);
+	stat = bpf_map_lookup_elem(&ip_paths, &key);
+	if (!stat)
+		ip_lose(c, IP_LOSS_PATH_TABLE_FULL);
+	return stat;
+}
+
+/* First stamp of a path. */
+static __always_inline __u64 ip_first_ns(struct ip_chain *ch)
+{
+	int i;
+
+	for (i = 0; i < IP_NR_POINTS; i++)
+		if (ch->ns[i])
+			return ch->ns[i];
+	return 0;
+}
+
+/* Statistics of every stage and of the whole; returns the length of the whole. */
+__noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_path_stat *stat)
+{
+	__u64 first = 0, prev = 0;
+	int i;
+
+	if (!c || !ch || !stat)
+		return 0;
+	for (i = 0; i < IP_NR_POINTS; i++) {
+		__u64 ns = ch->ns[i];
+
+		if (!ns)
+			continue;
+		if (!prev) {
+			first = prev = ns;
+			continue;
+		}
+		if (ns < prev) {
+			ip_lose(c, IP_LOSS_CLOCK_SKEW);
+			ns = prev;
+		}
+		ip_hist_add(c, &stat->hist[i], ns - prev);
+		prev = ns;
+	}
+	ip_hist_add(c, &stat->hist[0], prev - first);
+	return prev - first;
+}
+
+/*
+ * Finish the path of @task. Everything a record needs is in @chain by now; @chain itself stays
+ * as it is.
+ */
+static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 end,
+				struct task_struct *task)
+{
+	struct ip_rec_path r = { .type = IP_REC_PATH, .end = end };
+	struct ip_path_stat *stat;
+	__u64 total, old_max = 0;
+
+	if (!c || !chain)
+		return 0;
+	__builtin_memcpy(&r.chain, chain, sizeof(r.chain));
+	r.tid = task->pid;
+	r.tgid = task->tgid;
+	r.prio = task->prio;
+	r.normal_prio = task->normal_prio;
+	r.policy = task->policy;
+	bpf_probe_read_kernel(r.comm, IP_COMM_LEN, task->comm);
+	if (!ip_wanted(&r))
+		return 0;
+	stat = ip_path_stat_of(c, &r);
+	total = ip_account(c, &r.chain, stat);
+	if (stat) {
+		if (stat->tid != r.tid)
+			stat->several_tids = 1;
+		old_max = stat->max_ns;
+		ip_raise_max(&stat->max_ns, total);
+	}
+	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : total > old_max)
+		ip_deliver_causes(c, &r.chain, ip_first_ns(&r.chain));
+	else if (!ip_config.record_all)
+		return 0;
+	if (bpf_ringbuf_output(&ip_records, &r, sizeof(r), BPF_RB_NO_WAKEUP))
+		ip_lose(c, IP_LOSS_RINGBUF_FULL);
+	return 0;
+}
+
+#endif /* IRQPATH_FINISH_BPF_H */

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * irqpath.bpf.c - the one object: every stage in its own file, compiled together so that the
+ * state of a CPU is reached without calls. docs/life-of-an-interrupt.md walks through them.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "irqpath.h"
+
+#define BPF_NOEXIST		1
+#define BPF_RB_NO_WAKEUP	1
+#define PF_KTHREAD		0x00200000	/* include/linux/sched.h */
+#define TASK_INTERRUPTIBLE	0x0001
+#define TASK_RTLOCK_WAIT	0x1000
+#define IRQ_WAKE_THREAD		2		/* include/linux/irqreturn.h */
+
+char LICENSE[] SEC("license") = "GPL";
+
+#include "maps.bpf.h"
+#include "occupancy.bpf.h"
+#include "chain.bpf.h"
+#include "finish.bpf.h"
+
+#include "ipi.bpf.c"
+#include "hardirq.bpf.c"
+#include "softirq.bpf.c"
+#include "timer.bpf.c"
+#include "workqueue.bpf.c"
+#include "sched.bpf.c"

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * irqpath.h - the contract between the programs in this directory and user space.
+ *
+ * The only header that both sides see: user space gets these types through the BTF of the
+ * compiled object (crates/irqpath-source/build.rs), so there is nothing to mirror by hand.
+ * Everything here is fixed width and naturally aligned. Times are CLOCK_MONOTONIC ns.
+ */
+#ifndef IRQPATH_H
+#define IRQPATH_H
+
+#define IP_NR_POINTS	10	/* enum ip_point */
+#define IP_NR_SOFTIRQS	10	/* NR_SOFTIRQS, include/linux/interrupt.h */
+#define IP_SOFTIRQ_SLOTS	16	/* the same, rounded up to a power of two */
+#define IP_NR_VECTORS	12	/* enum ip_vector */
+#define IP_MAX_IRQS	4096	/* lines with statistics of their own */
+#define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
+#define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
+#define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
+#define IP_MAX_PATHS	4096	/* distinct paths with statistics */
+#define IP_MAX_HISTS	4096	/* stage histograms, slot 0 is never used */
+#define IP_HIST_BITS	5	/* sub-buckets per power of two: 2^5, error below 3.2 % */
+#define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
+#define IP_HIST_LIMIT	(1ULL << 36)
+#define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
+#define IP_CHUNKS	32	/* chunks per CPU; a power of two */
+#define IP_MAX_FILTER	32	/* entries per filter list */
+#define IP_COMM_LEN	16	/* TASK_COMM_LEN */
+
+/* In the order in which a path meets them; irqpath_model::Point. */
+enum ip_point {
+	IP_RAISE,
+	IP_HARDIRQ,
+	IP_IRQ_THREAD,
+	IP_SOFTIRQ_RAISE,
+	IP_SOFTIRQ,
+	IP_WORK_QUEUE,
+	IP_WORK,
+	IP_WAKING,
+	IP_SWITCH_IN,
+	IP_USER,
+};
+
+enum ip_origin_kind {
+	IP_ORIGIN_NONE,
+	IP_ORIGIN_IRQ,		/* nr is the Linux irq number */
+	IP_ORIGIN_VECTOR,	/* nr is enum ip_vector */
+	IP_ORIGIN_SOFTIRQ,	/* raised by a task; nr is the softirq vector */
+};
+
+/* irqpath_model::Vector. */
+enum ip_vector {
+	IP_LOCAL_TIMER,
+	IP_RESCHEDULE,
+	IP_CALL_FUNCTION,
+	IP_CALL_FUNCTION_SINGLE,
+	IP_IRQ_WORK,
+	IP_PLATFORM_IPI,
+	IP_ERROR_APIC,
+	IP_SPURIOUS_APIC,
+	IP_THERMAL_APIC,
+	IP_THRESHOLD_APIC,
+	IP_DEFERRED_ERROR_APIC,
+	IP_GENERIC_IPI,
+};
+
+/* Bits above the softirq vectors in ip_chain.via; irqpath_model::Via. */
+enum ip_via {
+	IP_VIA_IRQ_THREAD	= 1 << 10,
+	IP_VIA_KSOFTIRQD	= 1 << 11,
+	IP_VIA_NAPI_THREAD	= 1 << 12,
+	IP_VIA_WORK		= 1 << 13,
+	IP_VIA_REMOTE		= 1 << 14,
+};
+
+/* irqpath_model::PathEnd. */
+enum ip_end {
+	IP_END_USER,
+	IP_END_SWITCH_IN,
+	IP_END_SLEPT_AGAIN,
+	IP_END_ALREADY_RUNNING,
+};
+
+/* irqpath_model::LossReason; user space adds the ones that it alone can see. */
+enum ip_loss {
+	IP_LOSS_RINGBUF_FULL,
+	IP_LOSS_PATH_TABLE_FULL,
+	IP_LOSS_HIST_TABLE_FULL,
+	IP_LOSS_NESTING_TOO_DEEP,
+	IP_LOSS_TASK_SLOT,
+	IP_LOSS_WORK_SLOT,
+	IP_LOSS_STALE_WAKEUP,
+	IP_LOSS_TASK_EXIT,
+	IP_LOSS_COALESCED,
+	IP_LOSS_CLOCK_SKEW,
+	IP_LOSS_RANGE,
+	IP_LOSS_PROGRAM_MISSED,
+	IP_LOSS_OCC_OVERRUN,
+	IP_NR_LOSS,
+};
+
+/* Where a path has been so far. A point that was not met is 0. */
+struct ip_chain {
+	__u64 ns[IP_NR_POINTS];
+	__u64 timer_fn;			/* callback of the expired timer */
+	__u16 cpu[IP_NR_POINTS];
+	__u16 via;
+	__u16 origin_kind;
+	__u32 origin_nr;
+	__u32 pad;
+};
+
+enum ip_occ_kind {
+	IP_OCC_NONE,
+	IP_OCC_HARDIRQ_ENTRY,	/* flags: ip_origin_kind, id: nr */
+	IP_OCC_HARDIRQ_EXIT,
+	IP_OCC_SOFTIRQ_ENTRY,	/* id: vector */
+	IP_OCC_SOFTIRQ_EXIT,
+	IP_OCC_SWITCH_IN,	/* id: tid, prio, normal_prio, comm */
+};
+
+/* One transition. ns is written last: an entry older than its chunk is not written yet. */
+struct ip_occ {
+	__u64 ns;
+	__u32 id;
+	__u8 kind;
+	__u8 flags;
+	__s8 prio;		/* task_struct::prio - IP_PRIO_BIAS */
+	__s8 normal_prio;
+	__u64 comm[2];
+};
+
+#define IP_PRIO_BIAS	64	/* -1 (deadline) .. 140 (idle) fits into 8 bits with it */
+
+/* Record types in the ring buffer: the first word of each record. */
+enum ip_record {
+	IP_REC_PATH = 1,
+	IP_REC_OCC,
+	IP_REC_NMI,
+};
+
+/*
+ * A run of transitions. The first one always restates the running task, so that a chunk can
+ * be understood without the one before it.
+ */
+struct ip_occ_chunk {
+	__u32 type;		/* IP_REC_OCC */
+	__u32 cpu;
+	__u64 seq;		/* number of e[0] */
+	__u64 begin_ns;
+	struct ip_occ e[IP_CHUNK_LEN];
+};
+
+struct ip_rec_path {
+	__u32 type;		/* IP_REC_PATH */
+	__u32 end;		/* enum ip_end */
+	struct ip_chain chain;
+	__u32 tid;
+	__u32 tgid;
+	__s16 prio;
+	__s16 normal_prio;
+	__u32 policy;
+	__u64 comm[2];
+};
+
+struct ip_rec_nmi {
+	__u32 type;		/* IP_REC_NMI */
+	__u32 cpu;
+	__u64 end_ns;
+	__u64 duration_ns;
+};
+
+struct ip_path_key {
+	__u64 comm[2];
+	__u32 origin_nr;
+	__u16 origin_kind;
+	__u16 via;
+};
+
+/* hist[0] is the whole path; hist[i] the stage that ends at point i. */
+struct ip_path_stat {
+	__u32 tid;		/* of the last target */
+	__u32 several_tids;
+	__u64 max_ns;		/* of the whole path */
+	__u32 hist[IP_NR_POINTS];
+};
+
+struct ip_hist {
+	__u64 nr;
+	__u64 sum_ns;
+	__u64 min_ns_inverted;	/* ~min, so that zeroed memory means "none" */
+	__u64 max_ns;
+	__u64 nr_overflow;
+	__u32 bucket[IP_HIST_BUCKETS];
+};
+
+struct ip_line {
+	__u64 nr;
+	__u64 run_ns;
+	__u64 max_run_ns;
+};
+
+struct ip_softirq {
+	__u64 nr;
+	__u64 run_ns;
+	__u64 max_run_ns;
+	__u64 delay_ns;
+	__u64 max_delay_ns;
+};
+
+/* What one CPU is doing; touched by that CPU alone but for the fields marked remote. */
+struct ip_cpu {
+	__u64 occ_head;		/* transitions so far */
+	__u64 flush_from_ns;	/* remote: another CPU wants the transitions since then */
+	__u64 ipi_raise_ns[2];	/* remote: reschedule, call function */
+	__u64 nr_events;
+	__u32 hard_depth;
+	__u32 cur_tid;
+	__u8 await_user;	/* the running task's path waits for its return to user space */
+	__u8 carrier;		/* the running task carries a path (irq thread, work item) */
+	__u8 ksoftirqd;		/* the running task is ksoftirqd or ktimers */
+	__u8 softirq_active;
+	__u32 softirq_vec;
+	__u64 softirq_entry_ns;
+	__u64 shared_next;	/* next irqaction of a shared line: not a new interrupt */
+	__u32 wake_tid;		/* irq thread that the last handler asked to wake */
+	__u32 pad;
+	__u64 hard_entry_ns[IP_MAX_NEST];
+	struct ip_chain hard[IP_MAX_NEST];
+	struct ip_chain wake_chain;
+	struct ip_chain softirq;
+	struct ip_chain pending[IP_SOFTIRQ_SLOTS];
+	struct ip_line vectors[IP_NR_VECTORS];
+	struct ip_softirq softirqs[IP_SOFTIRQ_SLOTS];
+	__u64 loss[IP_NR_LOSS];
+};
+
+enum ip_slot_state {
+	IP_SLOT_NONE,
+	IP_SLOT_WOKEN,		/* waits for its switch-in */
+	IP_SLOT_AWAIT_USER,	/* waits for its return to user space */
+	IP_SLOT_CARRIER,	/* hands the path on to what it wakes */
+};
+
+enum ip_task_kind {
+	IP_TASK_TARGET,
+	IP_TASK_IRQ_THREAD,
+	IP_TASK_NAPI_THREAD,
+	IP_TASK_SOFTIRQD,	/* carries nothing itself: the pending softirq does */
+	IP_TASK_KWORKER,	/* the work item carries the path */
+};
+
+/* A task on its way, in a table indexed by tid. */
+struct ip_slot {
+	__u32 tid;
+	__u8 state;
+	__u8 kind;
+	__u8 work;		/* the carrier runs a work item */
+	__u8 softirq_saved;	/* preempted inside a softirq (PREEMPT_RT) */
+	struct ip_chain chain;
+	__u64 softirq_entry_ns;
+	__u32 softirq_vec;
+	__u32 pad;
+	struct ip_chain softirq;
+};
+
+struct ip_work {
+	__u64 work;		/* address of the work_struct; 0 is free */
+	struct ip_chain chain;
+};
+
+/* Settings, written before the programs are loaded. */
+struct ip_config {
+	__u64 threshold_ns;	/* 0: report new maxima instead */
+	__u8 record_all;
+	__u8 filter_cpus;
+	__u8 nr_origins;
+	__u8 nr_tids;
+	__u8 nr_comms;
+	__u8 no_user;
+	__u8 pad[2];
+	__u32 origin_nr[IP_MAX_FILTER];
+	__u16 origin_kind[IP_MAX_FILTER];
+	__u32 tid[IP_MAX_FILTER];
+	__u64 comm[IP_MAX_FILTER][2];
+	__u64 cpus[128];	/* bitmap, 8192 CPUs */
+};
+
+#endif /* IRQPATH_H */

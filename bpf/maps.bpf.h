@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * maps.bpf.h - every map, and how to reach an entry.
+ *
+ * Tables that the hot path touches are arrays with a computed index: a lookup is a few
+ * instructions that the JIT inlines. Tasks and work items share slots by number; the loser of
+ * a collision is counted, never silently mixed up.
+ */
+#ifndef IRQPATH_MAPS_BPF_H
+#define IRQPATH_MAPS_BPF_H
+
+const volatile struct ip_config ip_config = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ip_cpu);
+} ip_cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, IP_MAX_IRQS);
+	__type(key, __u32);
+	__type(value, struct ip_line);
+} ip_lines SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_TASK_SLOTS);
+	__type(key, __u32);
+	__type(value, struct ip_slot);
+} ip_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_WORK_SLOTS);
+	__type(key, __u32);
+	__type(value, struct ip_work);
+} ip_works SEC(".maps");
+
+/* max_entries is set to IP_CHUNKS per possible CPU before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_CHUNKS);
+	__type(key, __u32);
+	__type(value, struct ip_occ_chunk);
+} ip_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, IP_MAX_PATHS);
+	__type(key, struct ip_path_key);
+	__type(value, struct ip_path_stat);
+} ip_paths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_MAX_HISTS);
+	__type(key, __u32);
+	__type(value, struct ip_hist);
+} ip_hists SEC(".maps");
+
+/* max_entries is set from the --buffer option before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} ip_records SEC(".maps");
+
+/* Histogram slots handed out so far; slot 0 stays unused and means "none". */
+__u32 ip_nr_hists;
+
+/* Never read: it makes the types of the contract part of the skeleton that user space gets. */
+struct ip_contract {
+	struct ip_rec_path path;
+	struct ip_rec_nmi nmi;
+	struct ip_occ_chunk chunk;
+	struct ip_path_key key;
+	struct ip_path_stat stat;
+	struct ip_hist hist;
+	struct ip_line line;
+	struct ip_cpu cpu;
+	enum ip_record record;
+	enum ip_point point;
+	enum ip_vector vector;
+	enum ip_origin_kind origin_kind;
+	enum ip_via via;
+	enum ip_end end;
+	enum ip_loss loss;
+	enum ip_occ_kind occ_kind;
+} ip_contract;
+
+static __always_inline struct ip_cpu *ip_this_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ip_cpus, &zero);
+}
+
+static __always_inline void ip_lose(struct ip_cpu *c, enum ip_loss reason)
+{
+	c->loss[reason]++;
+}
+
+static __always_inline struct ip_slot *ip_slot_of(__u32 tid)
+{
+	__u32 i = tid & (IP_TASK_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&ip_slots, &i);
+}
+
+static __always_inline struct ip_work *ip_work_of(__u64 work)
+{
+	/* work_structs are embedded in larger objects: fold the page bits in. */
+	__u32 i = ((work >> 3) ^ (work >> 16)) & (IP_WORK_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&ip_works, &i);
+}
+
+/* A softirq vector as an index that the verifier can see is in range. */
+static __always_inline __u64 ip_softirq_index(__u64 vec)
+{
+	asm volatile("%0 &= 15" : "+r"(vec));
+	return vec;
+}
+
+#endif /* IRQPATH_MAPS_BPF_H */

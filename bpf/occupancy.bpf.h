@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * occupancy.bpf.h - what occupied this CPU: a ring of transitions, delivered only when needed.
+ *
+ * Each CPU writes its own ring of IP_CHUNKS chunks. Nothing leaves the kernel until a path is
+ * reported; then the chunks that cover it do. When recording, every full chunk does.
+ * Some callers run with interrupts on, so a slot is taken by an atomic add: an interrupt in
+ * between takes the next one.
+ */
+#ifndef IRQPATH_OCCUPANCY_BPF_H
+#define IRQPATH_OCCUPANCY_BPF_H
+
+static __always_inline struct ip_occ_chunk *ip_chunk(__u32 cpu, __u64 nr)
+{
+	__u32 i = cpu * IP_CHUNKS + (nr & (IP_CHUNKS - 1));
+
+	return bpf_map_lookup_elem(&ip_chunks, &i);
+}
+
+static __always_inline bool ip_chunk_output(struct ip_occ_chunk *chunk)
+{
+	return !bpf_ringbuf_output(&ip_records, chunk, sizeof(*chunk), BPF_RB_NO_WAKEUP);
+}
+
+/* Deliver the chunks of this CPU that cover [from_ns, now]. Oldest last: user space sorts. */
+__noinline int ip_occ_flush(struct ip_cpu *c, __u64 from_ns)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 head;
+	int k;
+
+	if (!c)
+		return 0;
+	head = c->occ_head / IP_CHUNK_LEN;
+	for (k = 0; k < IP_CHUNKS; k++) {
+		struct ip_occ_chunk *chunk = ip_chunk(cpu, head - k);
+
+		/* A slot that was never written, or belongs to the lap before. */
+		if (!chunk || !chunk->begin_ns || chunk->seq != (head - k) * IP_CHUNK_LEN) {
+			if (k == 0)
+				continue;	/* the head chunk may just not be opened yet */
+			return 0;
+		}
+		if (!ip_chunk_output(chunk))
+			ip_lose(c, IP_LOSS_OCC_OVERRUN);
+		if (chunk->begin_ns <= from_ns)
+			return 0;
+	}
+	ip_lose(c, IP_LOSS_OCC_OVERRUN);	/* the window is longer than the ring */
+	return 0;
+}
+
+/* Write one transition at position @seq; @task only for IP_OCC_SWITCH_IN. */
+static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, __u64 now,
+				       __u8 kind, __u8 flags, __u32 id,
+				       struct task_struct *task)
+{
+	struct ip_occ_chunk *chunk = ip_chunk(cpu, seq / IP_CHUNK_LEN);
+	struct ip_occ *e;
+
+	if (!chunk)
+		return;
+	if (!(seq & (IP_CHUNK_LEN - 1))) {
+		chunk->type = IP_REC_OCC;
+		chunk->cpu = cpu;
+		chunk->seq = seq;
+		chunk->begin_ns = now;
+	}
+	e = &chunk->e[seq & (IP_CHUNK_LEN - 1)];
+	e->id = id;
+	e->kind = kind;
+	e->flags = flags;
+	if (task) {
+		e->prio = task->prio - IP_PRIO_BIAS;
+		e->normal_prio = task->normal_prio - IP_PRIO_BIAS;
+		bpf_probe_read_kernel(e->comm, IP_COMM_LEN, task->comm);
+	}
+	barrier();	/* ns says that the rest is there */
+	e->ns = now;
+	if (ip_config.record_all && (seq & (IP_CHUNK_LEN - 1)) == IP_CHUNK_LEN - 1 &&
+	    !ip_chunk_output(chunk))
+		ip_lose(c, IP_LOSS_OCC_OVERRUN);
+}
+
+static __always_inline void ip_occ_any(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags,
+				       __u32 id, struct task_struct *task)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 seq = __sync_fetch_and_add(&c->occ_head, 1);
+
+	if (!(seq & (IP_CHUNK_LEN - 1))) {
+		struct task_struct *cur = bpf_get_current_task_btf();
+
+		ip_occ_put(c, cpu, seq, now, IP_OCC_SWITCH_IN, 0, cur->pid, cur);
+		seq = __sync_fetch_and_add(&c->occ_head, 1);
+	}
+	ip_occ_put(c, cpu, seq, now, kind, flags, id, task);
+	if (c->flush_from_ns) {
+		__u64 from_ns = c->flush_from_ns;
+
+		c->flush_from_ns = 0;
+		ip_occ_flush(c, from_ns);
+	}
+}
+
+static __always_inline void ip_occ(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags, __u32 id)
+{
+	ip_occ_any(c, now, kind, flags, id, NULL);
+}
+
+static __always_inline void ip_occ_switch(struct ip_cpu *c, __u64 now, struct task_struct *next)
+{
+	ip_occ_any(c, now, IP_OCC_SWITCH_IN, 0, next->pid, next);
+}
+
+#endif /* IRQPATH_OCCUPANCY_BPF_H */

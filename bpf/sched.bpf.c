@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sched.bpf.c - stages: ... -> waking -> switch_in, and irq_thread.
+ *
+ * sched_waking runs in the waker's context, so that context's chain is the origin of the
+ * wakeup. Irq threads and NAPI threads are carriers: when they run they hand the chain on.
+ * ksoftirqd and kworkers carry nothing themselves: the pending softirq and the work item do.
+ */
+
+#define IP_COMM4(a, b, c, d)	((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
+
+static __always_inline __u8 ip_task_kind(struct task_struct *p)
+{
+	__u32 head;
+
+	if (!(p->flags & PF_KTHREAD))
+		return IP_TASK_TARGET;
+	if (bpf_probe_read_kernel(&head, sizeof(head), p->comm))
+		return IP_TASK_TARGET;
+	switch (head) {
+	case IP_COMM4('i', 'r', 'q', '/'):
+		return IP_TASK_IRQ_THREAD;
+	case IP_COMM4('n', 'a', 'p', 'i'):
+		return IP_TASK_NAPI_THREAD;
+	case IP_COMM4('k', 's', 'o', 'f'):	/* ksoftirqd/N */
+	case IP_COMM4('k', 't', 'i', 'm'):	/* ktimers/N, PREEMPT_RT */
+		return IP_TASK_SOFTIRQD;
+	case IP_COMM4('k', 'w', 'o', 'r'):
+		return IP_TASK_KWORKER;
+	}
+	return IP_TASK_TARGET;
+}
+
+#if defined(__TARGET_ARCH_arm64)
+struct pt_regs___arm64 {
+	int syscallno;
+} __attribute__((preserve_access_index));
+#endif
+
+/* Was the task in a system call when it slept? If not, it has no sys_exit to wait for. */
+static __always_inline bool ip_in_syscall(struct task_struct *p)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
+
+#if defined(__TARGET_ARCH_arm64)
+	return ((struct pt_regs___arm64 *)regs)->syscallno >= 0;
+#else
+	return (__s64)regs->orig_ax >= 0;
+#endif
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(ip_sched_waking, struct task_struct *p)
+{
+	struct ip_cpu *c = ip_this_cpu();
+	struct ip_chain *context;
+	struct ip_slot *slot;
+	__u32 tid = p->pid;
+	__u8 kind;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	if (c->wake_tid == tid && tid) {
+		context = &c->wake_chain;
+		c->wake_tid = 0;
+	} else {
+		context = ip_context(c);
+	}
+	slot = ip_slot_of(tid);
+	if (!slot)
+		return 0;
+	if (!context) {
+		if (slot->tid == tid && slot->state == IP_SLOT_WOKEN)
+			slot->state = IP_SLOT_NONE;
+		return 0;
+	}
+	kind = ip_task_kind(p);
+	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
+		return 0;
+	if (slot->tid == tid) {
+		/* Not a new wakeup: a lock on its way was handed over. */
+		if (p->__state & TASK_RTLOCK_WAIT)
+			return 0;
+		if (slot->state == IP_SLOT_CARRIER && !(p->__state & TASK_INTERRUPTIBLE))
+			return 0;
+	} else if (slot->state != IP_SLOT_NONE || slot->softirq_saved) {
+		ip_lose(c, IP_LOSS_TASK_SLOT);
+		return 0;
+	}
+	slot->tid = tid;
+	slot->kind = kind;
+	slot->work = 0;
+	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
+	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	if (tid == (__u32)bpf_get_current_pid_tgid()) {
+		/* It has not slept yet: no switch will follow. */
+		slot->state = IP_SLOT_NONE;
+		if (kind == IP_TASK_TARGET)
+			ip_finish(c, &slot->chain, IP_END_ALREADY_RUNNING, p);
+		return 0;
+	}
+	slot->state = IP_SLOT_WOKEN;
+	return 0;
+}
+
+/* The task that goes: what waits for it, and what it carries. */
+static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *prev,
+					  unsigned int prev_state)
+{
+	bool sleeps = prev_state && !(prev_state & TASK_RTLOCK_WAIT);
+	struct ip_slot *slot;
+
+	if (!c->await_user && !c->carrier && !c->softirq_active)
+		return;
+	slot = ip_slot_of(prev->pid);
+	if (!slot)
+		return;
+	if (c->softirq_active) {
+		/* PREEMPT_RT: preempted inside a softirq, which stays with the task. */
+		c->softirq_active = 0;
+		if (slot->tid == prev->pid || slot->state == IP_SLOT_NONE) {
+			slot->tid = prev->pid;
+			slot->softirq_saved = 1;
+			slot->softirq_vec = c->softirq_vec;
+			slot->softirq_entry_ns = c->softirq_entry_ns;
+			__builtin_memcpy(&slot->softirq, &c->softirq, sizeof(slot->softirq));
+		} else {
+			ip_lose(c, IP_LOSS_TASK_SLOT);
+		}
+	}
+	if (slot->tid != prev->pid)
+		return;
+	if (c->await_user && sleeps && slot->state == IP_SLOT_AWAIT_USER) {
+		slot->state = IP_SLOT_NONE;
+		ip_finish(c, &slot->chain, IP_END_SLEPT_AGAIN, prev);
+	} else if (c->carrier && !slot->work && (prev_state & TASK_INTERRUPTIBLE)) {
+		slot->state = IP_SLOT_NONE;	/* its loop waits for the next interrupt */
+	}
+}
+
+static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_slot *slot,
+					       struct task_struct *next, __u64 now)
+{
+	struct ip_chain *ch = &slot->chain;
+
+	if (slot->kind == IP_TASK_IRQ_THREAD || slot->kind == IP_TASK_NAPI_THREAD) {
+		slot->state = IP_SLOT_CARRIER;
+		c->carrier = 1;
+		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
+		ch->via |= slot->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
+							      IP_VIA_NAPI_THREAD;
+		return;
+	}
+	ip_stamp(ch, IP_SWITCH_IN, now);
+	if (ch->cpu[IP_WAKING] != ch->cpu[IP_SWITCH_IN])
+		ch->via |= IP_VIA_REMOTE;
+	if (!ip_config.no_user && !(next->flags & PF_KTHREAD) && ip_in_syscall(next)) {
+		slot->state = IP_SLOT_AWAIT_USER;
+		c->await_user = 1;
+		return;
+	}
+	slot->state = IP_SLOT_NONE;
+	ip_finish(c, ch, IP_END_SWITCH_IN, next);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	struct ip_cpu *c = ip_this_cpu();
+	__u64 now = bpf_ktime_get_ns();
+	struct ip_slot *slot;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	ip_occ_switch(c, now, next);
+	ip_switch_out(c, prev, preempt ? 0 : prev_state);
+	c->cur_tid = next->pid;
+	c->await_user = 0;
+	c->carrier = 0;
+	if (c->wake_tid) {
+		ip_lose(c, IP_LOSS_COALESCED);	/* its thread was still running */
+		c->wake_tid = 0;
+	}
+	c->hard_depth = 0;	/* nothing switches inside a hardirq: heals a missed exit */
+	c->ksoftirqd = ip_task_kind(next) == IP_TASK_SOFTIRQD;
+	slot = ip_slot_of(next->pid);
+	if (!slot || slot->tid != next->pid)
+		return 0;
+	if (slot->softirq_saved) {
+		slot->softirq_saved = 0;
+		c->softirq_active = 1;
+		c->softirq_vec = slot->softirq_vec;
+		c->softirq_entry_ns = slot->softirq_entry_ns;
+		__builtin_memcpy(&c->softirq, &slot->softirq, sizeof(c->softirq));
+	}
+	switch (slot->state) {
+	case IP_SLOT_WOKEN:
+		ip_switch_in_woken(c, slot, next, now);
+		break;
+	case IP_SLOT_AWAIT_USER:
+		c->await_user = 1;
+		break;
+	case IP_SLOT_CARRIER:
+		c->carrier = 1;
+		break;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(ip_sched_process_exit, struct task_struct *p)
+{
+	struct ip_cpu *c = ip_this_cpu();
+	struct ip_slot *slot = ip_slot_of(p->pid);
+
+	if (!c || !slot || slot->tid != p->pid)
+		return 0;
+	if (slot->state == IP_SLOT_WOKEN || slot->state == IP_SLOT_AWAIT_USER)
+		ip_lose(c, IP_LOSS_TASK_EXIT);
+	slot->state = IP_SLOT_NONE;
+	slot->softirq_saved = 0;
+	c->await_user = 0;
+	c->carrier = 0;
+	return 0;
+}
+
+/* The return to user space. Runs at every system call of the host, so the check comes first. */
+SEC("tp_btf/sys_exit")
+int ip_sys_exit(void *ctx)
+{
+	struct ip_cpu *c = ip_this_cpu();
+	struct task_struct *task;
+	struct ip_slot *slot;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	if (!c->await_user)
+		return 0;
+	c->await_user = 0;
+	task = bpf_get_current_task_btf();
+	slot = ip_slot_of(task->pid);
+	if (!slot || slot->tid != task->pid || slot->state != IP_SLOT_AWAIT_USER)
+		return 0;
+	slot->state = IP_SLOT_NONE;
+	ip_stamp(&slot->chain, IP_USER, bpf_ktime_get_ns());
+	ip_finish(c, &slot->chain, IP_END_USER, task);
+	return 0;
+}

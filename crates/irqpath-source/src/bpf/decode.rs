@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Contract records to model types. Pure: bytes in, events out; unknown bytes are refused.
+
+use irqpath_model::{
+    Comm, Event, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
+    SoftirqVec, Stamp, Task, Transition, Vector, Via,
+};
+
+use super::skel::{read, types};
+
+const HIST_BITS: u32 = 5; // IP_HIST_BITS
+const PRIO_BIAS: i16 = 64; // IP_PRIO_BIAS
+
+fn comm(words: [u64; 2]) -> Comm {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&words[0].to_ne_bytes());
+    bytes[8..].copy_from_slice(&words[1].to_ne_bytes());
+    Comm::from_bytes(&bytes)
+}
+
+/// The kernel's words for a name to filter by: NUL-padded, as in `task_struct::comm`.
+pub fn comm_words(name: &Comm) -> [u64; 2] {
+    let mut bytes = [0u8; 16];
+    let text = name.as_str().as_bytes();
+    let len = text.len().min(15);
+    bytes[..len].copy_from_slice(&text[..len]);
+    let word = |i: usize| u64::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
+    [word(0), word(8)]
+}
+
+/// `ip_origin_kind` and number to an origin.
+pub fn origin(kind: u32, nr: u32) -> Option<Origin> {
+    use types::ip_origin_kind as k;
+    match k(kind) {
+        k::IP_ORIGIN_IRQ => Some(Origin::Irq(nr)),
+        k::IP_ORIGIN_VECTOR => Vector::ALL.get(nr as usize).copied().map(Origin::Vector),
+        k::IP_ORIGIN_SOFTIRQ => SoftirqVec::from_nr(nr).map(Origin::Softirq),
+        _ => None,
+    }
+}
+
+/// The other way round.
+pub fn origin_words(origin: Origin) -> (u16, u32) {
+    use types::ip_origin_kind as k;
+    match origin {
+        Origin::Irq(nr) => (k::IP_ORIGIN_IRQ.0 as u16, nr),
+        Origin::Vector(v) => (k::IP_ORIGIN_VECTOR.0 as u16, v as u32),
+        Origin::Softirq(v) => (k::IP_ORIGIN_SOFTIRQ.0 as u16, v as u32),
+    }
+}
+
+/// One ring buffer record.
+pub fn record(bytes: &[u8]) -> Option<Event> {
+    use types::ip_record as r;
+    let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
+    match r(kind) {
+        r::IP_REC_PATH => path(&read(bytes)?).map(|p| Event::Path(Box::new(p))),
+        r::IP_REC_OCC => Some(Event::Occupancy(chunk(&read(bytes)?, u64::MAX))),
+        r::IP_REC_NMI => {
+            let nmi: types::ip_rec_nmi = read(bytes)?;
+            Some(Event::Occupancy(vec![Occupancy {
+                ns: nmi.end_ns,
+                cpu: nmi.cpu as u16,
+                seq: 0,
+                what: Transition::NmiEnd { duration_ns: nmi.duration_ns },
+            }]))
+        }
+        _ => None,
+    }
+}
+
+fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
+    let mut stamps = [None; Point::COUNT];
+    for (i, stamp) in stamps.iter_mut().enumerate() {
+        if r.chain.ns[i] != 0 {
+            *stamp = Some(Stamp { ns: r.chain.ns[i], cpu: r.chain.cpu[i] });
+        }
+    }
+    Some(PathRecord {
+        origin: origin(u32::from(r.chain.origin_kind), r.chain.origin_nr)?,
+        via: Via::from_bits_retain(r.chain.via),
+        stamps,
+        timer_fn: r.chain.timer_fn,
+        target: Task {
+            tid: r.tid,
+            tgid: r.tgid,
+            comm: comm(r.comm),
+            prio: r.prio,
+            normal_prio: r.normal_prio,
+            policy: Policy::from_nr(r.policy as u8),
+        },
+        end: match r.end {
+            0 => PathEnd::User,
+            1 => PathEnd::SwitchIn,
+            2 => PathEnd::SleptAgain,
+            _ => PathEnd::AlreadyRunning,
+        },
+    })
+}
+
+/// The valid transitions of a chunk that are not newer than `until_ns`.
+pub fn chunk(chunk: &types::ip_occ_chunk, until_ns: u64) -> Vec<Occupancy> {
+    let mut out = Vec::with_capacity(chunk.e.len());
+    for (i, e) in chunk.e.iter().enumerate() {
+        // Older than the chunk: not written yet in this lap of the ring.
+        if e.ns < chunk.begin_ns || e.ns > until_ns {
+            break;
+        }
+        let Some(what) = transition(e) else { break };
+        out.push(Occupancy { ns: e.ns, cpu: chunk.cpu as u16, seq: chunk.seq + i as u64, what });
+    }
+    out
+}
+
+fn transition(e: &types::ip_occ) -> Option<Transition> {
+    use types::ip_occ_kind as k;
+    match k(u32::from(e.kind)) {
+        k::IP_OCC_HARDIRQ_ENTRY => origin(u32::from(e.flags), e.id).map(Transition::HardirqEntry),
+        k::IP_OCC_HARDIRQ_EXIT => Some(Transition::HardirqExit),
+        k::IP_OCC_SOFTIRQ_ENTRY => SoftirqVec::from_nr(e.id).map(Transition::SoftirqEntry),
+        k::IP_OCC_SOFTIRQ_EXIT => Some(Transition::SoftirqExit),
+        k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(Task {
+            tid: e.id,
+            comm: comm(e.comm),
+            prio: i16::from(e.prio) + PRIO_BIAS,
+            normal_prio: i16::from(e.normal_prio) + PRIO_BIAS,
+            ..Task::default()
+        })),
+        _ => None,
+    }
+}
+
+/// A path's key.
+pub fn path_key(key: &types::ip_path_key) -> Option<PathKey> {
+    Some(PathKey {
+        origin: origin(u32::from(key.origin_kind), key.origin_nr)?,
+        via: Via::from_bits_retain(key.via),
+        comm: comm(key.comm),
+    })
+}
+
+/// Middle of a kernel bucket, ns: the inverse of `ip_bucket` in `bpf/finish.bpf.h`.
+fn bucket_middle_ns(index: u32) -> u64 {
+    let sub = 1u64 << HIST_BITS;
+    let index = u64::from(index);
+    if index < sub {
+        return index;
+    }
+    let exponent = (index >> HIST_BITS) - 1;
+    ((sub | (index & (sub - 1))) << exponent) + ((1u64 << exponent) >> 1)
+}
+
+/// A kernel histogram; extremes, sum and count stay exact.
+pub fn histogram(h: &types::ip_hist) -> Histogram {
+    let mut out = Histogram::default();
+    if h.nr == 0 {
+        return out;
+    }
+    let (min_ns, max_ns) = (!h.min_ns_inverted, h.max_ns);
+    for (i, &n) in h.bucket.iter().enumerate().filter(|(_, n)| **n > 0) {
+        out.record_n(bucket_middle_ns(i as u32), n);
+    }
+    out.widen(min_ns, max_ns, h.sum_ns);
+    out.add_overflow(h.nr_overflow);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ip_bucket` again, written the slow way.
+    fn bucket(ns: u64) -> u32 {
+        if ns < 32 {
+            return ns as u32;
+        }
+        let e = ns.ilog2() - 5;
+        ((e + 1) << 5) | ((ns >> e) & 31) as u32
+    }
+
+    #[test]
+    fn a_bucket_middle_falls_into_its_own_bucket() {
+        for index in 0..1024 {
+            assert_eq!(bucket(bucket_middle_ns(index)), index);
+        }
+    }
+
+    #[test]
+    fn bucket_error_is_below_the_documented_bound() {
+        for ns in (32..5_000_000u64).step_by(977) {
+            let middle = bucket_middle_ns(bucket(ns)) as f64;
+            assert!((middle - ns as f64).abs() / ns as f64 <= 0.032, "{ns}: {middle}");
+        }
+    }
+
+    #[test]
+    fn short_or_unknown_records_are_refused() {
+        assert!(record(&[]).is_none());
+        assert!(record(&[1, 0, 0, 0, 9]).is_none());
+        assert!(record(&[0xff; 4096]).is_none());
+    }
+
+    #[test]
+    fn names_survive_the_way_to_the_kernel_and_back() {
+        for name in ["", "irq/36-virtio1", "fifteen-letters", "longer-than-fifteen-bytes"] {
+            let want: String = name.chars().take(15).collect();
+            assert_eq!(comm(comm_words(&Comm::from(name))).as_str(), want);
+        }
+    }
+
+    #[test]
+    fn every_origin_survives_the_way_to_the_kernel_and_back() {
+        let vectors = Vector::ALL.into_iter().map(Origin::Vector);
+        let softirqs = SoftirqVec::ALL.into_iter().map(Origin::Softirq);
+        for want in vectors.chain(softirqs).chain([Origin::Irq(36)]) {
+            let (kind, nr) = origin_words(want);
+            assert_eq!(origin(u32::from(kind), nr), Some(want));
+        }
+    }
+}

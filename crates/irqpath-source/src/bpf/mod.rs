@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The running kernel as a source: open, configure, load, attach, poll.
+//!
+//! Joining happens in `bpf/`; this module only moves settings in and records out. What the
+//! kernel lacks is left out and named. Nothing stays behind: dropping the source detaches.
+
+mod decode;
+mod features;
+mod overhead;
+mod skel;
+mod stats;
+mod transitions;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use irqpath_model::{Event, Missing, Snapshot};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Btf, Link, PrintLevel, RingBuffer, RingBufferBuilder};
+
+use self::overhead::StatsSample;
+use self::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
+use self::transitions::Puller;
+use crate::{Config, Source, SourceError};
+
+const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+const DEFAULT_BUFFER_BYTES: u32 = 16 << 20;
+/// The programs never wake the reader (a wakeup is what is being measured); it looks by itself.
+const POLL_STEP: Duration = Duration::from_millis(5);
+
+/// Tracing programs on the running kernel.
+pub struct BpfSource {
+    links: Vec<Link>,
+    ring: RingBuffer<'static>,
+    skel: IrqpathSkel<'static>,
+    queue: Rc<RefCell<VecDeque<Event>>>,
+    puller: Puller,
+    sample: StatsSample,
+    missing: Vec<Missing>,
+}
+
+impl BpfSource {
+    /// Load and attach. Needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
+    pub fn open(config: &Config) -> Result<Self, SourceError> {
+        if !Path::new(BTF_PATH).exists() {
+            return Err(SourceError::NoBtf(BTF_PATH.into()));
+        }
+        if !may_trace() {
+            return Err(SourceError::Privilege);
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Warn, hear_libbpf)));
+        let btf = Btf::from_vmlinux().map_err(load_error)?;
+        if let Some(name) = features::missing_required(&btf) {
+            return Err(SourceError::MissingTracepoint(name));
+        }
+        // The skeleton borrows this for as long as it lives, which is as long as the process.
+        let storage = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = IrqpathSkelBuilder::default().open(storage).map_err(load_error)?;
+        let missing = select_programs(&mut open, &btf, config);
+        configure(&mut open, config)?;
+        let skel = open.load().map_err(load_error)?;
+        Self::attach(skel, config, missing)
+    }
+
+    fn attach(
+        mut skel: IrqpathSkel<'static>,
+        config: &Config,
+        missing: Vec<Missing>,
+    ) -> Result<Self, SourceError> {
+        let queue = Rc::new(RefCell::new(VecDeque::new()));
+        let sink = Rc::clone(&queue);
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(&skel.maps.ip_records, move |bytes| {
+                if let Some(event) = decode::record(bytes) {
+                    sink.borrow_mut().push_back(event);
+                }
+                0
+            })
+            .map_err(load_error)?;
+        let ring = builder.build().map_err(load_error)?;
+        let sample = StatsSample::start();
+        let links = attach_in_order(&mut skel)?;
+        let puller = Puller::new(config.record_all);
+        Ok(Self { links, ring, skel, queue, puller, sample, missing })
+    }
+
+    /// Entries first, so that no entry is left without its exit.
+    fn detach(&mut self) {
+        while let Some(link) = self.links.pop() {
+            drop(link);
+        }
+    }
+
+    /// Move what the kernel has ready into the queue.
+    fn consume(&mut self) -> Result<(), SourceError> {
+        self.ring.consume().map_err(load_error)?;
+        self.sample.tick(&self.skel);
+        let saw_path = self.queue.borrow().iter().any(|e| matches!(e, Event::Path(_)));
+        if let Some(events) = self.puller.tick(&self.skel, saw_path) {
+            self.queue.borrow_mut().extend(events);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for BpfSource {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
+impl Source for BpfSource {
+    fn poll(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            self.consume()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.queue.borrow().is_empty() || left.is_zero() {
+                return Ok(self.queue.borrow_mut().drain(..).collect());
+            }
+            std::thread::sleep(left.min(POLL_STEP));
+        }
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, SourceError> {
+        let mut snapshot = stats::snapshot(&self.skel).map_err(load_error)?;
+        self.sample.fill(&self.skel, &mut snapshot);
+        snapshot.missing.clone_from(&self.missing);
+        Ok(snapshot)
+    }
+
+    fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
+        let attached = !self.links.is_empty();
+        self.sample.stop(&self.skel);
+        self.detach();
+        self.consume()?;
+        let mut events: Vec<Event> = self.queue.borrow_mut().drain(..).collect();
+        if attached {
+            events.extend(Puller::everything(&self.skel));
+        }
+        Ok((events, self.snapshot()?))
+    }
+}
+
+/// Attach the programs that close something before those that open it: an entry whose exit is
+/// not seen would leave a CPU inside an interrupt for ever.
+fn attach_in_order(skel: &mut IrqpathSkel<'static>) -> Result<Vec<Link>, SourceError> {
+    let mut links = Vec::new();
+    for closing in [true, false] {
+        for prog in skel.object_mut().progs_mut().filter(|p| p.autoload()) {
+            let name = prog.name().to_string_lossy();
+            if closing == (name.ends_with("_exit") || name.ends_with("_end")) {
+                links.push(prog.attach().map_err(load_error)?);
+            }
+        }
+    }
+    Ok(links)
+}
+
+#[allow(clippy::needless_pass_by_value)] // the signature that map_err wants
+fn load_error(error: libbpf_rs::Error) -> SourceError {
+    let said = LIBBPF_SAID.lock().map(|s| s.clone()).unwrap_or_default();
+    let said = said.trim().trim_start_matches("libbpf: ");
+    let text = if said.is_empty() { format!("{error:#}") } else { format!("{error:#} ({said})") };
+    SourceError::Load(text.replace('\n', "; "))
+}
+
+/// The first complaint of libbpf, which names the program; its later ones only repeat it.
+static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
+
+#[allow(clippy::needless_pass_by_value)] // libbpf-rs's callback type
+fn hear_libbpf(level: PrintLevel, text: String) {
+    if level == PrintLevel::Warn
+        && let Ok(mut said) = LIBBPF_SAID.lock()
+        && said.is_empty()
+    {
+        said.push_str(text.lines().next().unwrap_or_default());
+    }
+}
+
+/// CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN which implies both. The kernel's own answer would
+/// be the same EACCES as for a program that its verifier refuses.
+fn may_trace() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let caps = status
+        .lines()
+        .find_map(|l| l.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0);
+    let has = |cap: u32| caps >> cap & 1 == 1;
+    has(21) || (has(38) && has(39))
+}
+
+/// Leave out the programs whose tracepoint this kernel lacks. Returns what that costs.
+fn select_programs(
+    open: &mut OpenIrqpathSkel<'static>,
+    btf: &Btf<'_>,
+    config: &Config,
+) -> Vec<Missing> {
+    let mut missing = Vec::new();
+    for mut prog in open.open_object_mut().progs_mut() {
+        let section = prog.section().to_string_lossy().into_owned();
+        let Some(tracepoint) = section.strip_prefix("tp_btf/") else { continue };
+        let unwanted = config.no_user && tracepoint == "sys_exit";
+        if unwanted {
+            prog.set_autoload(false);
+        } else if !features::has_tracepoint(btf, tracepoint) {
+            prog.set_autoload(false);
+            missing.extend(features::consequence(tracepoint));
+        }
+    }
+    missing
+}
+
+/// Settings and table sizes, before loading.
+fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(), SourceError> {
+    let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)? as u32;
+    let bytes = if config.buffer_bytes == 0 { DEFAULT_BUFFER_BYTES } else { config.buffer_bytes };
+    let chunks = open.maps.ip_chunks.max_entries() * nr_cpus;
+    open.maps.ip_chunks.set_max_entries(chunks).map_err(load_error)?;
+    open.maps
+        .ip_records
+        .set_max_entries(bytes.max(4096).next_power_of_two())
+        .map_err(load_error)?;
+    let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
+    let c = &mut rodata.ip_config;
+    c.threshold_ns = config.threshold_ns.unwrap_or(0);
+    c.record_all = u8::from(config.record_all);
+    c.no_user = u8::from(config.no_user);
+    let max = c.tid.len();
+    for (what, n) in [
+        ("--irq", config.origins.len()),
+        ("--task", config.tids.len()),
+        ("--task", config.comms.len()),
+    ] {
+        if n > max {
+            return Err(SourceError::Load(format!("{n} times {what}; at most {max} are possible")));
+        }
+    }
+    for (i, &origin) in config.origins.iter().enumerate() {
+        (c.origin_kind[i], c.origin_nr[i]) = decode::origin_words(origin);
+    }
+    c.nr_origins = config.origins.len() as u8;
+    c.tid[..config.tids.len()].copy_from_slice(&config.tids);
+    c.nr_tids = config.tids.len() as u8;
+    for (i, name) in config.comms.iter().enumerate() {
+        c.comm[i] = decode::comm_words(name);
+    }
+    c.nr_comms = config.comms.len() as u8;
+    if let Some(cpus) = &config.cpus {
+        c.filter_cpus = 1;
+        for cpu in cpus.iter() {
+            c.cpus[usize::from(cpu >> 6)] |= 1 << (cpu & 63);
+        }
+    }
+    Ok(())
+}
