@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the whole machine did meanwhile (interrupts and softirqs), what it is, and what the
+// measurement cost and missed.
+"use strict";
+
+(function (ns) {
+  const mean = (sum, row) => (row.nr ? row[sum] / row.nr : null);
+  const optional = (format) => (value) => (value === null ? null : format(value));
+
+  const column = (key, title, format, value, hint) => ({
+    key, title, hint, num: true,
+    value: value || ((row) => row[key]),
+    cell: (row) => optional(format)(value ? value(row) : row[key]),
+  });
+
+  function columns(isSoftirq, perCpu, duration) {
+    const proc = isSoftirq ? "/proc/softirqs" : "/proc/interrupts";
+    const share = (row) => (100 * row.run_ns) / (duration * row.cpus);
+    return [
+      { key: "name", title: isSoftirq ? "vector" : "line", className: "name", value: (r) => r.name,
+        cell: (r) => r.name },
+      perCpu ? column("cpu", "CPU", String)
+        : column("cpus", "CPUs", ns.count, null, "CPUs that served it"),
+      column("nr", "count", ns.count),
+      column("proc_nr", proc, ns.count, null, "growth of its row meanwhile"),
+      column("rate", "per s", ns.count, (row) => (row.nr * 1e9) / duration),
+      ...(isSoftirq ? [column("delay", "mean delay", ns.us, (row) => mean("delay_ns", row),
+        "from raise to entry"), column("max_delay_ns", "max delay", ns.us)] : []),
+      column("mean_run", "mean run", ns.us, (row) => mean("run_ns", row)),
+      column("max_run_ns", "max run", ns.us),
+      column("run_ns", "run, sum", ns.us),
+      column("share", "% of CPU", (value) => value.toFixed(2), share, "of the CPUs that served it"),
+    ];
+  }
+
+  /** One row per name: the sums over its CPUs. */
+  function overCpus(rows) {
+    const sums = new Map();
+    for (const row of rows) {
+      const sum = sums.get(row.name);
+      if (!sum) {
+        sums.set(row.name, { ...row });
+        continue;
+      }
+      sum.cpus += 1;
+      for (const key of ["nr", "run_ns", "delay_ns"]) sum[key] += row[key];
+      for (const key of ["max_run_ns", "max_delay_ns"]) sum[key] = Math.max(sum[key], row[key]);
+      sum.proc_nr = sum.proc_nr === null || row.proc_nr === null ? null : sum.proc_nr + row.proc_nr;
+    }
+    return [...sums.values()];
+  }
+
+  function showCounts(id, rows, duration) {
+    const isSoftirq = id === "softirqs";
+    const all = rows.map((row) => ({ ...row, cpus: 1 }));
+    const box = ns.byId(id + "-per-cpu");
+    function draw() {
+      const table = new ns.Table({ label: isSoftirq ? "Softirqs" : "Interrupts", sortKey: "nr",
+        className: "counts", columns: columns(isSoftirq, box.checked, duration),
+        empty: "None were counted." });
+      table.setRows(box.checked ? all : overCpus(all));
+      ns.byId(id).replaceChildren(table.element);
+    }
+    box.addEventListener("change", draw);
+    draw();
+  }
+
+  /** Names and values; empty values are said to be so, not left out. */
+  function facts(title, entries) {
+    const list = ns.el("dl");
+    for (const [term, value, className] of entries) {
+      list.append(ns.el("dt", {}, term), ns.el("dd", { class: className }, value || "–"));
+    }
+    return ns.el("div", { class: "facts" }, ns.el("h3", {}, title), list);
+  }
+
+  function kernelFacts({ kernel, isolation }) {
+    return facts("Kernel", [
+      ["release", kernel.release, "name"],
+      ["version", kernel.version],
+      ["preemption", kernel.preemption || "unknown"],
+      ["irq threads", kernel.forced_irq_threads ? "forced" : "where the driver asks for one"],
+      ["clock source", kernel.clocksource],
+      ["command line", kernel.cmdline, "name"],
+      ["config SHA-256", kernel.config_sha256 || "not readable", "name"],
+      ["isolcpus", isolation.isolated || "none"],
+      ["nohz_full", isolation.nohz_full || "none"],
+      ["rcu_nocbs", isolation.rcu_nocbs || "none"],
+      ["default affinity", isolation.default_smp_affinity],
+    ]);
+  }
+
+  function cpuFacts({ cpu, kernel, host }) {
+    const latency = cpu.cpu_dma_latency_us;
+    return facts("Hardware", [
+      ["host", host, "name"],
+      ["CPU", cpu.model],
+      ["architecture", kernel.machine],
+      ["online", cpu.online],
+      ["governor", cpu.governor || "no cpufreq"],
+      ["SMT", cpu.smt ? "on" : "off"],
+      ["hypervisor", cpu.hypervisor || "none seen"],
+      ["cpu_dma_latency", latency === null ? "not readable" : ns.count(latency) + " us"],
+    ]);
+  }
+
+  function measurementFacts(machine, overhead) {
+    const load = (overhead.nr_events * overhead.mean_event_ns * 100) / (machine.duration_ns || 1);
+    const perEvent = overhead.nr_sampled
+      ? `${ns.count(overhead.mean_event_ns)} ns, mean of ${ns.count(overhead.nr_sampled)} runs; ` +
+        `${load.toFixed(2)} % of one CPU in all`
+      : "not measured";
+    return facts("Measurement", [
+      ["command", machine.command.join(" "), "name"],
+      ["started", machine.started_at],
+      ["duration", ns.seconds(machine.duration_ns)],
+      ["source", machine.source],
+      ["irqpath", machine.irqpath_version],
+      ["events", ns.count(overhead.nr_events)],
+      ["per event", perEvent],
+      ["own CPU time", ns.seconds(overhead.process_cpu_ns)],
+      ["own memory", `${ns.mib(overhead.peak_rss_bytes)}, kernel tables ${ns.mib(overhead.map_bytes)}`],
+    ]);
+  }
+
+  function list(title, items, none) {
+    const content = items.length
+      ? ns.el("ul", {}, ...items.map((item) => ns.el("li", {}, ...[item].flat())))
+      : ns.el("p", {}, none);
+    return ns.el("div", { class: "facts" }, ns.el("h3", {}, title), content);
+  }
+
+  function limits(data) {
+    const missing = data.missing.map((m) => [ns.el("span", { class: "name" }, m.what), ": " + m.consequence]);
+    const losses = data.losses.map((loss) => `${ns.count(loss.nr)} ${loss.advice}` +
+      (loss.is_lost_data ? "" : " (not lost data)"));
+    return [
+      list("Lost or not joined", losses, "Nothing."),
+      list("What this kernel lacks", missing, "Nothing that irqpath uses."),
+      list("What the observer changed", data.machine.observer_effects, "Nothing that it knows of."),
+    ];
+  }
+
+  ns.showSystem = (data) => {
+    const { machine } = data;
+    const duration = machine.duration_ns || 1;
+    showCounts("lines", data.lines, duration);
+    showCounts("softirqs", data.softirqs, duration);
+    ns.byId("machine").append(
+      ns.el("div", { class: "columns thirds" }, kernelFacts(machine), cpuFacts(machine),
+        measurementFacts(machine, data.overhead)),
+      ns.el("div", { class: "columns thirds" }, ...limits(data)));
+  };
+})(irqpath);
