@@ -1,2 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! To be filled.
+//! From events to causes and statistics. Pure: no I/O, no clock, no OS; time is what the events
+//! say.
+//!
+//! - [`Timelines`]: who occupied each CPU, from the transitions a source delivers.
+//! - [`attribute`]: the causes of one path, stage by stage.
+//! - [`Engine`]: the same for a stream, waiting for transitions that arrive late.
+//! - [`SlowKeeper`]: which slow paths to keep.
+//! - [`Accumulator`], [`summary`]: statistics of all paths.
+//! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
+//!
+//! The rule: a hole is never explained. What no transition covers is reported as unexplained,
+//! and the causes of a stage add up to its length to the nanosecond.
+
+mod accumulate;
+mod attribute;
+mod counts;
+mod engine;
+mod slow;
+mod timeline;
+mod wanted;
+
+pub use accumulate::{Accumulator, summary};
+pub use attribute::attribute;
+pub use counts::{CountCheck, compare_counts, counts_between};
+pub use engine::{Engine, EngineConfig};
+pub use slow::{DEFAULT_SLOW, SlowKeeper};
+pub use timeline::{Frame, Layer, Occupant, Segment, Timeline, Timelines};
+pub use wanted::Wanted;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Statistics per path from records (recordings, samples read again), and the summary that is
+//! stored and shown. A live source keeps its own statistics and needs only [`summary`].
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use irqpath_model::{
+    Comm, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, SlowPath, Snapshot,
+    Summary, Via,
+};
+
+/// Statistics of every path, from its records.
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    paths: HashMap<(Origin, Via), HashMap<Comm, PathStats>>,
+    nr_records: u64,
+}
+
+impl Accumulator {
+    /// No statistics.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Add one record.
+    pub fn record(&mut self, record: &PathRecord) {
+        self.nr_records += 1;
+        let comms = self.paths.entry((record.origin, record.via)).or_default();
+        // A lookup first: the name is copied for the first record of a path only.
+        match comms.get_mut(&record.target.comm) {
+            Some(stats) => stats.record(record),
+            None => comms
+                .entry(record.target.comm.clone())
+                .or_insert_with(|| PathStats::new(record.key()))
+                .record(record),
+        }
+    }
+
+    /// Records added so far.
+    pub fn nr_records(&self) -> u64 {
+        self.nr_records
+    }
+
+    /// The statistics so far, in order of their keys.
+    pub fn stats(&self) -> Vec<PathStats> {
+        let mut stats: Vec<PathStats> =
+            self.paths.values().flat_map(HashMap::values).cloned().collect();
+        stats.sort_by(|a, b| a.key.cmp(&b.key));
+        stats
+    }
+}
+
+/// The summary of a measurement: paths with the slowest maximum first, slow paths slowest first.
+/// `nr_slow` counts the records over the threshold, kept in `slow` or not.
+pub fn summary(
+    snapshot: Snapshot,
+    mut slow: Vec<SlowPath>,
+    nr_slow: u64,
+    threshold_ns: Option<u64>,
+    names: &Names,
+) -> Summary {
+    let mut paths: Vec<PathSummary> =
+        snapshot.paths.into_iter().map(|stats| PathSummary::new(stats, names)).collect();
+    paths.sort_by(|a, b| {
+        Reverse(a.total.max_ns).cmp(&Reverse(b.total.max_ns)).then_with(|| a.key.cmp(&b.key))
+    });
+    slow.sort_by_cached_key(|path| Reverse(path.record.total_ns()));
+    Summary {
+        schema_version: SCHEMA_VERSION,
+        paths,
+        lines: snapshot.lines,
+        softirqs: snapshot.softirqs,
+        slow,
+        nr_slow,
+        threshold_ns,
+        loss: snapshot.loss,
+        overhead: snapshot.overhead,
+        missing: snapshot.missing,
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What of a stage is the path's own work.
+//!
+//! A stage that runs in a handler owns that handler for all of the stage (`Claim::Whole`). A
+//! stage that waits, begun from within a handler, owns only the rest of that run of it
+//! (`Claim::Rest`): the same interrupt or softirq again, later in the wait, is interference.
+
+use irqpath_model::{Origin, PathRecord, Point, SoftirqVec, StageSpan, Task, Via};
+
+use crate::{Frame, Layer, Occupant, Segment};
+
+/// How much of an occupant's time is the path's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claim<T> {
+    Nothing,
+    Whole(T),
+    Rest(T),
+}
+
+impl<T: PartialEq + Copy> Claim<T> {
+    fn has(&self, it: T) -> bool {
+        matches!(self, Self::Whole(own) | Self::Rest(own) if *own == it)
+    }
+}
+
+/// The path's own occupants in one stage.
+#[derive(Debug)]
+pub(super) struct Own {
+    hardirq: Claim<Origin>,
+    softirq: Claim<SoftirqVec>,
+    /// The task in which the own softirq runs (PREEMPT_RT switches it out together with it).
+    softirq_tid: Option<u32>,
+    /// If the own softirq is not known from the timeline: any of these.
+    softirqs: Via,
+    tid: Claim<u32>,
+    /// The task that the stage waits for, as it was at the end of the stage.
+    pub(super) waiter: Option<Task>,
+}
+
+impl Own {
+    pub(super) fn new(record: &PathRecord, span: &StageSpan, segments: &[Segment]) -> Self {
+        let mut own = Self {
+            hardirq: Claim::Nothing,
+            softirq: Claim::Nothing,
+            softirq_tid: None,
+            softirqs: Via::empty(),
+            tid: Claim::Nothing,
+            waiter: None,
+        };
+        if span.start.cpu == span.end.cpu
+            && let Some(first) = segments.first()
+        {
+            own.claim_start(record, span.from, &first.frame);
+        }
+        if let Some(last) = segments.last() {
+            own.claim_waiter(record, span.to, &last.frame);
+        }
+        own
+    }
+
+    /// What the point that starts the stage was stamped in.
+    fn claim_start(&mut self, record: &PathRecord, from: Point, frame: &Frame) {
+        match from {
+            Point::Raise | Point::SwitchIn | Point::User => {}
+            Point::Hardirq => self.hardirq = Claim::Whole(record.origin),
+            Point::Softirq => {
+                self.softirqs = record.via & Via::SOFTIRQS;
+                self.claim_softirq(record, frame, Claim::Whole);
+            }
+            Point::Work if matches!(frame.occupant(), Occupant::Softirq(_)) => {
+                if let Layer::Active(Some(vec)) = frame.softirq {
+                    self.softirq = Claim::Whole(vec);
+                }
+            }
+            Point::IrqThread | Point::Work => self.claim_task(frame),
+            Point::SoftirqRaise => self.claim_rest(record, frame),
+            Point::WorkQueue | Point::Waking => {
+                self.claim_rest(record, frame);
+                self.claim_softirq(record, frame, Claim::Rest);
+            }
+        }
+    }
+
+    fn claim_task(&mut self, frame: &Frame) {
+        if let Some(tid) = frame.tid() {
+            self.tid = Claim::Whole(tid);
+        }
+    }
+
+    fn claim_softirq(
+        &mut self,
+        record: &PathRecord,
+        frame: &Frame,
+        claim: fn(SoftirqVec) -> Claim<SoftirqVec>,
+    ) {
+        if let Layer::Active(Some(vec)) = frame.softirq
+            && record.via.contains(Via::softirq(vec))
+        {
+            self.softirq = claim(vec);
+            self.softirq_tid = frame.tid();
+            self.softirqs = Via::empty();
+        }
+    }
+
+    /// The rest of the hardirq, or of the thread that carries the path.
+    fn claim_rest(&mut self, record: &PathRecord, frame: &Frame) {
+        if frame.hardirq == Layer::Active(Some(record.origin)) {
+            self.hardirq = Claim::Rest(record.origin);
+        }
+        if let Some(task) = frame.task.as_deref()
+            && is_carrier(task, record.via)
+        {
+            self.tid = Claim::Rest(task.tid);
+        }
+    }
+
+    /// The task that was waited for is known, or there at the end of the stage.
+    fn claim_waiter(&mut self, record: &PathRecord, to: Point, frame: &Frame) {
+        let expected = match to {
+            Point::IrqThread => Via::IRQ_THREAD,
+            Point::Softirq => Via::KSOFTIRQD,
+            Point::SwitchIn | Point::User => {
+                self.waiter = Some(record.target.clone());
+                return;
+            }
+            _ => return,
+        };
+        self.waiter = frame.task.as_deref().filter(|task| is_carrier(task, expected)).cloned();
+    }
+
+    /// Look at the next segment: the rest of a handler ends with the handler.
+    pub(super) fn follow(&mut self, frame: &Frame) {
+        if matches!(self.hardirq, Claim::Rest(_)) && !matches!(frame.hardirq, Layer::Active(_)) {
+            self.hardirq = Claim::Nothing;
+        }
+        if let Claim::Rest(vec) = self.softirq
+            && frame.tid() == self.softirq_tid
+            && frame.softirq != Layer::Active(Some(vec))
+        {
+            self.softirq = Claim::Nothing;
+        }
+        if let Claim::Rest(tid) = self.tid
+            && frame.tid() != Some(tid)
+        {
+            self.tid = Claim::Nothing;
+        }
+    }
+
+    pub(super) fn has_hardirq(&self, origin: Origin) -> bool {
+        self.hardirq.has(origin)
+    }
+
+    pub(super) fn has_softirq(&self, vec: SoftirqVec) -> bool {
+        self.softirq.has(vec) || self.softirqs.contains(Via::softirq(vec))
+    }
+
+    /// True for the thread in which the path runs, or that it waits for.
+    pub(super) fn has_task(&self, task: &Task) -> bool {
+        self.tid.has(task.tid) || self.waiter.as_ref().is_some_and(|w| w.tid == task.tid)
+    }
+
+    /// True if `has_task` holds only because the thread finishes what it did before the wait.
+    pub(super) fn is_rest_of(&self, task: &Task) -> bool {
+        self.tid == Claim::Rest(task.tid) && self.waiter.as_ref().is_none_or(|w| w.tid != task.tid)
+    }
+}
+
+/// True for a kernel thread of the kinds in `via`; kernel threads are known by name only.
+pub(super) fn is_carrier(task: &Task, via: Via) -> bool {
+    const PREFIXES: [(Via, &str); 5] = [
+        (Via::IRQ_THREAD, "irq/"),
+        (Via::KSOFTIRQD, "ksoftirqd/"),
+        (Via::KSOFTIRQD, "ktimers/"),
+        (Via::NAPI_THREAD, "napi/"),
+        (Via::WORK, "kworker/"),
+    ];
+    PREFIXES.iter().any(|&(kind, name)| via.contains(kind) && task.comm.as_str().starts_with(name))
+}

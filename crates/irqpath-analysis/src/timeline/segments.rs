@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A window of one CPU cut into segments, each with one occupant.
+//!
+//! The segments of a window are in order, touch each other and fill it exactly. The rule to
+//! know: time is explained only between two transitions with neighbouring numbers, or after the
+//! newest transition if that one is recent enough for the caller.
+
+use super::nmi::Nmis;
+use super::{Frame, Occupant, Timeline};
+
+/// A part of a window with one occupant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Start, ns.
+    pub start_ns: u64,
+    /// End, ns; after the start.
+    pub end_ns: u64,
+    /// True while an NMI interrupts the frame.
+    pub nmi: bool,
+    /// The layers below NMIs.
+    pub frame: Frame,
+}
+
+impl Segment {
+    /// The innermost occupant.
+    pub fn occupant(&self) -> Occupant {
+        if self.nmi { Occupant::Nmi } else { self.frame.occupant() }
+    }
+
+    /// Length, ns.
+    pub fn ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+impl Timeline {
+    /// The segments of `[start_ns, end_ns)`. What follows the newest transition counts as
+    /// covered if that transition is not older than `open_since_ns`.
+    pub fn segments(&self, start_ns: u64, end_ns: u64, open_since_ns: u64) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let mut start = start_ns;
+        let mut next = self.entries.partition_point(|e| e.ns <= start_ns);
+        while start < end_ns {
+            let end = self.entries.get(next).map_or(end_ns, |e| e.ns.min(end_ns));
+            if start < end {
+                let frame = self.frame_before(next, open_since_ns);
+                segments.push(Segment { start_ns: start, end_ns: end, nmi: false, frame });
+            }
+            start = end;
+            next += 1;
+        }
+        overlay(segments, &self.nmis, start_ns, end_ns)
+    }
+
+    /// The frame between entry `next - 1` and entry `next`.
+    fn frame_before(&self, next: usize, open_since_ns: u64) -> Frame {
+        let Some(entry) = next.checked_sub(1).and_then(|i| self.entries.get(i)) else {
+            return Frame::default();
+        };
+        let is_covered = match self.entries.get(next) {
+            Some(following) => !following.hole,
+            None => entry.ns >= open_since_ns,
+        };
+        if is_covered { entry.frame() } else { Frame::default() }
+    }
+
+    /// True if no transition of `[start_ns, end_ns]` is missing and a later one has arrived.
+    pub fn covers(&self, start_ns: u64, end_ns: u64) -> bool {
+        let after = self.entries.partition_point(|e| e.ns < end_ns);
+        if after == self.entries.len() {
+            return false;
+        }
+        for entry in self.entries.range(..=after).rev() {
+            if entry.ns <= start_ns {
+                return true;
+            }
+            if entry.hole {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+fn overlay(segments: Vec<Segment>, nmis: &Nmis, start: u64, end: u64) -> Vec<Segment> {
+    let nmis = nmis.within(start, end);
+    if nmis.is_empty() {
+        return segments;
+    }
+    let mut cut = Vec::with_capacity(segments.len() + 2 * nmis.len());
+    let mut nmis = nmis.into_iter().peekable();
+    for segment in segments {
+        let mut at = segment.start_ns;
+        while at < segment.end_ns {
+            let (nmi, until) = match nmis.peek() {
+                Some(&(from, to)) if from <= at => (true, to),
+                Some(&(from, _)) => (false, from),
+                None => (false, segment.end_ns),
+            };
+            let until_here = until.min(segment.end_ns);
+            cut.push(Segment { start_ns: at, end_ns: until_here, nmi, ..segment.clone() });
+            if nmi && until == until_here {
+                nmis.next();
+            }
+            at = until_here;
+        }
+    }
+    cut
+}

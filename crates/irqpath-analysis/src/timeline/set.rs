@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The timelines of all CPUs.
+
+use std::collections::BTreeMap;
+
+use irqpath_model::Occupancy;
+
+use super::{Frame, Segment, Timeline};
+
+/// One timeline per CPU that was heard of.
+#[derive(Debug, Default)]
+pub struct Timelines {
+    cpus: BTreeMap<u16, Timeline>,
+    len: usize,
+}
+
+impl Timelines {
+    /// No timelines.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Take over a block of transitions, of one CPU or of several.
+    pub fn ingest(&mut self, block: Vec<Occupancy>) {
+        let mut block = block.into_iter().peekable();
+        while let Some(cpu) = block.peek().map(|o| o.cpu) {
+            let timeline = self.cpus.entry(cpu).or_default();
+            let before = timeline.len();
+            timeline.ingest(std::iter::from_fn(|| block.next_if(|o| o.cpu == cpu)));
+            self.len = self.len + timeline.len() - before;
+        }
+    }
+
+    /// The timeline of one CPU.
+    pub fn cpu(&self, cpu: u16) -> Option<&Timeline> {
+        self.cpus.get(&cpu)
+    }
+
+    /// As [`Timeline::segments`]; a CPU never heard of is one unknown segment.
+    pub fn segments(&self, cpu: u16, start_ns: u64, end_ns: u64, open_since: u64) -> Vec<Segment> {
+        match self.cpus.get(&cpu) {
+            Some(timeline) => timeline.segments(start_ns, end_ns, open_since),
+            None if start_ns < end_ns => {
+                vec![Segment { start_ns, end_ns, nmi: false, frame: Frame::default() }]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// As [`Timeline::covers`].
+    pub fn covers(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
+        self.cpus.get(&cpu).is_some_and(|t| t.covers(start_ns, end_ns))
+    }
+
+    /// As [`Timeline::prune`], on every CPU.
+    pub fn prune(&mut self, before_ns: u64) {
+        for timeline in self.cpus.values_mut() {
+            timeline.prune(before_ns);
+        }
+        self.len = self.cpus.values().map(Timeline::len).sum();
+    }
+
+    /// Forget the oldest transitions of the CPUs that have most, until at most `max` are left.
+    /// Returns how many were forgotten.
+    pub fn shrink_to(&mut self, max: usize) -> u64 {
+        let before = self.len;
+        while self.len > max {
+            let Some(longest) = self.cpus.values_mut().max_by_key(|t| t.len()) else { break };
+            let nr = (self.len - max).max(longest.len() / 4).min(longest.len());
+            longest.drop_front(nr);
+            self.len -= nr;
+        }
+        (before - self.len) as u64
+    }
+
+    /// Transitions kept on all CPUs, NMIs aside.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if no transition is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Timelines: nesting, PREEMPT_RT, holes, repairs, late and repeated blocks, pruning.
+
+mod common;
+
+use common::{DISK, NIC, block, hardirq, idle, softirq, switch, task};
+use irqpath_analysis::{Occupant, Timeline, Timelines};
+use irqpath_model::{
+    Occupancy, Origin, SoftirqVec,
+    Transition::{self, HardirqExit, NmiEnd, SoftirqExit},
+};
+
+fn timeline(transitions: &[(u64, Transition)]) -> Timeline {
+    let mut timeline = Timeline::default();
+    timeline.ingest(block(0, transitions));
+    timeline
+}
+
+/// The occupants of a window as (start, name), for comparison.
+fn occupants(timeline: &Timeline, start: u64, end: u64) -> Vec<(u64, String)> {
+    timeline
+        .segments(start, end, start)
+        .iter()
+        .map(|segment| (segment.start_ns, name(&segment.occupant())))
+        .collect()
+}
+
+fn name(occupant: &Occupant) -> String {
+    match occupant {
+        Occupant::Unknown => "-".to_owned(),
+        Occupant::Nmi => "nmi".to_owned(),
+        Occupant::Hardirq(origin) => origin.map_or("hardirq?".to_owned(), Origin::label),
+        Occupant::Softirq(vec) => vec.map_or("softirq?".to_owned(), |v| v.name().to_owned()),
+        Occupant::Task(task) => task.comm.to_string(),
+    }
+}
+
+fn check(timeline: &Timeline, start: u64, end: u64, expected: &[(u64, &str)]) {
+    let expected: Vec<_> = expected.iter().map(|&(ns, who)| (ns, who.to_owned())).collect();
+    assert_eq!(occupants(timeline, start, end), expected);
+}
+
+#[test]
+fn the_innermost_one_occupies_the_cpu() {
+    let timeline = timeline(&[
+        (10, switch(task(5, "a", 120))),
+        (20, softirq(SoftirqVec::NetRx)),
+        (30, hardirq(DISK)),
+        (40, hardirq(NIC)),
+        (48, NmiEnd { duration_ns: 4 }),
+        (50, HardirqExit),
+        (60, HardirqExit),
+        (70, SoftirqExit),
+        (80, switch(idle())),
+    ]);
+    check(
+        &timeline,
+        0,
+        80,
+        &[
+            (0, "-"),
+            (10, "a"),
+            (20, "net_rx"),
+            (30, "36"),
+            (40, "40"),
+            (44, "nmi"),
+            (48, "40"),
+            (50, "36"),
+            (60, "net_rx"),
+            (70, "a"),
+        ],
+    );
+}
+
+#[test]
+fn on_preempt_rt_a_softirq_leaves_and_returns_with_its_task() {
+    let timeline = timeline(&[
+        (10, switch(task(5, "irq/36-x", 49))),
+        (20, softirq(SoftirqVec::NetRx)),
+        (30, switch(task(6, "urgent", 9))),
+        (35, softirq(SoftirqVec::Timer)),
+        (38, SoftirqExit),
+        (40, switch(task(5, "irq/36-x", 49))),
+        (50, SoftirqExit),
+        (60, switch(idle())),
+    ]);
+    check(
+        &timeline,
+        10,
+        60,
+        &[
+            (10, "irq/36-x"),
+            (20, "net_rx"),
+            (30, "urgent"),
+            (35, "timer"),
+            (38, "urgent"),
+            (40, "net_rx"),
+            (50, "irq/36-x"),
+        ],
+    );
+}
+
+#[test]
+fn an_exit_without_entry_tells_what_ran_before() {
+    // The softirq of task 5 began before the first transition; the hardirq within it is kept.
+    let timeline = timeline(&[
+        (10, switch(task(5, "a", 49))),
+        (20, hardirq(DISK)),
+        (30, HardirqExit),
+        (40, SoftirqExit),
+        (50, HardirqExit),
+        (60, switch(idle())),
+    ]);
+    check(
+        &timeline,
+        10,
+        60,
+        &[(10, "softirq?"), (20, "36"), (30, "softirq?"), (40, "hardirq?"), (50, "a")],
+    );
+}
+
+#[test]
+fn a_hole_is_not_explained_and_nothing_is_known_after_it() {
+    let mut all = block(
+        0,
+        &[
+            (10, switch(task(5, "a", 49))),
+            (20, softirq(SoftirqVec::NetRx)),
+            (30, SoftirqExit),
+            (40, hardirq(DISK)),
+            (50, HardirqExit),
+            (60, switch(idle())),
+            (70, hardirq(DISK)),
+        ],
+    );
+    let lost = all.remove(2);
+    let mut timeline = Timeline::default();
+    timeline.ingest(all);
+    check(&timeline, 10, 70, &[(10, "a"), (20, "-"), (40, "36"), (50, "-"), (60, "swapper/0")]);
+    assert!(!timeline.covers(15, 65));
+    assert!(timeline.covers(45, 65));
+    timeline.ingest([lost]);
+    check(
+        &timeline,
+        10,
+        70,
+        &[(10, "a"), (20, "net_rx"), (30, "a"), (40, "36"), (50, "a"), (60, "swapper/0")],
+    );
+    assert!(timeline.covers(15, 65));
+    assert!(!timeline.covers(15, 71), "nothing later has arrived");
+    assert!(!timeline.covers(5, 65), "the start is not known");
+}
+
+#[test]
+fn only_a_recent_state_lasts_on() {
+    let timeline = timeline(&[(10, switch(idle()))]);
+    check(&timeline, 5, 30, &[(5, "-"), (10, "swapper/0")]);
+    check(&timeline, 20, 30, &[(20, "-")]);
+}
+
+#[test]
+fn windows_without_length_have_no_segments() {
+    let mut timelines = Timelines::new();
+    assert!(timelines.segments(3, 10, 10, 0).is_empty());
+    timelines.ingest(block(3, &[(10, switch(idle())), (10, hardirq(DISK)), (10, HardirqExit)]));
+    assert!(timelines.segments(3, 10, 10, 0).is_empty());
+    assert_eq!(timelines.segments(3, 10, 11, 0).len(), 1);
+    assert_eq!(timelines.segments(4, 10, 11, 0).len(), 1);
+}
+
+#[test]
+fn many_late_and_repeated_blocks_end_in_the_same_timeline() {
+    let transitions: Vec<(u64, Transition)> = (0..20_000u64)
+        .map(|i| {
+            let what = match i % 5 {
+                0 => switch(task(i as u32 % 7, "t", 120)),
+                1 => hardirq(DISK),
+                2 => HardirqExit,
+                3 => softirq(SoftirqVec::Timer),
+                _ => SoftirqExit,
+            };
+            (i * 10, what)
+        })
+        .collect();
+    let all = block(0, &transitions);
+    let mut ordered = Timeline::default();
+    ordered.ingest(all.clone());
+    let mut mixed = Timeline::default();
+    let blocks: Vec<&[Occupancy]> = all.chunks(100).collect();
+    for pair in blocks.chunks(3) {
+        for block in pair.iter().rev() {
+            mixed.ingest(block.to_vec());
+        }
+        mixed.ingest(pair[0].to_vec());
+    }
+    assert_eq!(mixed.len(), ordered.len());
+    assert_eq!(mixed.segments(0, 200_000, 0), ordered.segments(0, 200_000, 0));
+}
+
+#[test]
+fn the_cap_takes_the_oldest_of_the_busiest_cpu() {
+    let busy: Vec<_> = (0..1000).map(|i| (i * 10, switch(task(i as u32 % 3, "t", 120)))).collect();
+    let mut timelines = Timelines::new();
+    timelines.ingest(block(0, &busy));
+    timelines.ingest(block(1, &busy[..100]));
+    assert_eq!(timelines.shrink_to(2000), 0);
+    assert_eq!(timelines.shrink_to(1000), 250);
+    assert_eq!(timelines.len(), 850);
+    assert_eq!(timelines.cpu(1).map(Timeline::len), Some(100));
+    assert_eq!(timelines.shrink_to(0), 850);
+    assert!(timelines.is_empty());
+}
