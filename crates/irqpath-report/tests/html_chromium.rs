@@ -224,6 +224,11 @@ fn works_in_a_real_browser() {
         assert!(spent_ms < 5_000.0, "2000 paths are shown within {spent_ms} ms");
         eprintln!("2000 paths: {spent_ms:.0} ms from file to page");
         is_quiet(&browser);
+
+        browser.open(&report("report-0.html", 0));
+        assert!(text(&browser, "#verdict").starts_with("No interrupt was joined"));
+        assert!(text(&browser, "#lines").contains("36:nvme0q1"));
+        is_quiet(&browser);
     }
     std::fs::remove_dir_all(&profile).unwrap();
 }
