@@ -216,6 +216,27 @@ fn the_rest_of_the_waking_handler_is_own_but_not_its_next_run() {
 }
 
 #[test]
+fn on_preempt_rt_the_waking_softirq_is_still_own_after_a_preemption() {
+    let thread = || task(77, "irq/36-x", 9);
+    check(
+        &one_stage(Point::Waking, Point::SwitchIn, Via::softirq(SoftirqVec::NetRx)),
+        &[
+            (800, switch(thread())),
+            (900, softirq(SoftirqVec::NetRx)),
+            (1100, switch(task(5, "rt", 1))),
+            (1400, switch(thread())),
+            (1700, SoftirqExit),
+            (2000, switch(target())),
+        ],
+        &[
+            (Own, "net_rx", 400, 2),
+            (Thread, "irq/36-x:77 f:90", 300, 1),
+            (Thread, "rt:5 f:98", 300, 1),
+        ],
+    );
+}
+
+#[test]
 fn a_waking_thread_goes_on_as_own_work_only_if_urgent_enough() {
     let path = one_stage(Point::Waking, Point::SwitchIn, Via::IRQ_THREAD);
     let window = |prio| [(500, switch(task(77, "irq/36-x", prio))), (2000, switch(target()))];
