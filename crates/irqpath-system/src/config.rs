@@ -26,7 +26,8 @@ impl Config {
 
     /// SHA-256 of the text, hex.
     pub fn sha256(&self) -> String {
-        Sha256::digest(self.0.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+        let hash = Sha256::digest(self.0.as_bytes());
+        hash.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().concat()
     }
 }
 

@@ -167,9 +167,11 @@ mod tests {
 
     #[test]
     fn lines_of_eight_thousand_cpus() {
-        let header: String = (0..8192).map(|n| format!(" CPU{n}")).collect();
-        let counts: String = (0..8192).map(|n| format!(" {n:10}")).collect();
-        let (cpus, table) = parse(&format!("{header}\nLOC:{counts}  Local timer\n")).unwrap();
+        let header: Vec<_> = (0..8192).map(|n| format!("CPU{n}")).collect();
+        let counts: Vec<_> = (0..8192).map(|n| format!("{n:10}")).collect();
+        let (cpus, table) =
+            parse(&format!("{}\nLOC: {}  Local timer\n", header.join(" "), counts.join(" ")))
+                .unwrap();
         assert_eq!(cpus.len(), 8192);
         assert_eq!(table["LOC"][8191], 8191);
     }
@@ -184,10 +186,11 @@ mod tests {
         fn counts_round_trip(rows in prop::collection::btree_map(
             0u32..5000, prop::collection::vec(0u64.., 3), 0..40,
         )) {
-            let mut text = "  CPU0 CPU1 CPU5\n".to_owned();
-            for (irq, c) in &rows {
-                text += &format!("{irq:3}: {} {} {}  GICv3 27 Level  dev\n", c[0], c[1], c[2]);
-            }
+            let lines: Vec<String> = rows
+                .iter()
+                .map(|(irq, c)| format!("{irq:3}: {} {} {}  GICv3 27 Level  dev", c[0], c[1], c[2]))
+                .collect();
+            let text = format!("  CPU0 CPU1 CPU5\n{}\n", lines.join("\n"));
             let (_, table) = parse(&text).unwrap();
             let want: BTreeMap<String, Vec<u64>> =
                 rows.into_iter().map(|(irq, c)| (irq.to_string(), c)).collect();

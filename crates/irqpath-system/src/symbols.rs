@@ -61,7 +61,6 @@ fn symbol(line: &[u8]) -> Option<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::Fake;
 
     const KALLSYMS: &str = "ffffffff81000000 T _stext\nffffffff81000010 D a_datum\n\

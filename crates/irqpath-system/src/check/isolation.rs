@@ -25,7 +25,7 @@ pub(super) fn isolation(facts: &Facts) -> Option<Verdict> {
                 Note,
                 "no CPU is isolated",
                 format!(
-                    "to keep CPU {free} free, for example, boot with isolcpus=managed_irq,domain,{free} nohz_full={free} rcu_nocbs={free} irqaffinity={kept}"
+                    "to keep CPU {free} free, for example, boot with isolcpus=managed_irq,domain,{free} nohz_full={free} rcu_nocbs={free} irqaffinity={kept} (CONFIG_NO_HZ_FULL)"
                 ),
             ),
         };

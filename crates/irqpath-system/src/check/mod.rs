@@ -63,11 +63,13 @@ struct Verdict {
 }
 
 /// Without a fix.
+#[allow(clippy::unnecessary_wraps)] // wrapped here once, not in every rule
 fn ok(what: impl Into<String>) -> Option<Verdict> {
     Some(Verdict { severity: Severity::Ok, what: what.into(), fix: None })
 }
 
 /// With one.
+#[allow(clippy::unnecessary_wraps)] // as above
 fn advise(severity: Severity, what: impl Into<String>, fix: impl Into<String>) -> Option<Verdict> {
     Some(Verdict { severity, what: what.into(), fix: Some(fix.into()) })
 }

@@ -132,12 +132,10 @@ mod tests {
     fn privileges() {
         let verdict = |effective, user_namespace| {
             let capabilities = Some(Capabilities { effective, user_namespace });
-            capabilities_of(&Facts { capabilities, ..Facts::default() })
+            let facts = Facts { capabilities, ..Facts::default() };
+            let verdict = super::capabilities(&facts).unwrap();
+            (verdict.severity, verdict.what, verdict.fix.unwrap_or_default())
         };
-        fn capabilities_of(facts: &Facts) -> (super::super::Severity, String, String) {
-            let v = capabilities(facts).unwrap();
-            (v.severity, v.what, v.fix.unwrap_or_default())
-        }
         assert_eq!(verdict(u64::MAX, false).0, Ok);
         let (severity, what, fix) = verdict(1 << 38, false);
         assert_eq!(severity, Problem);
@@ -149,6 +147,7 @@ mod tests {
 
     #[test]
     fn settings() {
+        type Rule = fn(&Facts) -> Option<Verdict>;
         let facts = |n: Option<i64>| Facts {
             bpf_jit_enable: n,
             perf_event_paranoid: n.map(|n| 2 - 3 * n),
@@ -157,7 +156,6 @@ mod tests {
             lockdown: n.map(|n| if n == 0 { "confidentiality".into() } else { "none".into() }),
             ..Facts::default()
         };
-        type Rule = fn(&Facts) -> Option<Verdict>;
         let rules: [(Rule, super::super::Severity); 5] = [
             (bpf_jit, Warning),
             (perf_event_paranoid, Note),
