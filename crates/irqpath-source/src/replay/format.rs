@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The recording format, as bytes.
+//!
+//! ```text
+//! header   magic, version
+//! head     zstd: meta as known at the start, events ...
+//! tail     zstd: final meta, final snapshot
+//! trailer  offset of the tail, number of frames, CRC-32 of all before it, end magic
+//! ```
+//! Head and tail are sequences of frames: kind, length, payload. Meta is JSON, so that it may
+//! grow fields; the rest is MessagePack without field names, whose form is the types of
+//! `irqpath-model`: a change of those types raises [`VERSION`]. All numbers are little-endian.
+//!
+//! The rule to know: lengths in a file are claims. Nothing is allocated by them alone.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+
+/// First bytes of a recording. The line end shows transfers that changed line ends.
+pub(super) const MAGIC: [u8; 8] = *b"IRQPATH\n";
+/// Last bytes of a recording: it is whole.
+pub(super) const END_MAGIC: [u8; 8] = *b"\nIRQPEND";
+/// Version of the format.
+pub(super) const VERSION: u32 = 1;
+/// Length of the header.
+pub(super) const HEADER_LEN: u64 = 12;
+/// Length of the trailer.
+pub(super) const TRAILER_LEN: u64 = 28;
+/// Longest frame of meta or snapshot.
+pub(super) const MAX_FRAME: u32 = 64 << 20;
+/// Longest frame of events. Decoded, they take several times as much memory.
+pub(super) const MAX_EVENTS_FRAME: u32 = 4 << 20;
+/// Largest zstd window accepted, as a power of two; the writer's level uses less.
+const WINDOW_LOG_MAX: u32 = 22;
+/// Fast: the recorder runs on the machine that is measured.
+const LEVEL: i32 = 1;
+
+/// What a frame contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Meta = 1,
+    Events = 2,
+    Snapshot = 3,
+}
+
+impl Kind {
+    fn from_nr(nr: u8) -> Option<Self> {
+        [Self::Meta, Self::Events, Self::Snapshot].into_iter().find(|&k| k as u8 == nr)
+    }
+
+    /// Longest payload.
+    pub const fn max_len(self) -> u32 {
+        match self {
+            Self::Events => MAX_EVENTS_FRAME,
+            Self::Meta | Self::Snapshot => MAX_FRAME,
+        }
+    }
+}
+
+/// The last bytes of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Trailer {
+    pub tail_offset: u64,
+    pub nr_frames: u64,
+}
+
+impl Trailer {
+    /// The bytes that the checksum covers.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.tail_offset.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.nr_frames.to_le_bytes());
+        bytes
+    }
+
+    /// From those bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        let (offset, nr) = bytes.split_at(8);
+        let number = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("half of 16 bytes is 8"));
+        Self { tail_offset: number(offset), nr_frames: number(nr) }
+    }
+}
+
+/// A writer that counts and sums what passes.
+pub(super) struct Summed<W> {
+    pub inner: W,
+    pub len: u64,
+    pub crc: crc32fast::Hasher,
+}
+
+impl<W> Summed<W> {
+    pub fn new(inner: W) -> Self {
+        Self { inner, len: 0, crc: crc32fast::Hasher::new() }
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.crc.update(&bytes[..n]);
+        self.len += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Write frames into one zstd stream.
+pub(super) struct FrameWriter<W: Write> {
+    zstd: zstd::Encoder<'static, W>,
+    pub nr_frames: u64,
+}
+
+impl<W: Write> FrameWriter<W> {
+    pub fn new(inner: W) -> io::Result<Self> {
+        Ok(Self { zstd: zstd::Encoder::new(inner, LEVEL)?, nr_frames: 0 })
+    }
+
+    pub fn write(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        let len = u32::try_from(payload.len()).ok().filter(|&len| len <= kind.max_len());
+        let Some(len) = len else {
+            let text = format!("{kind:?} of {} bytes do not fit into a recording", payload.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        self.zstd.write_all(&[kind as u8])?;
+        self.zstd.write_all(&len.to_le_bytes())?;
+        self.zstd.write_all(payload)?;
+        self.nr_frames += 1;
+        Ok(())
+    }
+
+    pub fn finish(self) -> io::Result<W> {
+        self.zstd.finish()
+    }
+}
+
+/// Why frames could not be read.
+#[derive(Debug)]
+pub(super) enum FrameError {
+    /// The system's error.
+    Io(io::Error),
+    /// The content is wrong.
+    Damaged(String),
+}
+
+impl From<io::Error> for FrameError {
+    /// What comes from the system has its number; the rest is zstd's opinion of the content.
+    fn from(error: io::Error) -> Self {
+        if error.raw_os_error().is_some() {
+            Self::Io(error)
+        } else {
+            Self::Damaged(error.to_string())
+        }
+    }
+}
+
+/// Read frames from one zstd stream.
+pub(super) struct FrameReader<R: Read> {
+    zstd: zstd::Decoder<'static, io::BufReader<R>>,
+    pub nr_frames: u64,
+}
+
+impl<R: Read> FrameReader<R> {
+    pub fn new(inner: R) -> Result<Self, FrameError> {
+        let mut zstd = zstd::Decoder::new(inner)?.single_frame();
+        zstd.window_log_max(WINDOW_LOG_MAX)?;
+        Ok(Self { zstd, nr_frames: 0 })
+    }
+
+    /// The next frame; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<(Kind, Vec<u8>)>, FrameError> {
+        let mut kind = [0];
+        if self.zstd.read(&mut kind)? == 0 {
+            return Ok(None);
+        }
+        let mut len = [0; 4];
+        self.zstd.read_exact(&mut len)?;
+        let len = u32::from_le_bytes(len);
+        let kind = Kind::from_nr(kind[0])
+            .ok_or_else(|| FrameError::Damaged(format!("unknown frame {}", kind[0])))?;
+        if len > kind.max_len() {
+            return Err(FrameError::Damaged(format!("a frame claims {len} bytes")));
+        }
+        let mut payload = Vec::new();
+        // Grows with what is there, not with what is claimed.
+        self.zstd.by_ref().take(u64::from(len)).read_to_end(&mut payload)?;
+        if payload.len() != len as usize {
+            return Err(FrameError::Damaged("a frame ends early".to_owned()));
+        }
+        self.nr_frames += 1;
+        Ok(Some((kind, payload)))
+    }
+
+    /// The next frame, which has to be of this kind.
+    pub fn expect(&mut self, wanted: Kind) -> Result<Vec<u8>, FrameError> {
+        match self.next()? {
+            Some((kind, payload)) if kind == wanted => Ok(payload),
+            _ => Err(FrameError::Damaged(format!("the frame {wanted:?} is missing"))),
+        }
+    }
+
+    /// Check that the stream ends here.
+    pub fn expect_end(&mut self) -> Result<(), FrameError> {
+        match self.next()? {
+            None => Ok(()),
+            Some(_) => Err(FrameError::Damaged("there is a frame too many".to_owned())),
+        }
+    }
+}
+
+/// Decode MessagePack, all of it.
+pub(super) fn decode<T: DeserializeOwned>(mut payload: &[u8]) -> Result<T, FrameError> {
+    match rmp_serde::from_read(&mut payload) {
+        Ok(_) if !payload.is_empty() => {
+            Err(FrameError::Damaged(format!("a frame is {} bytes too long", payload.len())))
+        }
+        Ok(value) => Ok(value),
+        Err(e) => Err(FrameError::Damaged(e.to_string())),
+    }
+}
