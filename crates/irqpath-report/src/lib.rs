@@ -1,2 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! To be filled.
+//! What a measurement looks like outside: one exporter per module, each a pure function from the
+//! types of `irqpath-model` into an `io::Write`. No files, no clock, no terminal detection: the
+//! binary `irqpath` opens what is written to and decides on width and colour.
+//!
+//! - [`text`]: tables, trees and histograms for a terminal
+//! - [`html`]: a self-contained page
+//! - [`json`], [`schema`]: the stored documents and the schema that describes them
+//! - [`parquet`]: `samples.parquet`, written while tracing and read back by `irqpath report`
+//! - [`perfetto`]: a trace for the Perfetto UI
+//! - [`openmetrics`]: counters and histograms for a metrics collector
+//!
+//! Names of tasks and interrupts come from outside and may hold any character; every exporter
+//! escapes them for its own format.
+
+pub mod html;
+pub mod json;
+pub mod openmetrics;
+pub mod parquet;
+pub mod perfetto;
+pub mod schema;

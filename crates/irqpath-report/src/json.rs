@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! JSON: the files of a result directory, one document with everything, and a line per slow path.
+//!
+//! All of them are described by `schema` and carry `schema_version`. Reading checks the version
+//! before anything else, so that a newer file is named as such and not as damaged.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Meta, Names, SCHEMA_VERSION, SlowPath, Summary};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The output of `--json`: one measurement in one document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// `meta.json`.
+    pub meta: Meta,
+    /// `summary.json`.
+    pub summary: Summary,
+}
+
+/// One line of the NDJSON stream of slow paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowLine {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// The origin's name, for people.
+    pub origin_name: String,
+    /// The carriers, for people.
+    pub via_name: String,
+    /// First to last stamp, ns.
+    pub total_ns: u64,
+    /// The path and its causes.
+    #[serde(flatten)]
+    pub path: SlowPath,
+}
+
+/// Why a stored document could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// Not JSON, or not of our form.
+    #[error("not a valid {what} ({reason}); measure again, or restore the file")]
+    Corrupt {
+        /// Which document.
+        what: &'static str,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// Made by a newer irqpath.
+    #[error("{what} has format {found}, this irqpath reads up to {supported}; use a newer irqpath")]
+    Newer {
+        /// Which document.
+        what: &'static str,
+        /// Version in the file.
+        found: u32,
+        /// Newest version understood here.
+        supported: u32,
+    },
+}
+
+/// Write `meta.json`, indented, with a final newline.
+pub fn write_meta(out: impl Write, meta: &Meta) -> io::Result<()> {
+    pretty(out, meta)
+}
+
+/// Write `summary.json`, indented, with a final newline.
+pub fn write_summary(out: impl Write, summary: &Summary) -> io::Result<()> {
+    pretty(out, summary)
+}
+
+/// Write both as one document.
+pub fn write_document(out: impl Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Borrowed<'a> {
+        schema_version: u32,
+        meta: &'a Meta,
+        summary: &'a Summary,
+    }
+    pretty(out, &Borrowed { schema_version: SCHEMA_VERSION, meta, summary })
+}
+
+/// Write one [`SlowLine`].
+pub fn write_slow_line(mut out: impl Write, path: &SlowPath, names: &Names) -> io::Result<()> {
+    let line = SlowLine {
+        schema_version: SCHEMA_VERSION,
+        origin_name: names.origin(path.record.origin),
+        via_name: path.record.via.describe(),
+        total_ns: path.record.total_ns(),
+        path: path.clone(),
+    };
+    serde_json::to_writer(&mut out, &line)?;
+    out.write_all(b"\n")
+}
+
+/// Read `meta.json`.
+pub fn read_meta(bytes: &[u8]) -> Result<Meta, JsonError> {
+    read("meta.json", bytes)
+}
+
+/// Read `summary.json`.
+pub fn read_summary(bytes: &[u8]) -> Result<Summary, JsonError> {
+    read("summary.json", bytes)
+}
+
+/// Read what [`write_document`] wrote.
+pub fn read_document(bytes: &[u8]) -> Result<Document, JsonError> {
+    read("JSON document of irqpath", bytes)
+}
+
+fn pretty(mut out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")
+}
+
+fn read<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, JsonError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: u32,
+    }
+    let corrupt = |e: serde_json::Error| JsonError::Corrupt { what, reason: e.to_string() };
+    let Version { schema_version: found } = serde_json::from_slice(bytes).map_err(corrupt)?;
+    if found > SCHEMA_VERSION {
+        return Err(JsonError::Newer { what, found, supported: SCHEMA_VERSION });
+    }
+    serde_json::from_slice(bytes).map_err(corrupt)
+}

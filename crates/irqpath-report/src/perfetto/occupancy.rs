@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a CPU did, as slices on its own rows: NMIs, hardirqs (nested), softirqs and tasks.
+//!
+//! Transitions come in the order of their sequence number per CPU, may come twice, and may have
+//! gaps. Nothing is drawn over a gap: whatever was open ends with the last transition before it.
+//! The idle task is drawn as an empty row.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use irqpath_model::{Names, Occupancy, Task, Transition};
+
+use super::proto::DebugAnnotation;
+use super::sink::{Row, Sink, Slice, Track};
+use super::{number, text};
+
+/// Interrupts nest a few levels at most; deeper means that their exits were lost.
+const MAX_NESTED: usize = 8;
+
+#[derive(Debug, Default)]
+struct Cpu {
+    last_seq: Option<u64>,
+    last_ns: u64,
+    nmi_end_ns: u64,
+    hardirqs: usize,
+    softirqs: usize,
+    tasks: usize,
+}
+
+impl Cpu {
+    fn open(&mut self, row: Row) -> &mut usize {
+        match row {
+            Row::Hardirq => &mut self.hardirqs,
+            Row::Softirq => &mut self.softirqs,
+            Row::Nmi | Row::Task | Row::Stages(_) => &mut self.tasks,
+        }
+    }
+}
+
+/// The state of every CPU's rows.
+#[derive(Debug, Default)]
+pub(super) struct Timelines(HashMap<u16, Cpu>);
+
+impl Timelines {
+    /// Draw one transition.
+    pub fn add<W: Write>(
+        &mut self,
+        sink: &mut Sink<W>,
+        o: &Occupancy,
+        names: &Names,
+    ) -> io::Result<()> {
+        let cpu = self.0.entry(o.cpu).or_default();
+        if let Transition::NmiEnd { duration_ns } = o.what {
+            return nmi(cpu, sink, o, duration_ns);
+        }
+        let gap = match cpu.last_seq {
+            Some(last) if o.seq <= last => return Ok(()),
+            Some(last) => o.seq != last + 1,
+            None => false,
+        };
+        if gap {
+            close_all(cpu, sink, o.cpu)?;
+        }
+        cpu.last_seq = Some(o.seq);
+        cpu.last_ns = cpu.last_ns.max(o.ns);
+        match &o.what {
+            Transition::HardirqEntry(origin) => {
+                begin(cpu, sink, o.cpu, Row::Hardirq, slice(names.origin(*origin), "hardirq"))
+            }
+            Transition::HardirqExit => end(cpu, sink, o.cpu, Row::Hardirq),
+            Transition::SoftirqEntry(vec) => {
+                begin(cpu, sink, o.cpu, Row::Softirq, slice(vec.name().to_owned(), "softirq"))
+            }
+            Transition::SoftirqExit => end(cpu, sink, o.cpu, Row::Softirq),
+            Transition::SwitchIn(task) => switch(cpu, sink, o.cpu, task),
+            Transition::NmiEnd { .. } => Ok(()),
+        }
+    }
+
+    /// End everything that is still open.
+    pub fn finish<W: Write>(&mut self, sink: &mut Sink<W>) -> io::Result<()> {
+        let mut cpus: Vec<u16> = self.0.keys().copied().collect();
+        cpus.sort_unstable();
+        for nr in cpus {
+            let cpu = self.0.entry(nr).or_default();
+            close_all(cpu, sink, nr)?;
+        }
+        Ok(())
+    }
+}
+
+fn slice(name: String, category: &'static str) -> Slice {
+    Slice { name, category, ..Slice::default() }
+}
+
+fn begin<W: Write>(
+    cpu: &mut Cpu,
+    sink: &mut Sink<W>,
+    nr: u16,
+    row: Row,
+    slice: Slice,
+) -> io::Result<()> {
+    if *cpu.open(row) >= MAX_NESTED {
+        close(cpu, sink, nr, row)?;
+    }
+    *cpu.open(row) += 1;
+    sink.begin(Track { cpu: nr, row }, cpu.last_ns, slice)
+}
+
+/// An exit whose entry was not seen is nothing.
+fn end<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
+    if *cpu.open(row) == 0 {
+        return Ok(());
+    }
+    *cpu.open(row) -= 1;
+    sink.end(Track { cpu: nr, row }, cpu.last_ns)
+}
+
+fn close<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
+    while *cpu.open(row) > 0 {
+        end(cpu, sink, nr, row)?;
+    }
+    Ok(())
+}
+
+fn close_all<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16) -> io::Result<()> {
+    for row in [Row::Hardirq, Row::Softirq, Row::Task] {
+        close(cpu, sink, nr, row)?;
+    }
+    Ok(())
+}
+
+fn switch<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, task: &Task) -> io::Result<()> {
+    // No switch happens inside a hardirq: one still open has lost its exit.
+    close(cpu, sink, nr, Row::Hardirq)?;
+    close(cpu, sink, nr, Row::Task)?;
+    if task.is_idle() {
+        return Ok(());
+    }
+    let annotations: Vec<DebugAnnotation> =
+        vec![number("tid", u64::from(task.tid)), text("prio", &task.sched())];
+    let name = format!("{}:{}", task.comm, task.tid);
+    let slice = Slice { name, category: "task", annotations, ..Slice::default() };
+    begin(cpu, sink, nr, Row::Task, slice)
+}
+
+/// NMIs are not numbered; one that does not end after the last one was delivered before.
+fn nmi<W: Write>(
+    cpu: &mut Cpu,
+    sink: &mut Sink<W>,
+    o: &Occupancy,
+    duration_ns: u64,
+) -> io::Result<()> {
+    if o.ns <= cpu.nmi_end_ns {
+        return Ok(());
+    }
+    let start = o.ns.saturating_sub(duration_ns).max(cpu.nmi_end_ns);
+    cpu.nmi_end_ns = o.ns;
+    let track = Track { cpu: o.cpu, row: Row::Nmi };
+    sink.begin(track, start, slice("nmi".to_owned(), "nmi"))?;
+    sink.end(track, o.ns)
+}

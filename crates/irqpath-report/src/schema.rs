@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The JSON Schema (draft 2020-12) of everything that `json` writes; `irqpath schema` prints it.
+//!
+//! It is generated from the types, so it cannot disagree with them. `$id` carries the version.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+
+use crate::json::{Document, SlowLine};
+
+/// What a schema describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `--json`: meta and summary in one document.
+    Document,
+    /// `meta.json`.
+    Meta,
+    /// `summary.json`.
+    Summary,
+    /// A line of the NDJSON stream of slow paths.
+    SlowLine,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Document, Self::Meta, Self::Summary, Self::SlowLine];
+
+    /// Its name on the command line and in `$id`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Meta => "meta",
+            Self::Summary => "summary",
+            Self::SlowLine => "slow-line",
+        }
+    }
+}
+
+fn root<T: JsonSchema>() -> Schema {
+    SchemaGenerator::default().into_root_schema_for::<T>()
+}
+
+/// The schema, with `$id` `urn:irqpath:schema:<kind>:<version>`.
+pub fn schema(kind: Kind) -> Value {
+    let mut schema = match kind {
+        Kind::Document => root::<Document>(),
+        Kind::Meta => root::<Meta>(),
+        Kind::Summary => root::<Summary>(),
+        Kind::SlowLine => root::<SlowLine>(),
+    };
+    let id = format!("urn:irqpath:schema:{}:{SCHEMA_VERSION}", kind.name());
+    schema.insert("$id".to_owned(), Value::String(id));
+    schema.into()
+}
+
+/// Write it, indented, with a final newline.
+pub fn write_schema(mut out: impl Write, kind: Kind) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, &schema(kind))?;
+    out.write_all(b"\n")
+}
