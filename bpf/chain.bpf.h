@@ -31,6 +31,7 @@ static __always_inline void ip_chain_start(struct ip_chain *ch, __u16 kind, __u3
 static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 {
 	struct ip_slot *slot;
+	struct ip_tag *tag;
 
 	if (c->hard_depth)
 		return &c->hard[(c->hard_depth - 1) & (IP_MAX_NEST - 1)];
@@ -38,10 +39,11 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 		return &c->softirq;
 	if (!c->carrier)
 		return NULL;
+	tag = ip_tag_of(c->cur_tid);
+	if (!tag || tag->tid != c->cur_tid || tag->state != IP_SLOT_CARRIER)
+		return NULL;
 	slot = ip_slot_of(c->cur_tid);
-	if (slot && slot->tid == c->cur_tid && slot->state == IP_SLOT_CARRIER)
-		return &slot->chain;
-	return NULL;
+	return slot ? &slot->chain : NULL;
 }
 
 /* Enter a hardirq: @raise_ns is 0 where nothing stamped the raise. */

@@ -23,7 +23,8 @@
 #define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
 #define IP_HIST_LIMIT	(1ULL << 36)
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
-#define IP_CHUNKS	32	/* chunks per CPU; a power of two */
+#define IP_CHUNKS	128	/* chunks per CPU; a power of two */
+#define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
 #define IP_MAX_FILTER	32	/* entries per filter list */
 #define IP_COMM_LEN	16	/* TASK_COMM_LEN */
 
@@ -148,6 +149,7 @@ struct ip_occ_chunk {
 	__u32 cpu;
 	__u64 seq;		/* number of e[0] */
 	__u64 begin_ns;
+	__u64 delivered;	/* entries that have left the kernel */
 	struct ip_occ e[IP_CHUNK_LEN];
 };
 
@@ -250,18 +252,21 @@ enum ip_task_kind {
 	IP_TASK_KWORKER,	/* the work item carries the path */
 };
 
-/* A task on its way, in a table indexed by tid. */
-struct ip_slot {
+/* A task on its way: what every switch looks at, in a table indexed by tid ... */
+struct ip_tag {
 	__u32 tid;
-	__u8 state;
-	__u8 kind;
+	__u8 state;		/* enum ip_slot_state */
+	__u8 kind;		/* enum ip_task_kind */
 	__u8 work;		/* the carrier runs a work item */
 	__u8 softirq_saved;	/* preempted inside a softirq (PREEMPT_RT) */
+};
+
+/* ... and what only tasks with a path need, in a table beside it. */
+struct ip_slot {
 	struct ip_chain chain;
-	__u64 softirq_entry_ns;
-	__u32 softirq_vec;
-	__u32 pad;
 	struct ip_chain softirq;
+	__u64 softirq_entry_ns;
+	__u64 softirq_vec;
 };
 
 struct ip_work {

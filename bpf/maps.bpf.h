@@ -29,6 +29,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, IP_TASK_SLOTS);
 	__type(key, __u32);
+	__type(value, struct ip_tag);
+} ip_tags SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_TASK_SLOTS);
+	__type(key, __u32);
 	__type(value, struct ip_slot);
 } ip_slots SEC(".maps");
 
@@ -100,6 +107,13 @@ static __always_inline struct ip_cpu *ip_this_cpu(void)
 static __always_inline void ip_lose(struct ip_cpu *c, enum ip_loss reason)
 {
 	c->loss[reason]++;
+}
+
+static __always_inline struct ip_tag *ip_tag_of(__u32 tid)
+{
+	__u32 i = tid & (IP_TASK_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&ip_tags, &i);
 }
 
 static __always_inline struct ip_slot *ip_slot_of(__u32 tid)

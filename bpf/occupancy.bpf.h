@@ -3,7 +3,7 @@
  * occupancy.bpf.h - what occupied this CPU: a ring of transitions, delivered only when needed.
  *
  * Each CPU writes its own ring of IP_CHUNKS chunks. Nothing leaves the kernel until a path is
- * reported; then the chunks that cover it do. When recording, every full chunk does.
+ * reported; then the newest chunks that cover it do. When recording, every full chunk does.
  * Some callers run with interrupts on, so a slot is taken by an atomic add: an interrupt in
  * between takes the next one.
  */
@@ -17,12 +17,20 @@ static __always_inline struct ip_occ_chunk *ip_chunk(__u32 cpu, __u64 nr)
 	return bpf_map_lookup_elem(&ip_chunks, &i);
 }
 
-static __always_inline bool ip_chunk_output(struct ip_occ_chunk *chunk)
+static __always_inline void ip_chunk_output(struct ip_cpu *c, struct ip_occ_chunk *chunk,
+					    __u64 nr_entries)
 {
-	return !bpf_ringbuf_output(&ip_records, chunk, sizeof(*chunk), BPF_RB_NO_WAKEUP);
+	if (chunk->delivered >= nr_entries)
+		return;
+	chunk->delivered = nr_entries;
+	if (bpf_ringbuf_output(&ip_records, chunk, sizeof(*chunk), BPF_RB_NO_WAKEUP))
+		ip_lose(c, IP_LOSS_RINGBUF_FULL);
 }
 
-/* Deliver the chunks of this CPU that cover [from_ns, now]. Oldest last: user space sorts. */
+/*
+ * Deliver the newest chunks of this CPU back to @from_ns, but few: this runs inside the switch
+ * to the task that everybody waits for. User space fetches what is older from the ring.
+ */
 __noinline int ip_occ_flush(struct ip_cpu *c, __u64 from_ns)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -31,22 +39,20 @@ __noinline int ip_occ_flush(struct ip_cpu *c, __u64 from_ns)
 
 	if (!c)
 		return 0;
-	head = c->occ_head / IP_CHUNK_LEN;
-	for (k = 0; k < IP_CHUNKS; k++) {
-		struct ip_occ_chunk *chunk = ip_chunk(cpu, head - k);
+	head = c->occ_head;
+	for (k = 0; k < IP_FLUSH_CHUNKS; k++) {
+		__u64 nr = head / IP_CHUNK_LEN - k;
+		struct ip_occ_chunk *chunk = ip_chunk(cpu, nr);
 
-		/* A slot that was never written, or belongs to the lap before. */
-		if (!chunk || !chunk->begin_ns || chunk->seq != (head - k) * IP_CHUNK_LEN) {
-			if (k == 0)
-				continue;	/* the head chunk may just not be opened yet */
+		if (!chunk)
 			return 0;
-		}
-		if (!ip_chunk_output(chunk))
-			ip_lose(c, IP_LOSS_OCC_OVERRUN);
+		/* The head chunk may not be opened yet, and an early one never was. */
+		if (!chunk->begin_ns || chunk->seq != nr * IP_CHUNK_LEN)
+			continue;
+		ip_chunk_output(c, chunk, k ? IP_CHUNK_LEN : head % IP_CHUNK_LEN);
 		if (chunk->begin_ns <= from_ns)
 			return 0;
 	}
-	ip_lose(c, IP_LOSS_OCC_OVERRUN);	/* the window is longer than the ring */
 	return 0;
 }
 
@@ -65,6 +71,7 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 		chunk->cpu = cpu;
 		chunk->seq = seq;
 		chunk->begin_ns = now;
+		chunk->delivered = 0;
 	}
 	e = &chunk->e[seq & (IP_CHUNK_LEN - 1)];
 	e->id = id;
@@ -77,9 +84,8 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 	}
 	barrier();	/* ns says that the rest is there */
 	e->ns = now;
-	if (ip_config.record_all && (seq & (IP_CHUNK_LEN - 1)) == IP_CHUNK_LEN - 1 &&
-	    !ip_chunk_output(chunk))
-		ip_lose(c, IP_LOSS_OCC_OVERRUN);
+	if (ip_config.record_all && (seq & (IP_CHUNK_LEN - 1)) == IP_CHUNK_LEN - 1)
+		ip_chunk_output(c, chunk, IP_CHUNK_LEN);
 }
 
 static __always_inline void ip_occ_any(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags,

@@ -49,12 +49,29 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
 #endif
 }
 
+/* May this wakeup take the task's slot? */
+static __always_inline bool ip_tag_free(struct ip_cpu *c, struct ip_tag *tag,
+					struct task_struct *p)
+{
+	if (tag->tid == p->pid) {
+		/* Not a new wakeup: a lock on its way was handed over. */
+		if (p->__state & TASK_RTLOCK_WAIT)
+			return false;
+		return tag->state != IP_SLOT_CARRIER || (p->__state & TASK_INTERRUPTIBLE);
+	}
+	if (tag->state == IP_SLOT_NONE && !tag->softirq_saved)
+		return true;
+	ip_lose(c, IP_LOSS_TASK_SLOT);
+	return false;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(ip_sched_waking, struct task_struct *p)
 {
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_chain *context;
 	struct ip_slot *slot;
+	struct ip_tag *tag;
 	__u32 tid = p->pid;
 	__u8 kind;
 
@@ -67,41 +84,54 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	} else {
 		context = ip_context(c);
 	}
-	slot = ip_slot_of(tid);
-	if (!slot)
+	tag = ip_tag_of(tid);
+	if (!tag)
 		return 0;
 	if (!context) {
-		if (slot->tid == tid && slot->state == IP_SLOT_WOKEN)
-			slot->state = IP_SLOT_NONE;
+		if (tag->tid == tid && tag->state == IP_SLOT_WOKEN)
+			tag->state = IP_SLOT_NONE;
 		return 0;
 	}
 	kind = ip_task_kind(p);
-	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
+	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER || !ip_tag_free(c, tag, p))
 		return 0;
-	if (slot->tid == tid) {
-		/* Not a new wakeup: a lock on its way was handed over. */
-		if (p->__state & TASK_RTLOCK_WAIT)
-			return 0;
-		if (slot->state == IP_SLOT_CARRIER && !(p->__state & TASK_INTERRUPTIBLE))
-			return 0;
-	} else if (slot->state != IP_SLOT_NONE || slot->softirq_saved) {
-		ip_lose(c, IP_LOSS_TASK_SLOT);
+	slot = ip_slot_of(tid);
+	if (!slot)
 		return 0;
-	}
-	slot->tid = tid;
-	slot->kind = kind;
-	slot->work = 0;
+	tag->tid = tid;
+	tag->kind = kind;
+	tag->work = 0;
 	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
 	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
-	if (tid == (__u32)bpf_get_current_pid_tgid()) {
-		/* It has not slept yet: no switch will follow. */
-		slot->state = IP_SLOT_NONE;
-		if (kind == IP_TASK_TARGET)
-			ip_finish(c, &slot->chain, IP_END_ALREADY_RUNNING, p);
+	if (tid != (__u32)bpf_get_current_pid_tgid()) {
+		tag->state = IP_SLOT_WOKEN;
 		return 0;
 	}
-	slot->state = IP_SLOT_WOKEN;
+	/* It has not slept yet: no switch will follow. */
+	tag->state = IP_SLOT_NONE;
+	if (kind == IP_TASK_TARGET)
+		ip_finish(c, &slot->chain, IP_END_ALREADY_RUNNING, p);
 	return 0;
+}
+
+/* PREEMPT_RT: preempted inside a softirq, which stays with the task. */
+static __always_inline void ip_save_softirq(struct ip_cpu *c, struct ip_tag *tag, __u32 tid)
+{
+	struct ip_slot *slot = ip_slot_of(tid);
+
+	c->softirq_active = 0;
+	if (!slot || (tag->tid != tid && (tag->state != IP_SLOT_NONE || tag->softirq_saved))) {
+		ip_lose(c, IP_LOSS_TASK_SLOT);
+		return;
+	}
+	if (tag->tid != tid) {
+		tag->tid = tid;
+		tag->state = IP_SLOT_NONE;
+	}
+	tag->softirq_saved = 1;
+	slot->softirq_vec = c->softirq_vec;
+	slot->softirq_entry_ns = c->softirq_entry_ns;
+	__builtin_memcpy(&slot->softirq, &c->softirq, sizeof(slot->softirq));
 }
 
 /* The task that goes: what waits for it, and what it carries. */
@@ -110,58 +140,79 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 {
 	bool sleeps = prev_state && !(prev_state & TASK_RTLOCK_WAIT);
 	struct ip_slot *slot;
+	struct ip_tag *tag;
 
 	if (!c->await_user && !c->carrier && !c->softirq_active)
 		return;
-	slot = ip_slot_of(prev->pid);
-	if (!slot)
+	tag = ip_tag_of(prev->pid);
+	if (!tag)
 		return;
-	if (c->softirq_active) {
-		/* PREEMPT_RT: preempted inside a softirq, which stays with the task. */
-		c->softirq_active = 0;
-		if (slot->tid == prev->pid || slot->state == IP_SLOT_NONE) {
-			slot->tid = prev->pid;
-			slot->softirq_saved = 1;
-			slot->softirq_vec = c->softirq_vec;
-			slot->softirq_entry_ns = c->softirq_entry_ns;
-			__builtin_memcpy(&slot->softirq, &c->softirq, sizeof(slot->softirq));
-		} else {
-			ip_lose(c, IP_LOSS_TASK_SLOT);
-		}
-	}
-	if (slot->tid != prev->pid)
+	if (c->softirq_active)
+		ip_save_softirq(c, tag, prev->pid);
+	if (tag->tid != prev->pid)
 		return;
-	if (c->await_user && sleeps && slot->state == IP_SLOT_AWAIT_USER) {
-		slot->state = IP_SLOT_NONE;
-		ip_finish(c, &slot->chain, IP_END_SLEPT_AGAIN, prev);
-	} else if (c->carrier && !slot->work && (prev_state & TASK_INTERRUPTIBLE)) {
-		slot->state = IP_SLOT_NONE;	/* its loop waits for the next interrupt */
+	if (c->await_user && sleeps && tag->state == IP_SLOT_AWAIT_USER) {
+		tag->state = IP_SLOT_NONE;
+		slot = ip_slot_of(prev->pid);
+		if (slot)
+			ip_finish(c, &slot->chain, IP_END_SLEPT_AGAIN, prev);
+	} else if (c->carrier && !tag->work && (prev_state & TASK_INTERRUPTIBLE)) {
+		tag->state = IP_SLOT_NONE;	/* its loop waits for the next interrupt */
 	}
 }
 
-static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_slot *slot,
-					       struct task_struct *next, __u64 now)
+static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *tag,
+					       struct ip_slot *slot, struct task_struct *next,
+					       __u64 now)
 {
 	struct ip_chain *ch = &slot->chain;
 
-	if (slot->kind == IP_TASK_IRQ_THREAD || slot->kind == IP_TASK_NAPI_THREAD) {
-		slot->state = IP_SLOT_CARRIER;
+	if (tag->kind == IP_TASK_IRQ_THREAD || tag->kind == IP_TASK_NAPI_THREAD) {
+		tag->state = IP_SLOT_CARRIER;
 		c->carrier = 1;
 		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
-		ch->via |= slot->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
-							      IP_VIA_NAPI_THREAD;
+		ch->via |= tag->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
+							     IP_VIA_NAPI_THREAD;
 		return;
 	}
 	ip_stamp(ch, IP_SWITCH_IN, now);
 	if (ch->cpu[IP_WAKING] != ch->cpu[IP_SWITCH_IN])
 		ch->via |= IP_VIA_REMOTE;
 	if (!ip_config.no_user && !(next->flags & PF_KTHREAD) && ip_in_syscall(next)) {
-		slot->state = IP_SLOT_AWAIT_USER;
+		tag->state = IP_SLOT_AWAIT_USER;
 		c->await_user = 1;
 		return;
 	}
-	slot->state = IP_SLOT_NONE;
+	tag->state = IP_SLOT_NONE;
 	ip_finish(c, ch, IP_END_SWITCH_IN, next);
+}
+
+/* The task that comes: a wakeup that ends here, or something it carries on with. */
+static __always_inline void ip_switch_in(struct ip_cpu *c, struct ip_tag *tag,
+					 struct task_struct *next, __u64 now)
+{
+	struct ip_slot *slot = ip_slot_of(next->pid);
+
+	if (!slot)
+		return;
+	if (tag->softirq_saved) {
+		tag->softirq_saved = 0;
+		c->softirq_active = 1;
+		c->softirq_vec = slot->softirq_vec;
+		c->softirq_entry_ns = slot->softirq_entry_ns;
+		__builtin_memcpy(&c->softirq, &slot->softirq, sizeof(c->softirq));
+	}
+	switch (tag->state) {
+	case IP_SLOT_WOKEN:
+		ip_switch_in_woken(c, tag, slot, next, now);
+		break;
+	case IP_SLOT_AWAIT_USER:
+		c->await_user = 1;
+		break;
+	case IP_SLOT_CARRIER:
+		c->carrier = 1;
+		break;
+	}
 }
 
 SEC("tp_btf/sched_switch")
@@ -170,7 +221,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 {
 	struct ip_cpu *c = ip_this_cpu();
 	__u64 now = bpf_ktime_get_ns();
-	struct ip_slot *slot;
+	struct ip_tag *tag;
 
 	if (!c)
 		return 0;
@@ -186,42 +237,24 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	}
 	c->hard_depth = 0;	/* nothing switches inside a hardirq: heals a missed exit */
 	c->ksoftirqd = ip_task_kind(next) == IP_TASK_SOFTIRQD;
-	slot = ip_slot_of(next->pid);
-	if (!slot || slot->tid != next->pid)
-		return 0;
-	if (slot->softirq_saved) {
-		slot->softirq_saved = 0;
-		c->softirq_active = 1;
-		c->softirq_vec = slot->softirq_vec;
-		c->softirq_entry_ns = slot->softirq_entry_ns;
-		__builtin_memcpy(&c->softirq, &slot->softirq, sizeof(c->softirq));
-	}
-	switch (slot->state) {
-	case IP_SLOT_WOKEN:
-		ip_switch_in_woken(c, slot, next, now);
-		break;
-	case IP_SLOT_AWAIT_USER:
-		c->await_user = 1;
-		break;
-	case IP_SLOT_CARRIER:
-		c->carrier = 1;
-		break;
-	}
+	tag = ip_tag_of(next->pid);
+	if (tag && tag->tid == next->pid && (tag->state != IP_SLOT_NONE || tag->softirq_saved))
+		ip_switch_in(c, tag, next, now);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ip_sched_process_exit, struct task_struct *p)
 {
+	struct ip_tag *tag = ip_tag_of(p->pid);
 	struct ip_cpu *c = ip_this_cpu();
-	struct ip_slot *slot = ip_slot_of(p->pid);
 
-	if (!c || !slot || slot->tid != p->pid)
+	if (!c || !tag || tag->tid != p->pid)
 		return 0;
-	if (slot->state == IP_SLOT_WOKEN || slot->state == IP_SLOT_AWAIT_USER)
+	if (tag->state == IP_SLOT_WOKEN || tag->state == IP_SLOT_AWAIT_USER)
 		ip_lose(c, IP_LOSS_TASK_EXIT);
-	slot->state = IP_SLOT_NONE;
-	slot->softirq_saved = 0;
+	tag->state = IP_SLOT_NONE;
+	tag->softirq_saved = 0;
 	c->await_user = 0;
 	c->carrier = 0;
 	return 0;
@@ -234,6 +267,7 @@ int ip_sys_exit(void *ctx)
 	struct ip_cpu *c = ip_this_cpu();
 	struct task_struct *task;
 	struct ip_slot *slot;
+	struct ip_tag *tag;
 
 	if (!c)
 		return 0;
@@ -242,10 +276,11 @@ int ip_sys_exit(void *ctx)
 		return 0;
 	c->await_user = 0;
 	task = bpf_get_current_task_btf();
+	tag = ip_tag_of(task->pid);
 	slot = ip_slot_of(task->pid);
-	if (!slot || slot->tid != task->pid || slot->state != IP_SLOT_AWAIT_USER)
+	if (!tag || !slot || tag->tid != task->pid || tag->state != IP_SLOT_AWAIT_USER)
 		return 0;
-	slot->state = IP_SLOT_NONE;
+	tag->state = IP_SLOT_NONE;
 	ip_stamp(&slot->chain, IP_USER, bpf_ktime_get_ns());
 	ip_finish(c, &slot->chain, IP_END_USER, task);
 	return 0;

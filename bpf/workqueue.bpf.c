@@ -42,6 +42,7 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	struct ip_chain *ch;
 	struct ip_slot *slot;
 	struct ip_work *w;
+	struct ip_tag *tag;
 	__u32 tid;
 
 	if (!c)
@@ -54,17 +55,18 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 		ch = &c->softirq;
 	} else {
 		tid = (__u32)bpf_get_current_pid_tgid();
+		tag = ip_tag_of(tid);
 		slot = ip_slot_of(tid);
-		if (!slot)
+		if (!tag || !slot)
 			return 0;
-		if (slot->tid != tid && slot->state != IP_SLOT_NONE) {
+		if (tag->tid != tid && (tag->state != IP_SLOT_NONE || tag->softirq_saved)) {
 			ip_lose(c, IP_LOSS_TASK_SLOT);
 			return 0;
 		}
-		slot->tid = tid;
-		slot->state = IP_SLOT_CARRIER;
-		slot->kind = IP_TASK_KWORKER;
-		slot->work = 1;
+		tag->tid = tid;
+		tag->state = IP_SLOT_CARRIER;
+		tag->kind = IP_TASK_KWORKER;
+		tag->work = 1;
 		c->cur_tid = tid;
 		c->carrier = 1;
 		ch = &slot->chain;
@@ -80,17 +82,17 @@ SEC("tp_btf/workqueue_execute_end")
 int ip_workqueue_execute_end(void *ctx)
 {
 	struct ip_cpu *c = ip_this_cpu();
-	struct ip_slot *slot;
+	struct ip_tag *tag;
 
 	if (!c)
 		return 0;
 	c->nr_events++;
 	if (c->softirq_active || !c->carrier)
 		return 0;	/* a BH work's chain ends with its softirq */
-	slot = ip_slot_of(c->cur_tid);
-	if (slot && slot->tid == c->cur_tid && slot->work) {
-		slot->state = IP_SLOT_NONE;
-		slot->work = 0;
+	tag = ip_tag_of(c->cur_tid);
+	if (tag && tag->tid == c->cur_tid && tag->work) {
+		tag->state = IP_SLOT_NONE;
+		tag->work = 0;
 	}
 	c->carrier = 0;
 	return 0;

@@ -40,6 +40,8 @@ pub struct BpfSource {
     skel: IrqpathSkel<'static>,
     queue: Rc<RefCell<VecDeque<Event>>>,
     puller: Puller,
+    /// How much of the queue the puller has looked at.
+    nr_seen: usize,
     sample: StatsSample,
     missing: Vec<Missing>,
 }
@@ -87,7 +89,7 @@ impl BpfSource {
         let sample = StatsSample::start();
         let links = attach_in_order(&mut skel)?;
         let puller = Puller::new(config.record_all);
-        Ok(Self { links, ring, skel, queue, puller, sample, missing })
+        Ok(Self { links, ring, skel, queue, puller, nr_seen: 0, sample, missing })
     }
 
     /// Entries first, so that no entry is left without its exit.
@@ -101,10 +103,14 @@ impl BpfSource {
     fn consume(&mut self) -> Result<(), SourceError> {
         self.ring.consume().map_err(load_error)?;
         self.sample.tick(&self.skel);
-        let saw_path = self.queue.borrow().iter().any(|e| matches!(e, Event::Path(_)));
-        if let Some(events) = self.puller.tick(&self.skel, saw_path) {
-            self.queue.borrow_mut().extend(events);
+        let mut queue = self.queue.borrow_mut();
+        for event in queue.range(self.nr_seen.min(queue.len())..) {
+            if let Event::Path(record) = event {
+                self.puller.want(record);
+            }
         }
+        queue.extend(self.puller.pull(&self.skel));
+        self.nr_seen = queue.len();
         Ok(())
     }
 }
@@ -122,6 +128,7 @@ impl Source for BpfSource {
             self.consume()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !self.queue.borrow().is_empty() || left.is_zero() {
+                self.nr_seen = 0;
                 return Ok(self.queue.borrow_mut().drain(..).collect());
             }
             std::thread::sleep(left.min(POLL_STEP));
@@ -131,6 +138,7 @@ impl Source for BpfSource {
     fn snapshot(&mut self) -> Result<Snapshot, SourceError> {
         let mut snapshot = stats::snapshot(&self.skel).map_err(load_error)?;
         self.sample.fill(&self.skel, &mut snapshot);
+        self.puller.fill(&mut snapshot);
         snapshot.missing.clone_from(&self.missing);
         Ok(snapshot)
     }

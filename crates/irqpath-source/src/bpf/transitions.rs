@@ -1,84 +1,164 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Transitions that the kernel side has not delivered by itself.
 //!
-//! A busy CPU delivers the window of a slow path at once. An idle CPU has no event on which to
-//! do so, and a chunk that is not full waits: those are read straight from the rings, a few
-//! times a second. What arrives twice has the same sequence number.
+//! With a slow path the kernel delivers the newest chunks of a busy CPU. What is older, what
+//! belongs to an idle CPU, and chunks that are not full are read from the rings: at once for
+//! the window of a reported path, and again a little later for what was still being written.
+//! What arrives twice has the same sequence number.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use irqpath_model::{Event, Occupancy};
+use irqpath_model::{Event, LossReason, Occupancy, PathRecord, Snapshot};
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::decode;
 use super::skel::{IrqpathSkel, read, types};
 
-const CHUNKS: u32 = 32; // IP_CHUNKS
-const CHUNK_LEN: u64 = 64; // IP_CHUNK_LEN
 const PULL_EVERY: Duration = Duration::from_millis(200);
 /// An entry this old is completely written.
-const SETTLED_NS: u64 = 1_000_000;
+const SETTLED_NS: u64 = 100_000;
 
-/// Reads the rings when it is time to.
+/// Reads the rings when somebody waits for what is in them.
 pub struct Puller {
     record_all: bool,
     last: Instant,
-    wanted: bool,
+    /// CPU to the start of the oldest window that was reported since the last pull.
+    windows: BTreeMap<u16, u64>,
+    /// CPUs whose newest transitions were not settled at the last pull.
+    late: BTreeSet<u16>,
+    /// Up to where each CPU's ring has been read.
+    read_until_ns: BTreeMap<u16, u64>,
+    nr_overruns: u64,
 }
 
 impl Puller {
-    /// With `record_all` every pull is wanted, otherwise only after a path was reported.
+    /// With `record_all` full chunks come by themselves and only the newest are read.
     pub fn new(record_all: bool) -> Self {
-        Self { record_all, last: Instant::now(), wanted: false }
+        Self {
+            record_all,
+            last: Instant::now(),
+            windows: BTreeMap::new(),
+            late: BTreeSet::new(),
+            read_until_ns: BTreeMap::new(),
+            nr_overruns: 0,
+        }
     }
 
-    /// The newest two chunks of each CPU, if it is time and somebody may miss them.
-    pub fn tick(&mut self, skel: &IrqpathSkel<'_>, saw_path: bool) -> Option<Vec<Event>> {
-        self.wanted |= saw_path || self.record_all;
-        if !self.wanted || self.last.elapsed() < PULL_EVERY {
-            return None;
+    /// A path was reported: its CPUs' transitions are wanted since its first stamp.
+    pub fn want(&mut self, record: &PathRecord) {
+        let (false, Some(first)) = (self.record_all, record.first()) else { return };
+        for stamp in record.stamps.iter().flatten() {
+            let from_ns = self.windows.entry(stamp.cpu).or_insert(u64::MAX);
+            *from_ns = first.ns.min(*from_ns);
         }
-        self.last = Instant::now();
-        self.wanted = saw_path;
-        Some(pull(skel, 2, super::stats::now_ns().saturating_sub(SETTLED_NS)))
+    }
+
+    /// What has been asked for since the last call, and, a few times a second, what was not
+    /// settled then.
+    pub fn pull(&mut self, skel: &IrqpathSkel<'_>) -> Vec<Event> {
+        let mut windows = std::mem::take(&mut self.windows);
+        let fresh: Vec<u16> = windows.keys().copied().collect();
+        if self.last.elapsed() >= PULL_EVERY {
+            self.last = Instant::now();
+            if self.record_all {
+                self.late.extend(0..nr_cpus());
+            }
+            for cpu in std::mem::take(&mut self.late) {
+                windows.entry(cpu).or_insert(0);
+            }
+        }
+        self.late.extend(fresh);
+        windows
+            .into_iter()
+            .filter_map(|(cpu, from_ns)| {
+                let done_ns = self.read_until_ns.get(&cpu).copied().unwrap_or(0);
+                let until_ns = settled_ns();
+                // A first look back to the beginning of time would only fetch old rings.
+                let floor_ns = until_ns.saturating_sub(2 * PULL_EVERY.as_nanos() as u64);
+                let from_ns = if from_ns == 0 { floor_ns } else { from_ns };
+                self.read_until_ns.insert(cpu, until_ns);
+                self.read(skel, cpu, from_ns.max(done_ns), until_ns)
+            })
+            .collect()
     }
 
     /// Everything that is still in the rings; call it after detaching.
     pub fn everything(skel: &IrqpathSkel<'_>) -> Vec<Event> {
-        pull(skel, u64::from(CHUNKS), u64::MAX)
+        let mut rest = Self::new(false);
+        (0..nr_cpus()).filter_map(|cpu| rest.read(skel, cpu, 0, u64::MAX)).collect()
+    }
+
+    /// Windows of which the ring no longer held the beginning.
+    pub fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.loss.add(LossReason::OccupancyOverrun, self.nr_overruns);
+    }
+
+    /// The transitions of `cpu` in `[from_ns, until_ns]`, oldest first.
+    fn read(
+        &mut self,
+        skel: &IrqpathSkel<'_>,
+        cpu: u16,
+        from_ns: u64,
+        until_ns: u64,
+    ) -> Option<Event> {
+        let ring = Ring::of(skel, cpu)?;
+        let mut parts: Vec<Vec<Occupancy>> = Vec::new();
+        for nr in (0..=ring.head).rev().take(ring.nr_chunks as usize) {
+            let Some(chunk) = ring.chunk(skel, nr) else {
+                // The head may not be opened yet; further back it was overwritten.
+                if nr == ring.head {
+                    continue;
+                }
+                self.nr_overruns += u64::from(from_ns > 0);
+                break;
+            };
+            parts.push(decode::chunk(&chunk, until_ns));
+            if chunk.begin_ns <= from_ns {
+                break;
+            }
+        }
+        let entries: Vec<Occupancy> = parts.into_iter().rev().flatten().collect();
+        (!entries.is_empty()).then_some(Event::Occupancy(entries))
     }
 }
 
-fn pull(skel: &IrqpathSkel<'_>, nr_chunks: u64, until_ns: u64) -> Vec<Event> {
-    let mut events = Vec::new();
-    let zero = 0u32.to_ne_bytes();
-    let Ok(Some(cpus)) = skel.maps.ip_cpus.lookup_percpu(&zero, MapFlags::ANY) else {
-        return events;
-    };
-    for (cpu, bytes) in cpus.iter().enumerate() {
-        let Some(state) = read::<types::ip_cpu>(bytes) else { continue };
-        let head = state.occ_head / CHUNK_LEN;
-        let mut entries: Vec<Occupancy> = Vec::new();
-        for nr in head.saturating_sub(nr_chunks - 1)..=head {
-            entries.extend(chunk(skel, cpu as u32, nr, until_ns));
-        }
-        if !entries.is_empty() {
-            events.push(Event::Occupancy(entries));
-        }
-    }
-    events
+/// One CPU's ring.
+struct Ring {
+    cpu: u32,
+    nr_chunks: u32,
+    /// Number of the chunk that is being written.
+    head: u64,
 }
 
-fn chunk(skel: &IrqpathSkel<'_>, cpu: u32, nr: u64, until_ns: u64) -> Vec<Occupancy> {
-    let index = cpu * CHUNKS + (nr % u64::from(CHUNKS)) as u32;
-    let bytes = skel.maps.ip_chunks.lookup(&index.to_ne_bytes(), MapFlags::ANY);
-    let chunk = match bytes {
-        Ok(Some(bytes)) => read::<types::ip_occ_chunk>(&bytes),
-        _ => None,
-    };
-    match chunk {
+impl Ring {
+    fn of(skel: &IrqpathSkel<'_>, cpu: u16) -> Option<Self> {
+        let zero = 0u32.to_ne_bytes();
+        let cpus = skel.maps.ip_cpus.lookup_percpu(&zero, MapFlags::ANY).ok()??;
+        let state: types::ip_cpu = read(cpus.get(usize::from(cpu))?)?;
+        Some(Self {
+            cpu: u32::from(cpu),
+            nr_chunks: skel.maps.ip_chunks.max_entries() / u32::from(nr_cpus()),
+            head: state.occ_head / chunk_len(),
+        })
+    }
+
+    fn chunk(&self, skel: &IrqpathSkel<'_>, nr: u64) -> Option<types::ip_occ_chunk> {
+        let index = self.cpu * self.nr_chunks + (nr % u64::from(self.nr_chunks)) as u32;
+        let bytes = skel.maps.ip_chunks.lookup(&index.to_ne_bytes(), MapFlags::ANY).ok()??;
         // Another lap's chunk is in the slot until the first entry of this lap is written.
-        Some(c) if c.begin_ns != 0 && c.seq == nr * CHUNK_LEN => decode::chunk(&c, until_ns),
-        _ => Vec::new(),
+        read::<types::ip_occ_chunk>(&bytes).filter(|c| c.begin_ns != 0 && c.seq == nr * chunk_len())
     }
+}
+
+fn chunk_len() -> u64 {
+    types::ip_occ_chunk::default().e.len() as u64
+}
+
+fn nr_cpus() -> u16 {
+    libbpf_rs::num_possible_cpus().unwrap_or(1) as u16
+}
+
+fn settled_ns() -> u64 {
+    super::stats::now_ns().saturating_sub(SETTLED_NS)
 }
