@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath check`: what is wrong with this host and how to fix it, worst first. The rules are in
+//! `irqpath-system`; this file prints.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use irqpath_system::Host;
+use irqpath_system::check::{Finding, Severity};
+
+use crate::cli::Check;
+use crate::out;
+
+/// Run it.
+pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
+    let findings = Host::real().check();
+    if arguments.json {
+        out::print(&format!("{}\n", serde_json::to_string_pretty(&findings)?))?;
+    } else {
+        out::print(&text(&findings))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Ok => "ok",
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Problem => "problem",
+    }
+}
+
+/// A paragraph for each finding that asks for attention, a line for each that does not.
+fn text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for f in findings {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<8} {}: {}", word(f.severity), f.id, f.what);
+        if f.severity > Severity::Ok {
+            let _ = writeln!(text, "         why: {}", f.why);
+        }
+        if let Some(fix) = &f.fix {
+            let _ = writeln!(text, "         fix: {fix}");
+        }
+    }
+    let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
+    let _ = writeln!(
+        text,
+        "\nproblems: {}, warnings: {}, notes: {}, ok: {}",
+        count(Severity::Problem),
+        count(Severity::Warning),
+        count(Severity::Note),
+        count(Severity::Ok)
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_comes_with_its_reason_and_its_fix() {
+        let finding = |severity, fix: Option<&str>| Finding {
+            id: "governor".to_owned(),
+            severity,
+            what: "powersave on 2 CPUs".to_owned(),
+            why: "frequencies ramp up late".to_owned(),
+            fix: fix.map(str::to_owned),
+        };
+        let text = text(&[
+            finding(Severity::Warning, Some("cpupower frequency-set -g performance")),
+            finding(Severity::Ok, None),
+        ]);
+        assert!(text.starts_with("warning  governor: powersave on 2 CPUs\n"), "{text}");
+        assert!(text.contains("fix: cpupower"), "{text}");
+        assert_eq!(text.matches("why:").count(), 1, "{text}");
+        assert!(text.ends_with("problems: 0, warnings: 1, notes: 0, ok: 1\n"), "{text}");
+    }
+}

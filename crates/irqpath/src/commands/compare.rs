@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath compare A B`: the same paths of two results side by side, with ratios.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use irqpath_model::{PathKey, PathSummary, Quantiles, Summary};
+use serde::Serialize;
+
+use crate::cli::Compare;
+use crate::{out, stored};
+
+/// Schema version of the JSON output.
+const FORMAT: u32 = 1;
+
+/// Takes one number out of the row.
+type Get = fn(&Quantiles) -> u64;
+
+/// The quantiles compared, and how to get them.
+const QUANTILES: [(&str, Get); 4] =
+    [("Q50", |q| q.q50_ns), ("Q95", |q| q.q95_ns), ("Q99", |q| q.q99_ns), ("MAX", |q| q.max_ns)];
+
+/// A path that both results have.
+#[derive(Debug, Serialize)]
+struct Pair<'a> {
+    key: &'a PathKey,
+    origin_name: &'a str,
+    via: &'a str,
+    a: &'a Quantiles,
+    b: &'a Quantiles,
+}
+
+/// Two results, path by path.
+#[derive(Debug, Serialize)]
+struct Comparison<'a> {
+    schema_version: u32,
+    both: Vec<Pair<'a>>,
+    only_a: Vec<&'a PathKey>,
+    only_b: Vec<&'a PathKey>,
+}
+
+/// Run it.
+pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
+    let a = stored::read(&arguments.a)?;
+    let b = stored::read(&arguments.b)?;
+    let comparison = compare(&a.summary, &b.summary);
+    if arguments.json {
+        out::print(&format!("{}\n", serde_json::to_string_pretty(&comparison)?))?;
+    } else {
+        let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
+            format!("{} ({}, {})", path.display(), s.meta.host, s.meta.kernel.release)
+        });
+        out::print(&format!("A: {}\nB: {}\n\n{}", names[0], names[1], table(&comparison)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
+    let find = |summary: &'a Summary, key: &PathKey| summary.paths.iter().find(|p| p.key == *key);
+    let pair = |p: &'a PathSummary| {
+        find(b, &p.key).map(|q| Pair {
+            key: &p.key,
+            origin_name: &p.origin_name,
+            via: &p.via,
+            a: &p.total,
+            b: &q.total,
+        })
+    };
+    let lone = |here: &'a Summary, there| {
+        here.paths.iter().map(|p| &p.key).filter(move |k| find(there, k).is_none()).collect()
+    };
+    Comparison {
+        schema_version: FORMAT,
+        both: a.paths.iter().filter_map(pair).collect(),
+        only_a: lone(a, b),
+        only_b: lone(b, a),
+    }
+}
+
+fn us(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+fn ratio(a: u64, b: u64) -> String {
+    if a == 0 { "-".to_owned() } else { format!("{:.2}", b as f64 / a as f64) }
+}
+
+/// One line per path and quantile, so that it fits a terminal.
+fn table(comparison: &Comparison<'_>) -> String {
+    let mut text = format!(
+        "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}\n",
+        "INTERRUPT", "VIA", "TARGET", "", "A us", "B us", "B/A"
+    );
+    for pair in &comparison.both {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}",
+            pair.origin_name,
+            pair.via,
+            pair.key.comm,
+            "count",
+            pair.a.n,
+            pair.b.n,
+            ratio(pair.a.n, pair.b.n)
+        );
+        for (name, get) in QUANTILES {
+            let (a, b) = (get(pair.a), get(pair.b));
+            let _ = writeln!(
+                text,
+                "{:60} {name:>10} {:>12} {:>12} {:>7}",
+                "",
+                us(a),
+                us(b),
+                ratio(a, b)
+            );
+        }
+    }
+    for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+        for key in keys {
+            let _ = writeln!(
+                text,
+                "only in {name}: {} via {} to {}",
+                key.origin.label(),
+                key.via.describe(),
+                key.comm
+            );
+        }
+    }
+    if comparison.both.is_empty() {
+        text.push_str("No path is in both results.\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{Histogram, Names, Origin, PathStats, Via};
+
+    fn summary(paths: &[(u32, u64)]) -> Summary {
+        let path = |&(irq, ns): &(u32, u64)| {
+            let key = PathKey { origin: Origin::Irq(irq), via: Via::empty(), comm: "t".into() };
+            let mut total = Histogram::default();
+            total.record(ns);
+            PathSummary::new(PathStats { total, ..PathStats::new(key) }, &Names::default())
+        };
+        Summary { paths: paths.iter().map(path).collect(), ..Summary::default() }
+    }
+
+    #[test]
+    fn ratios_of_common_paths_and_a_list_of_the_rest() {
+        let (a, b) = (summary(&[(1, 10_000), (2, 5_000)]), summary(&[(1, 25_000), (3, 1_000)]));
+        let comparison = compare(&a, &b);
+        assert_eq!(comparison.both.len(), 1);
+        let text = table(&comparison);
+        for part in ["10.0", "25.0", "2.50", "only in A: 2", "only in B: 3"] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_common_is_said() {
+        let (a, b) = (summary(&[]), summary(&[(3, 0)]));
+        assert!(table(&compare(&a, &b)).contains("No path is in both"));
+        assert_eq!(ratio(0, 5), "-");
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One file per verb. A verb takes its arguments and returns the exit code.
+
+mod check;
+mod compare;
+mod generate;
+mod report;
+mod schema;
+mod trace;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Verb};
+
+/// Do what the command line says.
+pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Schema(arguments) => schema::run(&arguments),
+        Verb::Generate(arguments) => generate::run(&arguments),
+    }
+}

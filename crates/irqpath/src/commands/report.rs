@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath report DIR...`: makes report.html again from what a result directory holds.
+
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, ensure};
+use serde::Serialize;
+
+use crate::cli::Report;
+use crate::staging::{StagedFile, full};
+use crate::{out, shown, stored};
+
+/// One report that was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    directory: PathBuf,
+    report: PathBuf,
+}
+
+/// Run it.
+pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
+    let directories = &arguments.directories;
+    ensure!(
+        arguments.output.is_none() || directories.len() == 1,
+        "-o is for one directory; leave it out and each gets its own report.html"
+    );
+    let mut written = Vec::new();
+    for directory in directories {
+        let report = arguments.output.clone().unwrap_or_else(|| directory.join("report.html"));
+        one(directory, &report)?;
+        written.push(Written { directory: directory.clone(), report });
+    }
+    if arguments.json {
+        out::print(&format!("{}\n", serde_json::to_string_pretty(&written)?))?;
+    } else {
+        for w in written {
+            out::print(&format!("wrote {}\n", w.report.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(directory: &Path, report: &Path) -> anyhow::Result<()> {
+    let stored = stored::read(directory)?;
+    let (staged, file) = StagedFile::create(report)?;
+    let mut file = BufWriter::new(file);
+    shown::report(&mut file, &stored.meta, &stored.summary)
+        .and_then(|()| file.flush())
+        .with_context(|| full(report))?;
+    staged.commit()?;
+    Ok(())
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath schema`: the JSON schema of what is printed and stored.
+
+use std::process::ExitCode;
+
+use irqpath_report::schema::{Kind, write_schema};
+
+use crate::cli::{Schema, SchemaOf};
+use crate::out;
+
+/// Run it.
+pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
+    let kind = match arguments.of {
+        SchemaOf::Document => Kind::Document,
+        SchemaOf::Meta => Kind::Meta,
+        SchemaOf::Summary => Kind::Summary,
+    };
+    out::write(|w| write_schema(w, kind))?;
+    Ok(ExitCode::SUCCESS)
+}

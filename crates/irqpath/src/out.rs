@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The one way to standard output and standard error. A reader that goes away (`| head`) ends
+//! the program quietly, as with other tools; any other error is one line and exit code 2.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+/// Exit code when a threshold was exceeded.
+pub const EXCEEDED: u8 = 1;
+/// Exit code when the command could not run.
+pub const COULD_NOT_RUN: u8 = 2;
+
+/// Write text to standard output.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    write(|w| w.write_all(text.as_bytes()))
+}
+
+/// Let an exporter write to standard output.
+pub fn write(export: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    export(&mut stdout)
+        .and_then(|()| stdout.flush())
+        .context("standard output cannot be written; check where it leads")
+}
+
+/// Write a line to standard error. Nothing can be done if that fails.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "irqpath: {text}");
+}
+
+/// True if the error is that the reader of our output went away.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Report why the command could not run.
+pub fn fail(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    note(&one_line(error));
+    ExitCode::from(COULD_NOT_RUN)
+}
+
+/// The outermost message says what to do; the system's own words go in brackets behind it,
+/// unless they are in it already.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text} ({cause})");
+        }
+    }
+    text.replace('\n', " ")
+}
+
+/// Report a command line that clap refused: its help as it is, its errors as one line.
+pub fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let printed = error.print();
+        let closed = printed.is_err_and(|e| e.kind() != io::ErrorKind::BrokenPipe);
+        return ExitCode::from(if closed { COULD_NOT_RUN } else { 0 });
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+    } else {
+        note(&clap_line(&error.to_string()));
+    }
+    ExitCode::from(COULD_NOT_RUN)
+}
+
+/// clap's error without its layout: everything before the usage, on one line.
+fn clap_line(text: &str) -> String {
+    let words: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more information"))
+        .filter(|l| !l.is_empty())
+        .collect();
+    let line = words.join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    format!("{line}; see --help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_with_the_systems_words_in_brackets() {
+        let error = anyhow::Error::from(io::Error::from(io::ErrorKind::NotFound))
+            .context("x cannot be read; check the name");
+        assert_eq!(one_line(&error), "x cannot be read; check the name (entity not found)");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_found_below_its_context() {
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_closed_pipe(&anyhow::Error::from(pipe).context("a").context("b")));
+        assert!(!is_closed_pipe(&anyhow::anyhow!("other")));
+    }
+
+    #[test]
+    fn claps_errors_lose_their_layout() {
+        let text = "error: invalid value 'x' for '--buffer <MiB>': bad\n\nUsage: irqpath trace\n\n\
+                    For more information, try '--help'.\n";
+        assert_eq!(clap_line(text), "invalid value 'x' for '--buffer <MiB>': bad; see --help");
+    }
+}

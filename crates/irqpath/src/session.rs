@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A measurement: one source, the analysis, and the files that are written while it runs. The
+//! views (`top`, or waiting for the end) only call [`Session::step`] until they have seen enough.
+//!
+//! Rule: a step is the hot path when every path is recorded. Nothing in it may wait for anything
+//! but the source and the files.
+
+use std::time::{Duration, Instant};
+
+use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summary};
+use irqpath_model::{Event, Loss, Names, Overhead, Snapshot, Summary};
+use irqpath_source::bpf::BpfSource;
+use irqpath_source::{Config, Source};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::names::KnownNames;
+use crate::sinks::Sinks;
+
+/// Open the running kernel as a source.
+pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
+    Ok(Box::new(BpfSource::open(config)?))
+}
+
+/// A running measurement.
+pub struct Session {
+    source: Box<dyn Source>,
+    engine: Engine,
+    keeper: SlowKeeper,
+    sinks: Sinks,
+    names: KnownNames,
+    threshold_ns: Option<u64>,
+    started: Instant,
+    stopped: Option<Duration>,
+}
+
+/// What is left when a measurement is over.
+pub struct Finished {
+    /// The numbers.
+    pub summary: Summary,
+    /// The source's last word, for the recording.
+    pub snapshot: Snapshot,
+    /// All names that were learned.
+    pub names: Names,
+    /// How long it ran.
+    pub duration: Duration,
+    /// The files written while it ran.
+    pub sinks: Sinks,
+}
+
+impl Session {
+    /// Start to measure from an open source.
+    pub fn start(
+        source: Box<dyn Source>,
+        names: KnownNames,
+        sinks: Sinks,
+        threshold_ns: Option<u64>,
+    ) -> Self {
+        let config = EngineConfig { threshold_ns, ..EngineConfig::default() };
+        Self {
+            source,
+            engine: Engine::new(config, names.get().clone()),
+            keeper: SlowKeeper::default(),
+            sinks,
+            names,
+            threshold_ns,
+            started: Instant::now(),
+            stopped: None,
+        }
+    }
+
+    /// How long it has been running.
+    pub fn elapsed(&self) -> Duration {
+        self.stopped.unwrap_or_else(|| self.started.elapsed())
+    }
+
+    /// True if the running kernel is measured.
+    pub fn is_live(&self) -> bool {
+        self.names.is_live()
+    }
+
+    /// True if a recording has come to its end.
+    pub fn is_exhausted(&self) -> bool {
+        self.source.is_exhausted()
+    }
+
+    /// Take over what the source has; waits for at most `timeout` if there is nothing.
+    pub fn step(&mut self, timeout: Duration) -> anyhow::Result<()> {
+        let events = self.source.poll(timeout)?;
+        self.take(events)?;
+        for path in self.engine.drain() {
+            self.keeper.add(path);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, events: Vec<Event>) -> anyhow::Result<()> {
+        if self.names.learn(&events) {
+            self.engine.set_names(self.names.get().clone());
+        }
+        self.sinks.write(&events, self.names.get())?;
+        for event in events {
+            self.engine.push(event);
+        }
+        Ok(())
+    }
+
+    /// The numbers so far.
+    pub fn interim(&mut self) -> anyhow::Result<Summary> {
+        let snapshot = self.source.snapshot()?;
+        self.engine.advance(snapshot.ns);
+        let slow = self.keeper.iter().cloned().collect();
+        let snapshot = self.completed(snapshot);
+        let names = self.names.get();
+        Ok(summary(snapshot, slow, self.engine.nr_over(), self.threshold_ns, names))
+    }
+
+    /// Detach, take over what is in flight, and complete the files.
+    pub fn finish(mut self) -> anyhow::Result<Finished> {
+        let duration = self.started.elapsed();
+        self.stopped = Some(duration);
+        let (events, snapshot) = self.source.finish()?;
+        self.take(events)?;
+        for path in self.engine.flush() {
+            self.keeper.add(path);
+        }
+        self.sinks.complete()?;
+        let snapshot = self.completed(snapshot);
+        let names = self.names.get().clone();
+        let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());
+        let summary = summary(snapshot.clone(), slow, nr_over, self.threshold_ns, &names);
+        Ok(Finished { summary, snapshot, names, duration, sinks: self.sinks })
+    }
+
+    /// The source's numbers with those of this process.
+    fn completed(&self, mut snapshot: Snapshot) -> Snapshot {
+        let Loss(reasons) = self.engine.loss();
+        for (reason, n) in reasons {
+            snapshot.loss.add(reason, n);
+        }
+        if self.names.is_live() {
+            add_own_cost(&mut snapshot.overhead);
+        }
+        snapshot
+    }
+}
+
+/// Processor time and peak memory of this process.
+fn add_own_cost(overhead: &mut Overhead) {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    overhead.process_cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    overhead.peak_rss_bytes = peak_rss_bytes(&status).unwrap_or(0);
+}
+
+/// `VmHWM` of `/proc/self/status`, which is in KiB.
+fn peak_rss_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_cost_is_read_from_the_system() {
+        assert_eq!(peak_rss_bytes("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
+        assert_eq!(peak_rss_bytes("Name:\tx\n"), None);
+        let mut overhead = Overhead::default();
+        add_own_cost(&mut overhead);
+        assert!(overhead.process_cpu_ns > 0 && overhead.peak_rss_bytes > 0);
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Reads result directories back. What is inside the files is judged by `irqpath_report::json`;
+//! this file says which directory it was, and tells a wrong directory from a damaged one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::anyhow;
+use irqpath_model::{Meta, Summary};
+use irqpath_report::json::{self, JsonError};
+
+/// What is stored about one measurement.
+#[derive(Debug)]
+pub struct Stored {
+    /// `meta.json`.
+    pub meta: Meta,
+    /// `summary.json`.
+    pub summary: Summary,
+}
+
+/// Read `meta.json` and `summary.json` of a result directory.
+pub fn read(directory: &Path) -> anyhow::Result<Stored> {
+    Ok(Stored {
+        meta: file(directory, "meta.json", json::read_meta)?,
+        summary: file(directory, "summary.json", json::read_summary)?,
+    })
+}
+
+fn file<T>(
+    directory: &Path,
+    name: &str,
+    parse: fn(&[u8]) -> Result<T, JsonError>,
+) -> anyhow::Result<T> {
+    let bytes = fs::read(directory.join(name)).map_err(|e| unreadable(directory, name, e))?;
+    parse(&bytes).map_err(|e| anyhow!("{}: {e}", directory.display()))
+}
+
+fn unreadable(directory: &Path, name: &str, error: io::Error) -> anyhow::Error {
+    let shown = directory.display();
+    match error.kind() {
+        io::ErrorKind::NotFound if directory.is_dir() => {
+            anyhow!(
+                "{shown} is not a result directory, it has no {name}; give one that trace -o made"
+            )
+        }
+        io::ErrorKind::NotFound => {
+            anyhow!("there is no {shown}; give a directory that trace -o made")
+        }
+        io::ErrorKind::NotADirectory => {
+            anyhow!("{shown} is not a directory; give one that trace -o made")
+        }
+        _ => anyhow::Error::from(error)
+            .context(format!("{shown}/{name} cannot be read; check its permissions")),
+    }
+}

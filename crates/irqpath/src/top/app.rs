@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The state of `top` and what each key does to it. Pure: no terminal, no clock, no source;
+//! `run` feeds it summaries and keys, `draw` shows it.
+
+use std::time::Duration;
+
+use irqpath_model::{Names, PathKey, PathSummary, SlowPath, Summary};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::tables::{self, Column, Previous, Row, RowId};
+
+/// Which table is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// Paths.
+    Paths,
+    /// Interrupts per line and CPU.
+    Lines,
+    /// Softirqs per vector and CPU.
+    Softirqs,
+}
+
+impl Table {
+    /// Its columns.
+    pub const fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Paths => tables::PATH_COLUMNS,
+            Self::Lines => tables::LINE_COLUMNS,
+            Self::Softirqs => tables::SOFTIRQ_COLUMNS,
+        }
+    }
+
+    /// What its rows are called.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Paths => "paths",
+            Self::Lines => "interrupts",
+            Self::Softirqs => "softirqs",
+        }
+    }
+
+    /// Sorted by this column at first: the maximum of a path, the rate of the others.
+    const fn first_sort(self) -> usize {
+        match self {
+            Self::Paths => 7,
+            Self::Lines | Self::Softirqs => 3,
+        }
+    }
+}
+
+/// What does not change while `top` runs.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Host name.
+    pub host: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// `live`, or the recording.
+    pub source: String,
+    /// Names of interrupts.
+    pub names: Names,
+}
+
+/// What to do after a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// End.
+    Quit,
+}
+
+/// Everything that is shown.
+#[derive(Debug)]
+pub struct App {
+    /// What does not change.
+    pub about: About,
+    /// The latest numbers.
+    pub summary: Summary,
+    /// Time since the start of the measurement.
+    pub elapsed: Duration,
+    /// The table shown, or below the path that is open.
+    pub table: Table,
+    /// The rows shown: filtered and sorted.
+    pub rows: Vec<Row>,
+    /// Position in `rows`.
+    pub selected: usize,
+    /// Column that `rows` are sorted by.
+    pub sort: usize,
+    /// True if that order is reversed.
+    pub reverse: bool,
+    /// Only rows with this text, in any case.
+    pub filter: String,
+    /// True while the filter is typed.
+    pub editing: bool,
+    /// True while the numbers stand still.
+    pub paused: bool,
+    /// True while the keys are explained.
+    pub help: bool,
+    /// The path that is open.
+    pub open: Option<PathKey>,
+    /// First line of its causes that is shown.
+    pub scroll: u16,
+    all_rows: Vec<Row>,
+    previous: Option<(Summary, Duration)>,
+}
+
+impl App {
+    /// Nothing measured yet.
+    pub fn new(about: About) -> Self {
+        Self {
+            about,
+            summary: Summary::default(),
+            elapsed: Duration::ZERO,
+            table: Table::Paths,
+            rows: Vec::new(),
+            selected: 0,
+            sort: Table::Paths.first_sort(),
+            reverse: false,
+            filter: String::new(),
+            editing: false,
+            paused: false,
+            help: false,
+            open: None,
+            scroll: 0,
+            all_rows: Vec::new(),
+            previous: None,
+        }
+    }
+
+    /// Take over new numbers, unless paused.
+    pub fn update(&mut self, summary: Summary, elapsed: Duration) {
+        if self.paused {
+            return;
+        }
+        let before = std::mem::replace(&mut self.summary, summary);
+        let first = self.elapsed.is_zero();
+        self.previous = (!first).then_some((before, self.elapsed));
+        self.elapsed = elapsed;
+        self.refill();
+    }
+
+    /// The path that is open, with its numbers.
+    pub fn open_path(&self) -> Option<&PathSummary> {
+        let key = self.open.as_ref()?;
+        self.summary.paths.iter().find(|p| p.key == *key)
+    }
+
+    /// The slowest recorded paths of the one that is open, slowest first.
+    pub fn slow_of_open(&self) -> Vec<&SlowPath> {
+        let Some(key) = &self.open else { return Vec::new() };
+        self.summary.slow.iter().filter(|s| s.record.key() == *key).collect()
+    }
+
+    fn refill(&mut self) {
+        let seconds = |then: &Duration| self.elapsed.saturating_sub(*then).as_secs_f64();
+        let previous = self
+            .previous
+            .as_ref()
+            .map(|(summary, then)| Previous { summary, seconds: seconds(then) });
+        self.all_rows = match self.table {
+            Table::Paths => tables::paths(&self.summary, previous.as_ref()),
+            Table::Lines => tables::lines(&self.summary, previous.as_ref(), &self.about.names),
+            Table::Softirqs => tables::softirqs(&self.summary, previous.as_ref()),
+        };
+        self.arrange();
+    }
+
+    /// Filter and sort; the selection stays on its row if that is still there.
+    fn arrange(&mut self) {
+        let selected = self.rows.get(self.selected).map(|r| r.id.clone());
+        let wanted = self.filter.to_lowercase();
+        let matches = |row: &&Row| {
+            wanted.is_empty()
+                || row.values.iter().any(|v| v.show().to_lowercase().contains(&wanted))
+        };
+        let mut rows: Vec<Row> = self.all_rows.iter().filter(matches).cloned().collect();
+        let (sort, reverse) = (self.sort, self.reverse);
+        rows.sort_by(|a, b| {
+            let order = a.values[sort].order(&b.values[sort]);
+            if reverse { order.reverse() } else { order }
+        });
+        self.rows = rows;
+        self.selected = selected
+            .filter(|_| self.selected > 0)
+            .and_then(|id| self.rows.iter().position(|r| r.id == id))
+            .unwrap_or_else(|| self.selected.min(self.rows.len().saturating_sub(1)));
+    }
+
+    /// One key.
+    pub fn key(&mut self, key: KeyEvent) -> Flow {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Flow::Quit;
+        }
+        if self.editing {
+            self.edit(key.code);
+            return Flow::Continue;
+        }
+        if self.help {
+            self.help = false;
+            return if key.code == KeyCode::Char('q') { Flow::Quit } else { Flow::Continue };
+        }
+        match key.code {
+            KeyCode::Char('q') => return Flow::Quit,
+            KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Esc | KeyCode::Backspace => self.back(),
+            code if self.open.is_some() => self.move_in_detail(code),
+            code => self.table_key(code),
+        }
+        Flow::Continue
+    }
+
+    fn table_key(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Char('s' | '>') | KeyCode::Right => self.sort_by(self.sort + 1),
+            KeyCode::Char('<') | KeyCode::Left => {
+                self.sort_by(self.sort + self.table.columns().len() - 1);
+            }
+            KeyCode::Char('r') => {
+                self.reverse = !self.reverse;
+                self.selected = 0;
+                self.arrange();
+            }
+            KeyCode::Char('/') => self.editing = true,
+            KeyCode::Char('i') => self.toggle(Table::Lines),
+            KeyCode::Char('f') => self.toggle(Table::Softirqs),
+            KeyCode::Enter => self.open_selected(),
+            code => self.move_selection(code),
+        }
+    }
+
+    fn edit(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Enter => self.editing = false,
+            KeyCode::Esc => {
+                self.editing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => {
+                self.filter.pop();
+            }
+            KeyCode::Char(c) => self.filter.push(c),
+            _ => {}
+        }
+        self.arrange();
+    }
+
+    /// Esc undoes one thing at a time: the open path, the filter, the other table.
+    fn back(&mut self) {
+        if self.open.take().is_some() {
+            self.scroll = 0;
+        } else if !self.filter.is_empty() {
+            self.filter.clear();
+            self.arrange();
+        } else if self.table != Table::Paths {
+            self.show(Table::Paths);
+        }
+    }
+
+    fn toggle(&mut self, table: Table) {
+        self.show(if self.table == table { Table::Paths } else { table });
+    }
+
+    fn show(&mut self, table: Table) {
+        self.table = table;
+        self.sort = table.first_sort();
+        self.reverse = false;
+        self.selected = 0;
+        self.rows.clear();
+        self.refill();
+    }
+
+    fn sort_by(&mut self, column: usize) {
+        self.sort = column % self.table.columns().len();
+        self.selected = 0;
+        self.arrange();
+    }
+
+    fn open_selected(&mut self) {
+        if let Some(Row { id: RowId::Path(key), .. }) = self.rows.get(self.selected) {
+            self.open = Some(key.clone());
+            self.scroll = 0;
+        }
+    }
+
+    fn move_selection(&mut self, code: KeyCode) {
+        let last = self.rows.len().saturating_sub(1);
+        self.selected = moved(self.selected, code).min(last);
+    }
+
+    fn move_in_detail(&mut self, code: KeyCode) {
+        self.scroll = moved(usize::from(self.scroll), code).min(usize::from(u16::MAX)) as u16;
+    }
+}
+
+/// A position after a key of movement.
+fn moved(position: usize, code: KeyCode) -> usize {
+    match code {
+        KeyCode::Up | KeyCode::Char('k') => position.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => position + 1,
+        KeyCode::PageUp => position.saturating_sub(10),
+        KeyCode::PageDown => position + 10,
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => usize::MAX,
+        _ => position,
+    }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The three tables of `top` as data: paths, interrupts per line, softirqs per vector. Pure:
+//! a summary goes in, rows of sortable values come out. `app` sorts and filters, `draw` draws.
+
+use std::cmp::Ordering;
+
+use irqpath_model::{
+    LineStats, Names, Origin, PathKey, PathSummary, SoftirqStats, SoftirqVec, Summary,
+};
+
+/// A value of a cell: sorted as what it is, shown as people read it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A name.
+    Text(String),
+    /// How many.
+    Count(u64),
+    /// How many per second; `None` before the second refresh.
+    Rate(Option<f64>),
+    /// A time, shown in us.
+    Ns(u64),
+    /// A share, shown in percent; `None` before the second refresh.
+    Share(Option<f64>),
+}
+
+impl Value {
+    /// The text of the cell.
+    pub fn show(&self) -> String {
+        match self {
+            Self::Text(t) => t.clone(),
+            Self::Count(n) => n.to_string(),
+            Self::Rate(Some(r)) if *r >= 100.0 => format!("{r:.0}"),
+            Self::Rate(Some(r)) => format!("{r:.1}"),
+            Self::Share(Some(s)) => format!("{:.1}", s * 100.0),
+            Self::Rate(None) | Self::Share(None) => "-".to_owned(),
+            Self::Ns(ns) => us(*ns),
+        }
+    }
+
+    fn number(&self) -> f64 {
+        match self {
+            Self::Text(_) => 0.0,
+            Self::Count(n) | Self::Ns(n) => *n as f64,
+            Self::Rate(r) | Self::Share(r) => r.unwrap_or(-1.0),
+        }
+    }
+
+    /// Order of a column: names ascend, numbers descend, so that the top row matters most.
+    pub fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            _ => other.number().total_cmp(&self.number()),
+        }
+    }
+}
+
+/// A time in us, with as many digits as are worth reading.
+pub fn us(ns: u64) -> String {
+    let us = ns as f64 / 1e3;
+    if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
+}
+
+/// What a row stands for, so that the selection stays on it from refresh to refresh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowId {
+    /// A path.
+    Path(PathKey),
+    /// An interrupt on a CPU.
+    Line(Origin, u16),
+    /// A softirq on a CPU.
+    Softirq(SoftirqVec, u16),
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What it stands for.
+    pub id: RowId,
+    /// One per column.
+    pub values: Vec<Value>,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its heading.
+    pub title: &'static str,
+    /// Its width in cells; names may take what is left over.
+    pub width: u16,
+    /// Names are aligned left, numbers right.
+    pub is_name: bool,
+}
+
+const fn name(title: &'static str, width: u16) -> Column {
+    Column { title, width, is_name: true }
+}
+
+const fn number(title: &'static str, width: u16) -> Column {
+    Column { title, width, is_name: false }
+}
+
+/// Columns of the path table; the last number is what it is sorted by at first.
+pub const PATH_COLUMNS: &[Column] = &[
+    name("INTERRUPT", 22),
+    name("VIA", 16),
+    name("TARGET", 22),
+    number("COUNT", 9),
+    number("/S", 8),
+    number("Q50 US", 8),
+    number("Q99 US", 8),
+    number("MAX US", 9),
+    name("LONGEST STAGE", 18),
+];
+
+/// Columns of the interrupts.
+pub const LINE_COLUMNS: &[Column] = &[
+    name("INTERRUPT", 26),
+    number("CPU", 4),
+    number("COUNT", 10),
+    number("/S", 9),
+    number("MEAN US", 8),
+    number("MAX US", 9),
+    number("CPU %", 6),
+];
+
+/// Columns of the softirqs.
+pub const SOFTIRQ_COLUMNS: &[Column] = &[
+    name("SOFTIRQ", 12),
+    number("CPU", 4),
+    number("COUNT", 10),
+    number("/S", 9),
+    number("MEAN US", 8),
+    number("MAX US", 9),
+    number("DELAY MEAN", 10),
+    number("DELAY MAX", 10),
+    number("CPU %", 6),
+];
+
+/// The summary of the previous refresh, for rates.
+pub struct Previous<'a> {
+    /// The summary.
+    pub summary: &'a Summary,
+    /// Seconds between it and the present one.
+    pub seconds: f64,
+}
+
+fn rate(now: u64, before: Option<u64>, previous: Option<&Previous<'_>>) -> Option<f64> {
+    let p = previous?;
+    (p.seconds > 0.0).then(|| now.saturating_sub(before.unwrap_or(0)) as f64 / p.seconds)
+}
+
+fn mean(sum: u64, n: u64) -> u64 {
+    sum.checked_div(n).unwrap_or(0)
+}
+
+/// The target with its tid if that was always the same.
+pub fn target(path: &PathSummary) -> String {
+    match path.tid {
+        Some(tid) => format!("{}:{tid}", path.key.comm),
+        None => path.key.comm.to_string(),
+    }
+}
+
+/// Rows of the path table.
+pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
+    let row = |p: &PathSummary| {
+        let before = previous
+            .and_then(|b| b.summary.paths.iter().find(|q| q.key == p.key))
+            .map(|q| q.total.n);
+        let longest = p.stages.iter().max_by_key(|s| s.quantiles.q99_ns);
+        Row {
+            id: RowId::Path(p.key.clone()),
+            values: vec![
+                Value::Text(p.origin_name.clone()),
+                Value::Text(p.via.clone()),
+                Value::Text(target(p)),
+                Value::Count(p.total.n),
+                Value::Rate(rate(p.total.n, before, previous)),
+                Value::Ns(p.total.q50_ns),
+                Value::Ns(p.total.q99_ns),
+                Value::Ns(p.total.max_ns),
+                Value::Text(longest.map_or("", |s| s.stage.stage_title()).to_owned()),
+            ],
+        }
+    };
+    summary.paths.iter().map(row).collect()
+}
+
+/// Rows of the interrupts per line and CPU.
+pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) -> Vec<Row> {
+    let row = |l: &LineStats| {
+        let before = previous
+            .and_then(|b| b.summary.lines.iter().find(|m| m.origin == l.origin && m.cpu == l.cpu));
+        Row {
+            id: RowId::Line(l.origin, l.cpu),
+            values: vec![
+                Value::Text(names.origin(l.origin)),
+                Value::Count(u64::from(l.cpu)),
+                Value::Count(l.nr),
+                Value::Rate(rate(l.nr, before.map(|m| m.nr), previous)),
+                Value::Ns(mean(l.run_ns, l.nr)),
+                Value::Ns(l.max_run_ns),
+                Value::Share(rate(l.run_ns, before.map(|m| m.run_ns), previous).map(|r| r / 1e9)),
+            ],
+        }
+    };
+    summary.lines.iter().map(row).collect()
+}
+
+/// Rows of the softirqs per vector and CPU.
+pub fn softirqs(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
+    let row = |s: &SoftirqStats| {
+        let before = previous
+            .and_then(|b| b.summary.softirqs.iter().find(|t| t.vec == s.vec && t.cpu == s.cpu));
+        Row {
+            id: RowId::Softirq(s.vec, s.cpu),
+            values: vec![
+                Value::Text(s.vec.name().to_owned()),
+                Value::Count(u64::from(s.cpu)),
+                Value::Count(s.nr),
+                Value::Rate(rate(s.nr, before.map(|t| t.nr), previous)),
+                Value::Ns(mean(s.run_ns, s.nr)),
+                Value::Ns(s.max_run_ns),
+                Value::Ns(mean(s.delay_ns, s.nr)),
+                Value::Ns(s.max_delay_ns),
+                Value::Share(rate(s.run_ns, before.map(|t| t.run_ns), previous).map(|r| r / 1e9)),
+            ],
+        }
+    };
+    summary.softirqs.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_ascend_and_numbers_descend() {
+        let text = |t: &str| Value::Text(t.to_owned());
+        assert_eq!(text("a").order(&text("b")), Ordering::Less);
+        assert_eq!(Value::Ns(5).order(&Value::Ns(9)), Ordering::Greater);
+        assert_eq!(Value::Rate(None).order(&Value::Rate(Some(0.0))), Ordering::Greater);
+    }
+
+    #[test]
+    fn values_read_well() {
+        for (value, want) in [
+            (Value::Ns(1_234), "1.2"),
+            (Value::Ns(2_345_678), "2346"),
+            (Value::Rate(Some(1234.5)), "1234"),
+            (Value::Rate(None), "-"),
+            (Value::Share(Some(0.123)), "12.3"),
+        ] {
+            assert_eq!(value.show(), want);
+        }
+    }
+
+    #[test]
+    fn rates_come_from_two_refreshes() {
+        let line = |nr| LineStats {
+            origin: Origin::Irq(36),
+            cpu: 1,
+            nr,
+            run_ns: nr * 1000,
+            max_run_ns: 2000,
+        };
+        let then = Summary { lines: vec![line(100)], ..Summary::default() };
+        let now = Summary { lines: vec![line(300)], ..Summary::default() };
+        let names = Names::default();
+        assert_eq!(lines(&now, None, &names)[0].values[3], Value::Rate(None));
+        let previous = Previous { summary: &then, seconds: 2.0 };
+        assert_eq!(lines(&now, Some(&previous), &names)[0].values[3], Value::Rate(Some(100.0)));
+    }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `top` on a terminal of paper: keys go in, the picture is read.
+
+use std::time::Duration;
+
+use irqpath_model::{
+    Cause, CauseKind, Comm, LineStats, Names, Origin, PathEnd, PathKey, PathRecord, PathStats,
+    PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec, StageCauses, Stamp, Summary, Task,
+    Vector, Via,
+};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::app::{About, App, Flow, Table};
+use super::draw;
+
+fn record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
+    let mut stamps = [None; Point::COUNT];
+    for (point, ns) in [
+        (Point::Hardirq, 1_000_000),
+        (Point::Waking, 1_004_000),
+        (Point::SwitchIn, 1_004_000 + wait_ns),
+    ] {
+        stamps[point.index()] = Some(Stamp { ns, cpu: 1 });
+    }
+    PathRecord {
+        origin: Origin::Irq(irq),
+        via: Via::empty(),
+        stamps,
+        timer_fn: 0,
+        target: Task { tid: 700 + irq, comm: comm.into(), prio: 120, ..Task::default() },
+        end: PathEnd::SwitchIn,
+    }
+}
+
+fn summary() -> Summary {
+    let names = names();
+    let path = |irq, comm: &str, waits: &[u64]| {
+        let key = PathKey { origin: Origin::Irq(irq), via: Via::empty(), comm: Comm::from(comm) };
+        let mut stats = PathStats::new(key);
+        for wait in waits {
+            stats.record(&record(irq, comm, *wait));
+        }
+        PathSummary::new(stats, &names)
+    };
+    let slow = record(36, "postgres", 900_000);
+    let cause = Cause {
+        kind: CauseKind::Thread,
+        who: "stress-ng:4711 f:20".to_owned(),
+        ns: 880_000,
+        nr_times: 3,
+    };
+    Summary {
+        paths: vec![
+            path(36, "postgres", &[5_000, 7_000, 900_000]),
+            path(40, "sshd", &[20_000; 10]),
+        ],
+        lines: vec![LineStats {
+            origin: Origin::Vector(Vector::LocalTimer),
+            cpu: 0,
+            nr: 4321,
+            run_ns: 4_321_000,
+            max_run_ns: 9_000,
+        }],
+        softirqs: vec![SoftirqStats {
+            vec: SoftirqVec::NetRx,
+            cpu: 1,
+            nr: 55,
+            run_ns: 550_000,
+            max_run_ns: 30_000,
+            delay_ns: 110_000,
+            max_delay_ns: 8_000,
+        }],
+        slow: vec![SlowPath {
+            stages: vec![StageCauses {
+                from: Point::Waking,
+                to: Point::SwitchIn,
+                cpu: 1,
+                ns: 900_000,
+                causes: vec![cause],
+            }],
+            record: slow,
+        }],
+        ..Summary::default()
+    }
+}
+
+fn names() -> Names {
+    Names {
+        irqs: [(36, "virtio1-req.0".to_owned()), (40, "eth0".to_owned())].into(),
+        ..Names::default()
+    }
+}
+
+fn app() -> App {
+    let mut app = App::new(About {
+        host: "box".into(),
+        kernel: "6.12.1-rt".into(),
+        source: "live".into(),
+        names: names(),
+    });
+    app.update(summary(), Duration::from_secs(1));
+    app
+}
+
+fn press(app: &mut App, keys: &str) -> Flow {
+    let mut flow = Flow::Continue;
+    for c in keys.chars() {
+        let code = match c {
+            '\n' => KeyCode::Enter,
+            '\x1b' => KeyCode::Esc,
+            c => KeyCode::Char(c),
+        };
+        flow = app.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+    flow
+}
+
+fn picture(app: &mut App, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw::draw(frame, app)).unwrap();
+    terminal.backend().to_string()
+}
+
+fn first_row(app: &App) -> String {
+    app.rows.first().map(|r| r.values[0].show()).unwrap_or_default()
+}
+
+#[test]
+fn the_path_table_shows_names_and_numbers_slowest_first() {
+    let mut app = app();
+    let text = picture(&mut app, 140, 20);
+    for part in
+        ["box", "6.12.1-rt", "36:virtio1-req.0", "postgres:736", "904.0", "2 paths", "0 lost"]
+    {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert_eq!(first_row(&app), "36:virtio1-req.0");
+    assert!(text.contains("scheduling latency"), "{text}");
+}
+
+#[test]
+fn sorting_and_reversing() {
+    let mut app = app();
+    press(&mut app, "r");
+    assert_eq!(first_row(&app), "40:eth0");
+    press(&mut app, "r<<<<");
+    assert_eq!(app.sort, 3, "from the maximum four columns back to the count");
+    assert_eq!(first_row(&app), "40:eth0");
+    press(&mut app, "<<<<");
+    assert_eq!(app.sort, app.table.columns().len() - 1, "columns wrap around");
+}
+
+#[test]
+fn a_filter_is_typed_shown_and_cleared() {
+    let mut app = app();
+    press(&mut app, "/ETH");
+    assert!(app.editing && app.rows.len() == 1);
+    assert!(picture(&mut app, 140, 20).contains("filter: ETH"));
+    press(&mut app, "\n");
+    assert_eq!((app.editing, app.filter.as_str()), (false, "ETH"));
+    press(&mut app, "\x1b");
+    assert_eq!((app.filter.as_str(), app.rows.len()), ("", 2));
+    press(&mut app, "/q?");
+    assert_eq!(app.filter, "q?", "keys are text while a filter is typed");
+}
+
+#[test]
+fn a_path_opens_into_stages_and_causes_and_closes() {
+    let mut app = app();
+    press(&mut app, "\n");
+    let text = picture(&mut app, 120, 24);
+    for part in ["via -", "handler to wakeup", "stress-ng:4711 f:20", "880.0 us  thread", "3x"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    press(&mut app, "\x1b");
+    assert!(app.open.is_none());
+    press(&mut app, "j\n");
+    assert!(picture(&mut app, 120, 24).contains("none recorded yet"));
+}
+
+#[test]
+fn the_other_tables_and_help() {
+    let mut app = app();
+    press(&mut app, "i");
+    let text = picture(&mut app, 120, 24);
+    assert!(text.contains("LOC:local_timer") && text.contains("4321"), "{text}");
+    press(&mut app, "f");
+    let text = picture(&mut app, 120, 24);
+    assert!(text.contains("net_rx") && text.contains("DELAY MAX"), "{text}");
+    press(&mut app, "\x1b");
+    assert_eq!(app.table, Table::Paths);
+    press(&mut app, "?");
+    assert!(picture(&mut app, 120, 30).contains("interrupts per line and CPU"));
+    press(&mut app, "x");
+    assert!(!app.help);
+    assert_eq!(press(&mut app, "q"), Flow::Quit);
+}
+
+#[test]
+fn pausing_keeps_the_numbers() {
+    let mut app = app();
+    press(&mut app, "p");
+    app.update(Summary::default(), Duration::from_secs(2));
+    assert_eq!(app.rows.len(), 2);
+    assert!(picture(&mut app, 120, 24).contains("PAUSED"));
+    press(&mut app, "p");
+    app.update(Summary::default(), Duration::from_secs(3));
+    assert!(app.rows.is_empty());
+}
+
+#[test]
+fn the_selection_stays_on_its_row_when_the_order_changes() {
+    let mut app = app();
+    press(&mut app, "j");
+    assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
+    let mut next = summary();
+    next.paths[1].total.max_ns = 5_000_000;
+    app.update(next, Duration::from_secs(2));
+    assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
+    assert_eq!(app.selected, 0);
+}
+
+#[test]
+fn losses_and_exceeded_thresholds_are_shown() {
+    let mut app = app();
+    let mut next = summary();
+    next.loss.add(irqpath_model::LossReason::RingbufFull, 17);
+    next.threshold_ns = Some(50_000);
+    next.nr_slow = 3;
+    app.update(next, Duration::from_secs(2));
+    let text = picture(&mut app, 120, 24);
+    assert!(text.contains("17 lost") && text.contains("3 over 50.0 us"), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn no_keys_and_no_size_break_it(
+        keys in "[srifp?/jkgGq<>\n\x1bx]{0,40}",
+        width in 1u16..200,
+        height in 1u16..60,
+    ) {
+        let mut app = app();
+        press(&mut app, &keys);
+        picture(&mut app, width, height);
+        app.update(Summary::default(), Duration::from_secs(2));
+        picture(&mut app, width, height);
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is refused: each with one line that says what to do, exit code 2, and nothing left over.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod common;
+
+use assert_cmd::Command;
+use common::{error_line, irqpath, is_root, meta, names, recording, replay, unprivileged};
+use irqpath_model::Snapshot;
+use irqpath_source::replay::RecordingWriter;
+
+/// Run `trace once` with these arguments; it must be refused with all of `parts` in the line.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = irqpath().args(["trace", "once"]).args(arguments).output().unwrap();
+    let line = error_line(&output);
+    for part in parts {
+        assert!(line.contains(part), "{arguments:?}: '{part}' is not in: {line}");
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_meant() {
+    refused(&["-d", "soon"], &["'soon'", "10s, 500ms"]);
+    refused(&["-d", "0"], &["above 0"]);
+    refused(&["-T", "fast"], &["'fast'", "microseconds"]);
+    refused(&["-c", "a"], &["'a' is not a CPU", "1,3,5-7"]);
+    refused(&["-c", "3-1"], &["runs backwards"]);
+    refused(&["--buffer", "0"], &["1..=1024"]);
+    refused(&["--frobnicate"], &["--frobnicate", "see --help"]);
+    refused(&["--force"], &["--output"]);
+    refused(&["--json", "once"], &["view first"]);
+}
+
+#[test]
+fn what_this_machine_does_not_have() {
+    refused(&["-c", "8000"], &["there is no CPU 8000", "this machine has CPUs"]);
+    refused(&["--irq", "no-such-device"], &["no interrupt 'no-such-device'", "this machine has"]);
+    refused(&["--task", "4194305"], &["there is no task 4194305", "ps -eLo"]);
+}
+
+#[test]
+fn what_a_recording_does_not_have() {
+    let root = tempfile::tempdir().unwrap();
+    for (arguments, part) in [
+        (["--irq", "wlan"], "no interrupt 'wlan' in this recording; it has: 36:virtio1-req.0"),
+        (["-c", "7"], "there is no CPU 7 in this recording; it was made on CPUs 0-1"),
+    ] {
+        let line = error_line(&replay(root.path()).args(arguments).output().unwrap());
+        assert!(line.contains(part), "{line}");
+    }
+}
+
+#[test]
+fn a_recording_that_is_absent_damaged_or_of_another_kind() {
+    let root = tempfile::tempdir().unwrap();
+    let absent = root.path().join("absent");
+    refused(&["--replay", absent.to_str().unwrap()], &["absent"]);
+
+    let path = recording(root.path(), 100);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    std::fs::write(&path, &bytes).unwrap();
+    refused(&["--replay", path.to_str().unwrap()], &["damaged", "trace --record"]);
+
+    std::fs::write(&path, "something else entirely, long enough to hold a header").unwrap();
+    refused(&["--replay", path.to_str().unwrap()], &["not an irqpath recording"]);
+
+    bytes[middle] ^= 0x55;
+    bytes[8] = 99;
+    std::fs::write(&path, &bytes).unwrap();
+    refused(&["--replay", path.to_str().unwrap()], &["99", "this irqpath reads 1"]);
+}
+
+#[test]
+fn an_empty_recording_is_a_result_with_nothing_in_it() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("run.rec");
+    let writer = RecordingWriter::create(&path, &meta()).unwrap();
+    writer.finish(&meta(), &Snapshot::default()).unwrap();
+    replay(root.path()).assert().success();
+}
+
+#[test]
+fn without_privilege_the_capabilities_are_named_and_nothing_is_made() {
+    if !is_root("without_privilege") {
+        return;
+    }
+    let (root, bin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = root.path().join("result");
+    let output = unprivileged(bin.path())
+        .args(["trace", "once", "-d", "1s", "-o"])
+        .arg(&target)
+        .output()
+        .unwrap();
+    let line = error_line(&output);
+    for part in ["CAP_BPF", "CAP_PERFMON", "sudo", "--replay FILE"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(names(root.path()).is_empty());
+}
+
+#[test]
+fn without_btf_the_option_is_named() {
+    if !is_root("without_btf") {
+        return;
+    }
+    let binary = assert_cmd::cargo::cargo_bin("irqpath");
+    let script = format!(
+        "mount -t tmpfs none /sys/kernel/btf && exec {} trace once -d 1s",
+        binary.display()
+    );
+    let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    let line = error_line(&output);
+    assert!(line.contains("CONFIG_DEBUG_INFO_BTF"), "{line}");
+}
+
+#[test]
+fn top_without_a_terminal_says_what_to_use() {
+    let output = irqpath().args(["trace", "top"]).output().unwrap();
+    assert!(error_line(&output).contains("use trace once"));
+}
