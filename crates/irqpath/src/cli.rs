@@ -158,11 +158,11 @@ pub struct Output {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Histogram (hist)")]
 pub struct Hist {
-    /// Width of a bucket, us
-    #[arg(short, long, value_name = "US", value_parser = microseconds, default_value = "1")]
-    pub bucket_size: u64,
+    /// Width of a bucket, us [default: chosen for each path]
+    #[arg(short, long, value_name = "US", value_parser = microseconds)]
+    pub bucket_size: Option<u64>,
 
-    /// Number of buckets
+    /// Number of buckets; longer times share the last row
     #[arg(short = 'E', long, value_name = "N", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub entries: u32,

@@ -2,10 +2,12 @@
 //! How a measurement is shown: the one place that chooses exporters and their options. The
 //! exporters themselves are in `irqpath-report`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use irqpath_model::{Meta, Summary};
+use irqpath_report::text::{Scale, TextOptions, write_hist, write_once};
 use irqpath_report::{html, json, openmetrics};
+use rustix::termios::tcgetwinsize;
 
 use crate::cli::{Hist, View};
 
@@ -34,16 +36,36 @@ pub fn openmetrics(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Res
     openmetrics::write(w, summary, &meta.names)
 }
 
-/// Tables for a terminal.
+/// Tables or histograms, as wide and as colourful as standard output can show.
 pub fn text(
     w: &mut dyn Write,
-    _view: View,
-    _hist: &Hist,
-    _meta: &Meta,
+    view: View,
+    hist: &Hist,
+    meta: &Meta,
     summary: &Summary,
 ) -> io::Result<()> {
-    for p in &summary.paths {
-        writeln!(w, "{} {} {} {}", p.origin_name, p.via, p.key.comm, p.total.n)?;
+    let options = text_options();
+    if view != View::Hist {
+        return write_once(w, meta, summary, &options);
     }
-    Ok(())
+    let scale = Scale::Linear { bucket_ns: hist.bucket_size, max_rows: hist.entries as usize };
+    // Every path has been asked for.
+    let options = TextOptions { max_details: usize::MAX, ..options };
+    write_hist(w, meta, summary, scale, &options)
+}
+
+fn text_options() -> TextOptions {
+    let stdout = io::stdout();
+    let default = TextOptions::default();
+    if !stdout.is_terminal() {
+        return default;
+    }
+    let columns = tcgetwinsize(stdout).map_or(0, |size| usize::from(size.ws_col));
+    TextOptions {
+        // A terminal that does not know its width says 0.
+        width: if columns == 0 { default.width } else { columns },
+        // https://no-color.org: any value but the empty one.
+        colour: std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        ..default
+    }
 }

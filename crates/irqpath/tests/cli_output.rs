@@ -69,6 +69,25 @@ fn every_single_file_can_be_asked_for() {
 }
 
 #[test]
+fn once_and_hist_print_what_people_read() {
+    let root = tempfile::tempdir().unwrap();
+    let output = replay(root.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["paper", "36:virtio1-req.0", "postgres", "hog", "lost: 0"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "no colours in a pipe");
+    let mut hist = irqpath();
+    hist.args(["trace", "hist", "-b", "100", "-E", "3", "--replay"])
+        .arg(root.path().join("run.rec"));
+    let output = hist.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("postgres"), "{text}");
+    // 100 of 10 us in the first bucket, the one of 500 us beyond the third.
+    assert!(text.contains("100") && text.contains("300"), "{text}");
+}
+
+#[test]
 fn json_on_standard_output_is_nothing_but_json() {
     let root = tempfile::tempdir().unwrap();
     for arguments in [&["--json"][..], &["--json", "-"], &["--json=-"]] {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What all scenes share: the target, the tracer around it, and the comparison.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use irqpath_analysis::{Engine, EngineConfig};
+use irqpath_model::{CauseKind, Names, Point, SlowPath};
+use irqpath_source::bpf::BpfSource;
+use irqpath_source::{Config, Source, SourceError};
+
+/// The CPU that everything happens on; the tracer stays off it.
+pub const CPU: usize = 1;
+/// Paths from this length on are looked at.
+pub const SLOW_NS: u64 = 400_000;
+const TARGET_PRIO: u32 = 10;
+
+/// Scenes disturb each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A stretch of time that the disturber says it took, `CLOCK_MONOTONIC` ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Busy {
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Busy {
+    pub fn overlap_ns(&self, start_ns: u64, end_ns: u64) -> u64 {
+        self.end_ns.min(end_ns).saturating_sub(self.start_ns.max(start_ns))
+    }
+}
+
+pub fn now_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+pub fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).expect("pin to a CPU");
+}
+
+/// Give the calling thread a FIFO priority by util-linux's chrt, which every Debian has.
+pub fn fifo(prio: u32) {
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    let done = Command::new("chrt")
+        .args(["-f", "-p", &prio.to_string(), &tid.to_string()])
+        .status()
+        .expect("run chrt");
+    assert!(done.success(), "chrt -f -p {prio} {tid}");
+}
+
+/// A real-time task that sleeps on a timer, over and over.
+pub struct Target {
+    pub tid: u32,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Target {
+    pub fn start(period: Duration) -> Self {
+        let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let (stop2, tid2) = (Arc::clone(&stop), Arc::clone(&tid));
+        let body = move || {
+            pin(CPU);
+            fifo(TARGET_PRIO);
+            let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+            tid2.store(me, Ordering::Release);
+            while !stop2.load(Ordering::Acquire) {
+                std::thread::sleep(period);
+            }
+        };
+        let thread = std::thread::Builder::new().name("truth-target".into()).spawn(body);
+        while tid.load(Ordering::Acquire) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Self { tid: tid.load(Ordering::Acquire), stop, thread: thread.ok() }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Run `disturb` on a thread of its own while the target is traced. Returns the slow paths and
+/// what the disturber says it did; `None` where this machine cannot show it.
+pub fn play<T: Send + 'static>(
+    period: Duration,
+    disturb: impl FnOnce() -> T + Send + 'static,
+) -> Option<(Vec<SlowPath>, T, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("skipped: needs two CPUs");
+        return None;
+    }
+    let target = Target::start(period);
+    let config = Config {
+        threshold_ns: Some(SLOW_NS),
+        tids: vec![target.tid],
+        ..Config::default()
+    };
+    let mut source = match BpfSource::open(&config) {
+        Ok(source) => source,
+        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
+            println!("skipped: {error}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    pin(0);
+    let mut engine = Engine::new(
+        EngineConfig { threshold_ns: Some(SLOW_NS), ..EngineConfig::default() },
+        Names::default(),
+    );
+    let mut slow = Vec::new();
+    let worker = std::thread::spawn(disturb);
+    while !worker.is_finished() {
+        for event in source.poll(Duration::from_millis(20)).expect("poll") {
+            engine.push(event);
+        }
+        slow.extend(engine.drain());
+    }
+    let (rest, snapshot) = source.finish().expect("finish");
+    rest.into_iter().for_each(|event| engine.push(event));
+    slow.extend(engine.flush());
+    println!("{} slow paths, lost {:?}", slow.len(), snapshot.loss.0);
+    Some((slow, worker.join().expect("the disturber's own thread"), guard))
+}
+
+/// Time of one kind of cause, by a part of its name, in the stage that waits for the CPU.
+pub fn cause_ns(path: &SlowPath, kind: CauseKind, who: &str) -> u64 {
+    path.stages
+        .iter()
+        .filter(|s| s.to == Point::SwitchIn)
+        .flat_map(|s| &s.causes)
+        .filter(|c| c.kind == kind && c.who.contains(who))
+        .map(|c| c.ns)
+        .sum()
+}
+
+/// The stage from the wakeup to the CPU, as absolute times.
+pub fn waiting(path: &SlowPath) -> Busy {
+    let span = path.record.stages().into_iter().find(|s| s.to == Point::SwitchIn);
+    let span = span.expect("every joined path of a sleeping task is switched in");
+    Busy { start_ns: span.start.ns, end_ns: span.end.ns }
+}
+
+/// Compare every slow path with the truth; most must have been disturbed, and each disturbed
+/// one must agree within 5 % (or 10 us, what the switch itself takes on a virtual machine).
+pub fn agree(
+    slow: &[SlowPath],
+    at_least: usize,
+    truth: impl Fn(Busy) -> u64,
+    measured: impl Fn(&SlowPath) -> u64,
+) {
+    let mut nr_checked = 0;
+    for path in slow {
+        let truth_ns = truth(waiting(path));
+        if truth_ns < SLOW_NS / 2 {
+            continue; // slow for another reason; the host has its own life
+        }
+        let measured_ns = measured(path);
+        let allowed_ns = (truth_ns / 20).max(10_000);
+        assert!(
+            truth_ns.abs_diff(measured_ns) <= allowed_ns,
+            "truth {truth_ns} ns, attributed {measured_ns} ns: {:#?}",
+            path.stages
+        );
+        nr_checked += 1;
+    }
+    println!("{nr_checked} paths agree with the truth");
+    assert!(nr_checked >= at_least, "only {nr_checked} disturbed paths, expected {at_least}");
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A softirq storm over loopback: one broadcast datagram that a thousand sockets receive keeps
+//! net_rx busy on the target's CPU for as long as the sender's system call lasts.
+
+use std::net::UdpSocket;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use irqpath_model::CauseKind;
+use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket, sockopt};
+
+use crate::scene::{Busy, CPU, agree, cause_ns, now_ns, pin, play};
+
+const RECEIVERS: usize = 900;
+const ROUNDS: usize = 400;
+
+/// A socket that shares its port with all the others.
+fn receiver(port: u16) -> OwnedFd {
+    let fd = socket(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::UDP)).expect("socket");
+    sockopt::set_socket_reuseaddr(&fd, true).expect("SO_REUSEADDR");
+    // The smallest buffer: after a few datagrams the rest is dropped, which costs the same walk.
+    sockopt::set_socket_recv_buffer_size(&fd, 0).expect("SO_RCVBUF");
+    let any = std::net::SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, port);
+    bind(&fd, &any).expect("bind");
+    fd
+}
+
+fn storm() -> Vec<Busy> {
+    pin(CPU);
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    sender.set_broadcast(true).expect("SO_BROADCAST");
+    let port = 40_000 + (std::process::id() % 20_000) as u16;
+    let receivers: Vec<OwnedFd> = (0..RECEIVERS).map(|_| receiver(port)).collect();
+    let payload = [0u8; 64];
+    let mut sends = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let start_ns = now_ns();
+        sender.send_to(&payload, ("127.255.255.255", port)).expect("send");
+        sends.push(Busy { start_ns, end_ns: now_ns() });
+    }
+    drop(receivers);
+    sends
+}
+
+#[test]
+fn a_softirq_storm_on_the_targets_cpu_is_named_with_its_time() {
+    let Some((slow, sends, _guard)) = play(Duration::from_micros(900), storm) else { return };
+    let longest = sends.iter().map(|s| s.end_ns - s.start_ns).max().unwrap_or(0);
+    println!("longest system call {longest} ns");
+    agree(
+        &slow,
+        10,
+        |wait| sends.iter().map(|s| s.overlap_ns(wait.start_ns, wait.end_ns)).sum(),
+        |path| cause_ns(path, CauseKind::Softirq, "net_rx"),
+    );
+}
