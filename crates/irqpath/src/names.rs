@@ -1,30 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Names of interrupts and timer callbacks, completed while records come in: a callback is looked
-//! up in the kernel's symbols when it is first seen, all new ones of a batch at once.
+//! Names of interrupts and timer callbacks. A callback's name is looked up in the kernel's
+//! symbols, which takes milliseconds of a CPU that is being measured: at the end, and only where
+//! a file that grows meanwhile needs it, when the callback is first seen.
 
 use std::collections::BTreeSet;
 
 use irqpath_model::{Event, Names};
 use irqpath_system::Host;
 
+/// When callbacks are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// All new ones of a batch at once.
+    Now,
+    /// All of them when the measurement is over.
+    AtTheEnd,
+}
+
 /// Names that grow.
 #[derive(Debug)]
 pub struct KnownNames {
     host: Option<Host>,
+    lookup: Lookup,
     names: Names,
-    asked: BTreeSet<u64>,
+    seen: BTreeSet<u64>,
+    waiting: BTreeSet<u64>,
 }
 
 impl KnownNames {
     /// Names of this host.
-    pub fn live(host: &Host) -> anyhow::Result<Self> {
+    pub fn live(host: &Host, lookup: Lookup) -> anyhow::Result<Self> {
         let names = Names { irqs: host.irq_names()?, ..Names::default() };
-        Ok(Self { host: Some(host.clone()), names, asked: BTreeSet::new() })
+        Ok(Self { host: Some(host.clone()), lookup, names, ..Self::recorded(Names::default()) })
     }
 
     /// Names as they were recorded: nothing to look up.
     pub fn recorded(names: Names) -> Self {
-        Self { host: None, names, asked: BTreeSet::new() }
+        Self {
+            host: None,
+            lookup: Lookup::AtTheEnd,
+            names,
+            seen: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+        }
     }
 
     /// What is known.
@@ -37,20 +55,83 @@ impl KnownNames {
         self.host.is_some()
     }
 
-    /// Learn the callbacks in `events`. True if there were new ones.
-    pub fn learn(&mut self, events: &[Event]) -> bool {
-        let Some(host) = &self.host else { return false };
-        let addresses = events.iter().filter_map(|e| match e {
-            Event::Path(r) if r.timer_fn != 0 => Some(r.timer_fn),
-            _ => None,
-        });
-        let new: BTreeSet<u64> = addresses.filter(|a| !self.asked.contains(a)).collect();
-        let any = !new.is_empty();
-        if any {
-            // Hidden or absent symbols are no error: addresses are shown instead.
-            self.names.symbols.extend(host.symbols(new.iter().copied()).unwrap_or_default());
-            self.asked.extend(new);
+    /// Learn the callbacks in `events`.
+    pub fn learn(&mut self, events: &[Event]) {
+        if !self.is_live() {
+            return;
         }
-        any
+        for event in events {
+            if let Event::Path(record) = event
+                && record.timer_fn != 0
+                && self.seen.insert(record.timer_fn)
+            {
+                self.waiting.insert(record.timer_fn);
+            }
+        }
+        if self.lookup == Lookup::Now {
+            self.complete();
+        }
+    }
+
+    /// Look up what waits for it.
+    pub fn complete(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Some(host) = self.host.as_ref().filter(|_| !waiting.is_empty()) {
+            // Hidden or absent symbols are no error: addresses are shown instead.
+            self.names.symbols.extend(host.symbols(waiting).unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{Origin, PathEnd, PathRecord, Point, Task, Vector, Via};
+
+    fn host(root: &std::path::Path) -> Host {
+        for (file, text) in [
+            ("proc/interrupts", "  CPU0\n 36: 1 PCI-MSIX-0 1-edge virtio1-req.0\n"),
+            ("proc/kallsyms", "ffffffff81000010 t hrtimer_wakeup\n"),
+        ] {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Host::new(root)
+    }
+
+    fn event(timer_fn: u64) -> Event {
+        Event::Path(Box::new(PathRecord {
+            origin: Origin::Vector(Vector::LocalTimer),
+            via: Via::empty(),
+            stamps: [None; Point::COUNT],
+            timer_fn,
+            target: Task::default(),
+            end: PathEnd::SwitchIn,
+        }))
+    }
+
+    #[test]
+    fn callbacks_are_looked_up_when_it_is_time() {
+        let root = tempfile::tempdir().unwrap();
+        let host = host(root.path());
+        let (address, want) = (0xffff_ffff_8100_0010, "hrtimer_wakeup");
+        for (lookup, at_once) in [(Lookup::Now, true), (Lookup::AtTheEnd, false)] {
+            let mut names = KnownNames::live(&host, lookup).unwrap();
+            assert_eq!(names.get().irqs[&36], "virtio1-req.0");
+            names.learn(&[event(0), event(address), event(7)]);
+            assert_eq!(names.get().symbol(address) == want, at_once, "{lookup:?}");
+            names.complete();
+            assert_eq!(names.get().symbol(address), want);
+            assert_eq!(names.get().symbol(7), "0x7", "what is no symbol stays a number");
+        }
+    }
+
+    #[test]
+    fn a_recording_has_its_own_names() {
+        let mut names = KnownNames::recorded(Names::default());
+        names.learn(&[event(0xffff_ffff_8100_0010)]);
+        names.complete();
+        assert!(names.get().symbols.is_empty() && !names.is_live());
     }
 }

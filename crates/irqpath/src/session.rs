@@ -94,9 +94,7 @@ impl Session {
     }
 
     fn take(&mut self, events: Vec<Event>) -> anyhow::Result<()> {
-        if self.names.learn(&events) {
-            self.engine.set_names(self.names.get().clone());
-        }
+        self.names.learn(&events);
         self.sinks.write(&events, self.names.get())?;
         for event in events {
             self.engine.push(event);
@@ -124,6 +122,7 @@ impl Session {
             self.keeper.add(path);
         }
         self.sinks.complete()?;
+        self.names.complete();
         let snapshot = self.completed(snapshot);
         let names = self.names.get().clone();
         let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());

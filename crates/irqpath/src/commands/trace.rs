@@ -13,7 +13,7 @@ use irqpath_source::{Config, Source};
 use irqpath_system::{Host, TRACING};
 
 use crate::cli::{Output, Trace, View, What};
-use crate::names::KnownNames;
+use crate::names::{KnownNames, Lookup};
 use crate::outputs::{self, Outputs};
 use crate::progress::Progress;
 use crate::session::{self, Finished, Session};
@@ -97,9 +97,11 @@ fn input(what: &What, output: &Output) -> anyhow::Result<Input> {
         return Ok(Input { meta, names, origin: Origin::Recording(recording.source) });
     }
     let host = Host::real();
-    let config = select::live(what, &host, outputs::record_all(output))?;
+    let record_all = outputs::record_all(output);
+    let config = select::live(what, &host, record_all)?;
     host.require(TRACING).map_err(|e| anyhow!("{e}, or look at a recording with --replay FILE"))?;
-    let names = KnownNames::live(&host)?;
+    let lookup = if record_all { Lookup::Now } else { Lookup::AtTheEnd };
+    let names = KnownNames::live(&host, lookup)?;
     let meta = meta::before(&host, names.get().clone());
     Ok(Input { meta, names, origin: Origin::Live(config) })
 }
