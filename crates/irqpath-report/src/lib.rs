@@ -19,3 +19,4 @@ pub mod openmetrics;
 pub mod parquet;
 pub mod perfetto;
 pub mod schema;
+pub mod text;

@@ -109,8 +109,8 @@ pub fn summary() -> Summary {
     Summary {
         schema_version: SCHEMA_VERSION,
         paths: vec![
-            path(Origin::Irq(36), Via::softirq(SoftirqVec::Block) | Via::REMOTE, "fio", 1),
             path(Origin::Vector(Vector::LocalTimer), Via::default(), "cyclictest", 2),
+            path(Origin::Irq(36), Via::softirq(SoftirqVec::Block) | Via::REMOTE, "fio", 1),
             path(Origin::Irq(40), Via::IRQ_THREAD, "odd \"name\"\n\u{1b}[31m", 1),
         ],
         lines: vec![

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `trace once` and `trace hist` print: tables, a tree of causes, histograms.
+//!
+//! Width and colour are given, never found out here. Times are us. Every text that came from
+//! outside passes [`style::clean`], so that a task's name cannot steer the terminal. Whatever is
+//! printed ends with what was lost, missing and spent: `lost: 0` is a statement.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Meta, Summary};
+
+mod counts;
+mod footer;
+mod hist;
+mod paths;
+mod slow;
+mod style;
+mod table;
+
+pub use hist::Scale;
+use style::{Style, clean};
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal; lines are kept within it where they can be.
+    pub width: usize,
+    /// Use ANSI colours.
+    pub colour: bool,
+    /// Rows of the path table; the rest is counted in a line.
+    pub max_paths: usize,
+    /// Paths, slowest first, that get a table of their stages or a histogram.
+    pub max_details: usize,
+    /// Slow paths that get a tree of causes.
+    pub max_slow: usize,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { width: 100, colour: false, max_paths: 40, max_details: 3, max_slow: 5 }
+    }
+}
+
+impl TextOptions {
+    fn style(&self) -> Style {
+        Style::new(self.colour)
+    }
+}
+
+/// Everything that `trace once` prints.
+pub fn write_once(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    write_header(&mut out, meta, options)?;
+    write_paths(&mut out, summary, options)?;
+    write_stages(&mut out, summary, options)?;
+    write_slow(&mut out, meta, summary, options)?;
+    write_lines(&mut out, meta, summary, options)?;
+    write_softirqs(&mut out, meta, summary, options)?;
+    write_footer(&mut out, meta, summary, options)
+}
+
+/// Everything that `trace hist` prints: a histogram per path and the accounting.
+pub fn write_hist(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    scale: Scale,
+    options: &TextOptions,
+) -> io::Result<()> {
+    write_header(&mut out, meta, options)?;
+    hist::write(&mut out, summary, scale, options)?;
+    write_footer(&mut out, meta, summary, options)
+}
+
+/// One line: what was measured where, and for how long.
+pub fn write_header(mut out: impl Write, meta: &Meta, options: &TextOptions) -> io::Result<()> {
+    let kernel = &meta.kernel;
+    let preemption = match kernel.preemption.as_str() {
+        "" => String::new(),
+        p => format!(" preempt={p}"),
+    };
+    let text = format!(
+        "{}, Linux {} {}{preemption}, CPUs {}, {:.1} s, {}",
+        meta.host,
+        kernel.release,
+        kernel.machine,
+        meta.cpu.online,
+        meta.duration_ns as f64 / 1e9,
+        meta.source
+    );
+    let style = options.style();
+    writeln!(out, "{}{}", style.bold("irqpath: "), clean(&text))
+}
+
+/// The path table, slowest maximum first.
+pub fn write_paths(
+    mut out: impl Write,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    paths::write_table(&mut out, summary, options)
+}
+
+/// The stages of the first `max_details` paths.
+pub fn write_stages(
+    mut out: impl Write,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    summary
+        .paths
+        .iter()
+        .take(options.max_details)
+        .try_for_each(|path| paths::write_stages(&mut out, path, options))
+}
+
+/// The first `max_slow` slow paths as trees: path, stages, causes.
+pub fn write_slow(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    slow::write(&mut out, meta, summary, options)
+}
+
+/// Interrupts per line and vector.
+pub fn write_lines(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    counts::write_lines(&mut out, meta, summary, options)
+}
+
+/// Softirqs per vector.
+pub fn write_softirqs(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    counts::write_softirqs(&mut out, meta, summary, options)
+}
+
+/// What was lost, missing and spent.
+pub fn write_footer(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    footer::write(&mut out, meta, summary, options)
+}
+
+/// A heading with an empty line before it and what is said about it after.
+fn heading(out: &mut impl Write, style: Style, title: &str, about: &str) -> io::Result<()> {
+    writeln!(out)?;
+    match about {
+        "" => writeln!(out, "{}", style.bold(title)),
+        about => writeln!(out, "{}  {}", style.bold(title), style.dim(about)),
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Interrupts per line and softirqs per vector, over all CPUs, the busiest first.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use irqpath_model::{CpuList, LineStats, Meta, SoftirqStats, Summary};
+
+use super::style::{clean, us2};
+use super::table::{Column, Table};
+use super::{TextOptions, heading};
+
+/// Sums over the CPUs of one line or vector.
+#[derive(Default)]
+struct Sum {
+    nr: u64,
+    run_ns: u64,
+    max_run_ns: u64,
+    delay_ns: u64,
+    max_delay_ns: u64,
+    cpus: Vec<u16>,
+}
+
+impl Sum {
+    fn add_line(&mut self, l: &LineStats) {
+        self.add(l.cpu, l.nr, l.run_ns, l.max_run_ns);
+    }
+
+    fn add_softirq(&mut self, s: &SoftirqStats) {
+        self.add(s.cpu, s.nr, s.run_ns, s.max_run_ns);
+        self.delay_ns = self.delay_ns.saturating_add(s.delay_ns);
+        self.max_delay_ns = self.max_delay_ns.max(s.max_delay_ns);
+    }
+
+    fn add(&mut self, cpu: u16, nr: u64, run_ns: u64, max_run_ns: u64) {
+        self.nr = self.nr.saturating_add(nr);
+        self.run_ns = self.run_ns.saturating_add(run_ns);
+        self.max_run_ns = self.max_run_ns.max(max_run_ns);
+        if nr > 0 {
+            self.cpus.push(cpu);
+        }
+    }
+
+    fn mean(&self, ns: u64) -> String {
+        us2(ns.checked_div(self.nr).unwrap_or(0))
+    }
+
+    fn cpus(&self) -> String {
+        self.cpus.iter().copied().collect::<CpuList>().to_string()
+    }
+
+    /// Per second of the measurement.
+    fn rate(&self, meta: &Meta) -> String {
+        match meta.duration_ns {
+            0 => "-".to_owned(),
+            ns => format!("{:.0}", self.nr as f64 * 1e9 / ns as f64),
+        }
+    }
+}
+
+fn busiest<K: Ord>(sums: BTreeMap<K, Sum>) -> Vec<(K, Sum)> {
+    let mut rows: Vec<(K, Sum)> = sums.into_iter().filter(|(_, s)| s.nr > 0).collect();
+    rows.sort_by_key(|(_, s)| std::cmp::Reverse(s.nr));
+    rows
+}
+
+pub(super) fn write_lines(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
+    for line in &summary.lines {
+        sums.entry(line.origin).or_default().add_line(line);
+    }
+    heading(out, options.style(), "LINES", "hard interrupts, run time in us")?;
+    let mut table = Table::new(&[
+        Column::text("line", 12),
+        Column::number("n"),
+        Column::number("per s").or_drop(2),
+        Column::number("run avg"),
+        Column::number("run max"),
+        Column::text("CPUs", 6).or_drop(1),
+    ]);
+    for (origin, sum) in busiest(sums) {
+        table.row(vec![
+            clean(&meta.names.origin(origin)),
+            sum.nr.to_string(),
+            sum.rate(meta),
+            sum.mean(sum.run_ns),
+            us2(sum.max_run_ns),
+            sum.cpus(),
+        ]);
+    }
+    table.write(out, options.style(), options.width)
+}
+
+pub(super) fn write_softirqs(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
+    for softirq in &summary.softirqs {
+        sums.entry(softirq.vec).or_default().add_softirq(softirq);
+    }
+    heading(out, options.style(), "SOFTIRQS", "delay from raise to entry and run time in us")?;
+    let mut table = Table::new(&[
+        Column::text("vector", 8),
+        Column::number("n"),
+        Column::number("per s").or_drop(2),
+        Column::number("delay avg"),
+        Column::number("delay max"),
+        Column::number("run avg"),
+        Column::number("run max"),
+        Column::text("CPUs", 6).or_drop(1),
+    ]);
+    for (vec, sum) in busiest(sums) {
+        table.row(vec![
+            vec.name().to_owned(),
+            sum.nr.to_string(),
+            sum.rate(meta),
+            sum.mean(sum.delay_ns),
+            us2(sum.max_delay_ns),
+            sum.mean(sum.run_ns),
+            us2(sum.max_run_ns),
+            sum.cpus(),
+        ]);
+    }
+    table.write(out, options.style(), options.width)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The accounting at the end of every output: lost, not joined, overflow, overhead, missing.
+//!
+//! Printed always and in full: a result without it cannot be judged.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Loss, Meta, Overhead, Summary};
+
+use super::style::{clean, grouped, right};
+use super::{TextOptions, heading};
+
+pub(super) fn write(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    heading(out, style, "ACCOUNTING", "")?;
+    let lost = summary.loss.lost();
+    let line = format!("lost: {}", grouped(lost));
+    writeln!(out, "{}", if lost > 0 { style.warn(&line) } else { line })?;
+    reasons(out, &summary.loss, true)?;
+    let other = summary.loss.0.values().sum::<u64>().saturating_sub(lost);
+    writeln!(out, "not joined, nothing lost: {}", grouped(other))?;
+    reasons(out, &summary.loss, false)?;
+    let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
+    writeln!(out, "too long for the histograms: {}", grouped(overflow))?;
+    writeln!(out, "{}", overhead(&summary.overhead))?;
+    writeln!(out, "{}", process(&summary.overhead))?;
+    for missing in &summary.missing {
+        let text = format!("missing: {}: {}", missing.what, missing.consequence);
+        writeln!(out, "{}", style.warn(&clean(&text)))?;
+    }
+    for effect in &meta.observer_effects {
+        writeln!(out, "observer: {}", clean(effect))?;
+    }
+    Ok(())
+}
+
+fn reasons(out: &mut impl Write, loss: &Loss, is_lost: bool) -> io::Result<()> {
+    for (reason, n) in loss.0.iter().filter(|(r, n)| r.is_lost_data() == is_lost && **n > 0) {
+        writeln!(out, "{}  {}", right(&grouped(*n), 12), reason.advice())?;
+    }
+    Ok(())
+}
+
+fn overhead(o: &Overhead) -> String {
+    let events = grouped(o.nr_events);
+    if o.nr_sampled == 0 {
+        return format!("overhead: {events} events, mean time not measured");
+    }
+    let share = o.nr_events as f64 * o.mean_event_ns as f64 / 1e9;
+    let sampled = grouped(o.nr_sampled);
+    let mean = o.mean_event_ns;
+    format!("overhead: {events} events, {mean} ns each over {sampled} sampled, {share:.3} s CPU")
+}
+
+fn process(o: &Overhead) -> String {
+    format!(
+        "irqpath itself: {:.3} s CPU, {:.1} MiB at most, kernel tables {:.1} MiB",
+        o.process_cpu_ns as f64 / 1e9,
+        mib(o.peak_rss_bytes),
+        mib(o.map_bytes)
+    )
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The path table, and the stages of one path.
+
+use std::io::{self, Write};
+
+use irqpath_model::{PathSummary, StageSummary, Summary};
+
+use super::style::{bar, clean, cut, percent, us, us2};
+use super::table::{Column, Table};
+use super::{TextOptions, heading};
+
+/// Columns of a bar.
+const BAR: usize = 12;
+
+pub(super) fn write_table(
+    out: &mut impl Write,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let nr = summary.paths.len();
+    let shown = nr.min(options.max_paths);
+    let about = match (nr, shown) {
+        (0, _) => String::new(),
+        (nr, shown) if shown < nr => format!("{shown} of {nr}, slowest first, us"),
+        _ => format!("{nr}, slowest first, us"),
+    };
+    heading(out, options.style(), "PATHS", &about)?;
+    if nr == 0 {
+        return writeln!(out, "no path was completed in this time");
+    }
+    let mut table = Table::new(&[
+        Column::text("origin", 12),
+        Column::text("via", 5),
+        Column::text("target", 8),
+        Column::number("n"),
+        Column::number("min").or_drop(3),
+        Column::number("q50"),
+        Column::number("q95").or_drop(2),
+        Column::number("q99"),
+        Column::number("max"),
+        Column::text("main stage", 8).or_drop(1),
+    ]);
+    for path in summary.paths.iter().take(shown) {
+        let q = &path.total;
+        let times = [q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us);
+        let mut row = vec![clean(&path.origin_name), clean(&path.via), target(path)];
+        row.push(q.n.to_string());
+        row.extend(times);
+        row.push(
+            main_stage(path).map_or(String::new(), |(stage, share)| {
+                format!("{share:.0}% {}", stage.stage.name())
+            }),
+        );
+        table.row(row);
+    }
+    table.write(out, options.style(), options.width)
+}
+
+/// The target's name, with its tid where it was one task.
+fn target(path: &PathSummary) -> String {
+    let comm = clean(path.key.comm.as_str());
+    match path.tid {
+        Some(tid) => format!("{comm}:{tid}"),
+        None => comm,
+    }
+}
+
+/// Time that a stage took over the whole measurement, by its mean.
+fn sum_ns(stage: &StageSummary) -> u64 {
+    stage.quantiles.mean_ns.saturating_mul(stage.quantiles.n)
+}
+
+/// The stage that took the most time, and its share in percent.
+fn main_stage(path: &PathSummary) -> Option<(&StageSummary, f64)> {
+    let all = path.stages.iter().map(sum_ns).fold(0, u64::saturating_add);
+    let stage = path.stages.iter().max_by_key(|s| sum_ns(s))?;
+    (all > 0).then(|| (stage, percent(sum_ns(stage), all)))
+}
+
+pub(super) fn write_stages(
+    out: &mut impl Write,
+    path: &PathSummary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    let title = format!("{} \u{2192} {}", clean(&path.origin_name), target(path));
+    let about = format!("via {}, stages, us", clean(&path.via));
+    heading(out, style, &cut(&title, options.width), &about)?;
+    let mut table = Table::new(&[
+        Column::text("stage", 10),
+        Column::text("what", 8).or_drop(4),
+        Column::number("n").or_drop(3),
+        Column::number("min").or_drop(3),
+        Column::number("q50"),
+        Column::number("q95").or_drop(2),
+        Column::number("q99"),
+        Column::number("max"),
+        Column::number("share"),
+        Column::text("", BAR).or_drop(1),
+    ]);
+    let all = path.stages.iter().map(sum_ns).fold(0, u64::saturating_add);
+    for stage in &path.stages {
+        let q = &stage.quantiles;
+        let mut row = vec![stage.stage.name().to_owned(), stage.stage.stage_title().to_owned()];
+        row.push(q.n.to_string());
+        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
+        row.push(format!("{:.1}%", percent(sum_ns(stage), all)));
+        row.push(bar(sum_ns(stage), all, BAR));
+        table.row(row);
+    }
+    let q = &path.total;
+    let mut row = vec!["total".to_owned(), String::new(), q.n.to_string()];
+    row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
+    row.extend([String::new(), String::new()]);
+    table.row(row);
+    table.write(out, style, options.width)
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Slow paths as trees: the path's total, its stages, and what took the time of each stage.
+//!
+//! Percentages are of the whole path, so that they can be compared over stages. The unexplained
+//! remainder is always a row of its own.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Cause, CauseKind, Meta, PathEnd, SlowPath, StageCauses, Summary};
+
+use super::style::{Style, clean, cut, left, percent, right, us, width};
+use super::{TextOptions, heading};
+
+/// Causes of one stage before the rest is summed up.
+const MAX_CAUSES: usize = 8;
+
+/// Columns right of the labels: time, percentage, pieces.
+const NUMBERS: usize = 26;
+
+pub(super) fn write(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    let shown = summary.slow.len().min(options.max_slow);
+    let about = match summary.threshold_ns {
+        Some(ns) => {
+            format!("{} over {} us, {shown} shown, slowest first, us", summary.nr_slow, us(ns))
+        }
+        None => format!("no threshold given, the {shown} slowest records, us"),
+    };
+    if shown == 0 && summary.threshold_ns.is_none() {
+        return Ok(());
+    }
+    heading(out, style, "SLOW PATHS", &about)?;
+    for (i, path) in summary.slow.iter().take(shown).enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        tree(out, meta, path, options)?;
+    }
+    Ok(())
+}
+
+fn tree(
+    out: &mut impl Write,
+    meta: &Meta,
+    path: &SlowPath,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let rows = rows(meta, path);
+    // Numbers stand close to the labels, and within the width where the labels can be cut.
+    let longest = rows.iter().map(|r| width(&r.label)).max().unwrap_or(0);
+    let columns = longest.min(options.width.saturating_sub(NUMBERS).max(20));
+    let style = options.style();
+    for (i, row) in rows.iter().enumerate() {
+        let label = left(&cut(&row.label, columns), columns);
+        let share = format!("{:.1}%", percent(row.ns, path.record.total_ns()));
+        let mut text = format!("{label}{}{}", right(&us(row.ns), 11), right(&share, 8));
+        if row.pieces > 1 {
+            text.push_str(&right(&format!("{}\u{d7}", row.pieces), 7));
+        }
+        writeln!(out, "{}", row.tone.paint(style, &text))?;
+        if i == 0 {
+            writeln!(out, "{}", style.dim(&cut(&about(meta, path), options.width)))?;
+        }
+    }
+    Ok(())
+}
+
+/// How a row is painted.
+#[derive(Clone, Copy)]
+enum Tone {
+    Title,
+    Plain,
+    Own,
+    Main,
+    Unexplained,
+}
+
+impl Tone {
+    fn of(cause: &Cause, main: Option<&Cause>) -> Self {
+        match cause.kind {
+            CauseKind::Unexplained => Self::Unexplained,
+            CauseKind::Own => Self::Own,
+            _ if main == Some(cause) => Self::Main,
+            _ => Self::Plain,
+        }
+    }
+
+    fn paint(self, style: Style, text: &str) -> String {
+        match self {
+            Self::Title => style.bold(text),
+            Self::Plain => text.to_owned(),
+            Self::Own => style.dim(text),
+            Self::Main => style.bad(text),
+            Self::Unexplained => style.warn(text),
+        }
+    }
+}
+
+struct Row {
+    label: String,
+    ns: u64,
+    pieces: u32,
+    tone: Tone,
+}
+
+fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
+    let record = &path.record;
+    let label = format!(
+        "{} \u{2192} {}:{} {}",
+        clean(&meta.names.origin(record.origin)),
+        clean(record.target.comm.as_str()),
+        record.target.tid,
+        record.target.sched()
+    );
+    let mut rows = vec![Row { label, ns: record.total_ns(), pieces: 1, tone: Tone::Title }];
+    let main = path.main_cause().map(|(_, cause)| cause);
+    for (i, stage) in path.stages.iter().enumerate() {
+        let is_last = i + 1 == path.stages.len();
+        let stem = if is_last { "   " } else { "\u{2502}  " };
+        let label = format!("{}{} (CPU {})", branch(is_last), stage.to.stage_title(), stage.cpu);
+        rows.push(Row { label, ns: stage.ns, pieces: 1, tone: Tone::Plain });
+        let causes = causes(stage);
+        for (j, cause) in causes.iter().enumerate() {
+            let label = format!("{stem}{}{}", branch(j + 1 == causes.len()), words(cause));
+            let tone = Tone::of(cause, main);
+            rows.push(Row { label, ns: cause.ns, pieces: cause.nr_times, tone });
+        }
+    }
+    rows
+}
+
+const fn branch(is_last: bool) -> &'static str {
+    if is_last { "\u{2514}\u{2500} " } else { "\u{251c}\u{2500} " }
+}
+
+fn about(meta: &Meta, path: &SlowPath) -> String {
+    let record = &path.record;
+    let mut about = format!("via {}, {}", record.via.describe(), end(record.end));
+    if let Some(first) = record.first() {
+        about.push_str(&format_at(first.ns));
+    }
+    if record.timer_fn != 0 {
+        about.push_str(", timer ");
+        about.push_str(&clean(&meta.names.symbol(record.timer_fn)));
+    }
+    about
+}
+
+fn format_at(ns: u64) -> String {
+    format!(", at {}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
+}
+
+const fn end(end: PathEnd) -> &'static str {
+    match end {
+        PathEnd::User => "reached user space",
+        PathEnd::SwitchIn => "ends at the switch-in",
+        PathEnd::SleptAgain => "target slept again before user space",
+        PathEnd::AlreadyRunning => "target was still running",
+    }
+}
+
+fn words(cause: &Cause) -> String {
+    match (cause.kind, cause.who.as_str()) {
+        (CauseKind::Unexplained | CauseKind::Idle, _) | (_, "") | (CauseKind::Own, "own") => {
+            cause.kind.title().to_owned()
+        }
+        (kind, who) => format!("{} {}", kind.title(), clean(who)),
+    }
+}
+
+/// The longest causes, the sum of the others, and the unexplained remainder at the end. A stage
+/// that is all its own work needs no row that says so.
+fn causes(stage: &StageCauses) -> Vec<Cause> {
+    let (unexplained, known): (Vec<&Cause>, Vec<&Cause>) =
+        stage.causes.iter().filter(|c| c.ns > 0).partition(|c| c.kind == CauseKind::Unexplained);
+    if unexplained.is_empty() && known.iter().all(|c| c.kind == CauseKind::Own) {
+        return Vec::new();
+    }
+    let mut rows: Vec<Cause> = known.iter().take(MAX_CAUSES).map(|&c| c.clone()).collect();
+    if let Some(rest) = known.get(MAX_CAUSES..).filter(|rest| !rest.is_empty()) {
+        rows.push(Cause {
+            kind: rest[0].kind,
+            who: format!("and {} other causes", rest.len()),
+            ns: rest.iter().map(|c| c.ns).sum(),
+            nr_times: rest.iter().map(|c| c.nr_times).sum(),
+        });
+    }
+    rows.extend(unexplained.into_iter().cloned());
+    rows
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A table without boxes whose columns fit a given width.
+//!
+//! Columns start as wide as their content. If the line is too long, text columns shrink, the
+//! widest first, down to their minimum; then columns that may be left out go, the highest `drop`
+//! first. Numbers are never cut.
+
+use std::io::{self, Write};
+
+use super::style::{Style, cut, left, right, width};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    title: &'static str,
+    is_text: bool,
+    /// A text is not cut below this.
+    min: usize,
+    /// Left out before columns with a lower number; 0 stays.
+    drop: u8,
+}
+
+impl Column {
+    /// Left-aligned text that may be cut down to `min`.
+    pub const fn text(title: &'static str, min: usize) -> Self {
+        Self { title, is_text: true, min, drop: 0 }
+    }
+
+    /// Right-aligned, never cut.
+    pub const fn number(title: &'static str) -> Self {
+        Self { title, is_text: false, min: usize::MAX, drop: 0 }
+    }
+
+    /// May be left out where there is no room.
+    pub const fn or_drop(self, drop: u8) -> Self {
+        Self { drop, ..self }
+    }
+}
+
+/// Rows under columns.
+#[derive(Debug)]
+pub(super) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(columns: &[Column]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Add a row; one cell per column, already clean.
+    pub fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// Print within `max` columns.
+    pub fn write(&self, out: &mut impl Write, style: Style, max: usize) -> io::Result<()> {
+        let layout = self.layout(max);
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        writeln!(out, "{}", style.dim(&self.line(&titles, &layout)))?;
+        self.rows.iter().try_for_each(|row| writeln!(out, "{}", self.line(row, &layout)))
+    }
+
+    fn line(&self, cells: &[String], layout: &[(usize, usize)]) -> String {
+        let cells: Vec<String> = layout
+            .iter()
+            .map(|&(i, columns)| {
+                let cell = cut(&cells[i], columns);
+                if self.columns[i].is_text { left(&cell, columns) } else { right(&cell, columns) }
+            })
+            .collect();
+        cells.join(&" ".repeat(GAP)).trim_end().to_owned()
+    }
+
+    fn natural(&self, i: usize) -> usize {
+        let cells = self.rows.iter().map(|row| width(&row[i])).max().unwrap_or(0);
+        cells.max(width(self.columns[i].title))
+    }
+
+    /// Index and width of each column that is shown.
+    fn layout(&self, max: usize) -> Vec<(usize, usize)> {
+        let mut shown: Vec<(usize, usize)> =
+            (0..self.columns.len()).map(|i| (i, self.natural(i))).collect();
+        loop {
+            let total = shown.iter().map(|(_, w)| w + GAP).sum::<usize>().saturating_sub(GAP);
+            if self.shrink(&mut shown, total.saturating_sub(max)) {
+                return shown;
+            }
+            let last = shown.iter().map(|&(i, _)| self.columns[i].drop).max().unwrap_or(0);
+            if last == 0 {
+                return shown;
+            }
+            shown.retain(|&(i, _)| self.columns[i].drop != last);
+            for (i, w) in &mut shown {
+                *w = self.natural(*i);
+            }
+        }
+    }
+
+    /// Take `excess` columns from the texts; false if they cannot give that much.
+    fn shrink(&self, shown: &mut [(usize, usize)], mut excess: usize) -> bool {
+        while excess > 0 {
+            let widest = shown
+                .iter_mut()
+                .filter(|(i, w)| self.columns[*i].is_text && *w > self.columns[*i].min)
+                .max_by_key(|(_, w)| *w);
+            let Some((_, w)) = widest else { return false };
+            *w -= 1;
+            excess -= 1;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(max: usize) -> Vec<String> {
+        let mut table = Table::new(&[
+            Column::text("name", 5),
+            Column::number("n"),
+            Column::number("q05").or_drop(1),
+        ]);
+        table.row(vec!["a long name here".into(), "12345".into(), "1.5".into()]);
+        let mut out = Vec::new();
+        table.write(&mut out, Style::new(false), max).unwrap();
+        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn shrinks_texts_then_leaves_out_then_gives_up_but_never_cuts_numbers() {
+        for (max, want) in [
+            (80, "a long name here  12345  1.5"),
+            (20, "a long \u{2026}  12345  1.5"),
+            (16, "a long n\u{2026}  12345"),
+            (5, "a lo\u{2026}  12345"),
+        ] {
+            assert_eq!(lines(max)[1], want, "{max}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! JSON, its schema, and OpenMetrics.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use common::{meta, names, slow, summary};
+use irqpath_model::{SCHEMA_VERSION, Summary};
+use irqpath_report::json::{self, JsonError, SlowLine};
+use irqpath_report::openmetrics;
+use irqpath_report::schema::{Kind, schema, write_schema};
+use proptest::prelude::*;
+use serde_json::Value;
+
+#[test]
+fn documents_read_back_equal() {
+    let mut out = Vec::new();
+    json::write_document(&mut out, &meta(), &summary()).unwrap();
+    let read = json::read_document(&out).unwrap();
+    assert_eq!((read.meta, read.summary), (meta(), summary()));
+    let mut out = Vec::new();
+    json::write_meta(&mut out, &meta()).unwrap();
+    assert_eq!(json::read_meta(&out).unwrap(), meta());
+    let mut out = Vec::new();
+    json::write_summary(&mut out, &summary()).unwrap();
+    assert_eq!(json::read_summary(&out).unwrap(), summary());
+}
+
+#[test]
+fn a_slow_path_is_one_line_whatever_its_names() {
+    let mut path = slow();
+    path.record.target.comm = "a\n\"b\",c".into();
+    let mut out = Vec::new();
+    json::write_slow_line(&mut out, &path, &names()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.matches('\n').count(), 1);
+    let line: SlowLine = serde_json::from_str(&text).unwrap();
+    assert_eq!((line.path, line.total_ns), (path, 813_900));
+    assert_eq!(line.origin_name, "36:virtio1-req.0");
+}
+
+#[test]
+fn newer_and_damaged_documents_are_told_apart() {
+    let newer = format!(r#"{{"schema_version":{},"unknown":1}}"#, SCHEMA_VERSION + 1);
+    match json::read_summary(newer.as_bytes()).unwrap_err() {
+        JsonError::Newer { found, .. } => assert_eq!(found, SCHEMA_VERSION + 1),
+        other @ JsonError::Corrupt { .. } => panic!("{other}"),
+    }
+    for damaged in ["", "{", "[]", "{}", r#"{"schema_version":1}"#, r#"{"schema_version":"x"}"#] {
+        let error = json::read_summary(damaged.as_bytes()).unwrap_err();
+        assert!(matches!(error, JsonError::Corrupt { .. }), "{damaged}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+}
+
+/// Every key of `value` is a property that `schema` knows, down to the leaves of objects.
+fn check_known(root: &Value, schema: &Value, value: &Value, at: &str) {
+    let schema = match schema.get("$ref").and_then(Value::as_str) {
+        Some(r) => &root["$defs"][r.rsplit('/').next().unwrap()],
+        None => schema,
+    };
+    match value {
+        Value::Object(map) => {
+            let Some(properties) = schema.get("properties") else { return };
+            for (key, value) in map {
+                let known = properties.get(key);
+                let known = known.unwrap_or_else(|| panic!("{at}/{key} is not in the schema"));
+                check_known(root, known, value, &format!("{at}/{key}"));
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for item in items {
+                    check_known(root, schema, item, at);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn schemas_carry_their_version_and_know_what_is_written() {
+    for kind in Kind::ALL {
+        let value = schema(kind);
+        let id = format!("urn:irqpath:schema:{}:{SCHEMA_VERSION}", kind.name());
+        assert_eq!(value["$id"], Value::String(id));
+        assert_eq!(value["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        let mut out = Vec::new();
+        write_schema(&mut out, kind).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), value);
+    }
+    let mut out = Vec::new();
+    json::write_document(&mut out, &meta(), &summary()).unwrap();
+    let root = schema(Kind::Document);
+    check_known(&root, &root, &serde_json::from_slice(&out).unwrap(), "");
+}
+
+fn exposition(summary: &Summary) -> String {
+    let mut out = Vec::new();
+    openmetrics::write(&mut out, summary, &names()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn openmetrics_states_counts_and_escapes_labels() {
+    let text = exposition(&summary());
+    for line in [
+        r#"irqpath_hardirqs_total{origin="36:virtio1-req.0",cpu="0"} 300"#,
+        r#"irqpath_hardirqs_total{origin="40:a,b \"quoted\"\\ and\nnewline",cpu="0"} 5"#,
+        r#"irqpath_softirqs_total{vec="block",cpu="0"} 300"#,
+        r#"irqpath_losses_total{reason="ringbuf_full",kind="lost"} 12"#,
+        r#"irqpath_losses_total{reason="task_exit",kind="not_joined"} 3"#,
+        r#"irqpath_losses_total{reason="clock_skew",kind="not_joined"} 0"#,
+        r#"irqpath_path_seconds_count{origin="36:virtio1-req.0",via="block @cpu",target="fio"} 300"#,
+    ] {
+        let found = text.lines().any(|l| l == line || l == format!("{line}.0"));
+        assert!(found, "{line} is not in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn openmetrics_buckets_rise_to_the_count() {
+    let text = exposition(&summary());
+    let is_bucket = |line: &&str| {
+        line.starts_with("irqpath_path_seconds_bucket{") && line.contains("\"36:virtio1-req.0\"")
+    };
+    let values: Vec<u64> = text
+        .lines()
+        .filter(is_bucket)
+        .map(|l| l.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(values.is_sorted());
+    assert_eq!(values.last(), Some(&300));
+    // 4.1 us lies in the bucket up to 5 us, nothing below.
+    let up_to = |le: &str| {
+        let line = text.lines().find(|l| is_bucket(l) && l.contains(le)).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(up_to("le=\"0.000005\""), 40);
+    assert_eq!(up_to("le=\"0.000002\""), 0);
+}
+
+#[test]
+fn empty_input_is_a_complete_document() {
+    assert!(exposition(&Summary::default()).ends_with("# EOF\n"));
+    let mut out = Vec::new();
+    json::write_summary(&mut out, &Summary::default()).unwrap();
+    assert_eq!(json::read_summary(&out).unwrap(), Summary::default());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = json::read_document(&bytes);
+        let _ = json::read_meta(&bytes);
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the terminal shows, word for word. `IRQPATH_BLESS=1 cargo test` rewrites the files under
+//! `tests/golden`; look at them before they are committed.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod common;
+
+use std::path::Path;
+
+use common::{meta, summary};
+use irqpath_model::{Cause, CauseKind, Meta, Summary};
+use irqpath_report::text::{Scale, TextOptions, write_hist, write_once};
+
+fn golden(name: &str, got: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("IRQPATH_BLESS").is_some() {
+        std::fs::write(&path, got).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(got, want, "{name}");
+}
+
+fn once(summary: &Summary, options: &TextOptions) -> String {
+    let mut out = Vec::new();
+    write_once(&mut out, &meta(), summary, options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn hist(scale: Scale) -> String {
+    let mut out = Vec::new();
+    let options = TextOptions { max_details: 1, ..TextOptions::default() };
+    write_hist(&mut out, &meta(), &summary(), scale, &options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn once_at_100_columns() {
+    golden("once-100.txt", &once(&summary(), &TextOptions::default()));
+}
+
+#[test]
+fn once_at_60_columns() {
+    golden("once-60.txt", &once(&summary(), &TextOptions { width: 60, ..<_>::default() }));
+}
+
+#[test]
+fn histograms() {
+    golden("hist-linear.txt", &hist(Scale::default()));
+    golden("hist-5us.txt", &hist(Scale::Linear { bucket_ns: Some(5_000), max_rows: 20 }));
+    golden("hist-log2.txt", &hist(Scale::Log2));
+}
+
+#[test]
+fn an_empty_measurement_still_accounts() {
+    let mut out = Vec::new();
+    let options = TextOptions::default();
+    write_once(&mut out, &Meta::default(), &Summary::default(), &options).unwrap();
+    write_hist(&mut out, &Meta::default(), &Summary::default(), Scale::Log2, &options).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("no path was completed"), "{text}");
+    assert!(text.contains("\nlost: 0\n"), "{text}");
+}
+
+#[test]
+fn lines_keep_within_the_width_that_numbers_leave() {
+    for width in [60, 80, 100, 140] {
+        let text = once(&summary(), &TextOptions { width, max_details: 0, ..<_>::default() });
+        let tables = text.split("\nACCOUNTING").next().unwrap();
+        for line in tables.lines().skip(1) {
+            let n = unicode_width::UnicodeWidthStr::width(line);
+            assert!(n <= width, "{width}: {n}: {line}");
+        }
+    }
+}
+
+#[test]
+fn no_width_panics() {
+    for width in 0..40 {
+        once(&summary(), &TextOptions { width, ..<_>::default() });
+    }
+}
+
+#[test]
+fn colour_only_when_asked_and_names_cannot_bring_their_own() {
+    let plain = once(&summary(), &TextOptions::default());
+    assert!(!plain.contains('\u{1b}'));
+    let colour = once(&summary(), &TextOptions { colour: true, ..<_>::default() });
+    assert!(colour.contains("\u{1b}[1mPATHS\u{1b}[0m"));
+    let mut stripped = colour;
+    for code in ["0", "1", "2", "31", "33", "36"] {
+        stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn the_unexplained_row_shows_however_many_causes_there_are() {
+    let mut summary = summary();
+    let stage = &mut summary.slow[0].stages[3];
+    stage.causes = (0..20)
+        .map(|i| Cause { kind: CauseKind::Thread, who: format!("t{i}"), ns: 30_000, nr_times: 1 })
+        .collect();
+    stage.causes.push(Cause {
+        kind: CauseKind::Unexplained,
+        who: String::new(),
+        ns: 196_300,
+        nr_times: 1,
+    });
+    let text = once(&summary, &TextOptions::default());
+    assert!(text.contains("and 12 other causes"), "{text}");
+    assert!(text.contains("unexplained"), "{text}");
+}
