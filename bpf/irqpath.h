@@ -141,8 +141,8 @@ enum ip_record {
 };
 
 /*
- * A run of transitions. The first one always restates the running task, so that a chunk can
- * be understood without the one before it.
+ * A run of transitions. The first ones always restate the running task and softirq, so that a
+ * chunk can be understood without the one before it.
  */
 struct ip_occ_chunk {
 	__u32 type;		/* IP_REC_OCC */

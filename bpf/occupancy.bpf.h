@@ -88,18 +88,30 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 		ip_chunk_output(c, chunk, IP_CHUNK_LEN);
 }
 
+/*
+ * Begin a chunk: restate what this CPU is doing, so that the chunk can be understood without
+ * the one before it. Returns the next free position.
+ */
+static __noinline __u64 ip_occ_restate(struct ip_cpu *c, __u32 cpu, __u64 seq, __u64 now)
+{
+	struct task_struct *cur = bpf_get_current_task_btf();
+
+	ip_occ_put(c, cpu, seq, now, IP_OCC_SWITCH_IN, 0, cur->pid, cur);
+	if (c->softirq_active) {
+		seq = __sync_fetch_and_add(&c->occ_head, 1);
+		ip_occ_put(c, cpu, seq, now, IP_OCC_SOFTIRQ_ENTRY, 0, c->softirq_vec, NULL);
+	}
+	return __sync_fetch_and_add(&c->occ_head, 1);
+}
+
 static __always_inline void ip_occ_any(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags,
 				       __u32 id, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 seq = __sync_fetch_and_add(&c->occ_head, 1);
 
-	if (!(seq & (IP_CHUNK_LEN - 1))) {
-		struct task_struct *cur = bpf_get_current_task_btf();
-
-		ip_occ_put(c, cpu, seq, now, IP_OCC_SWITCH_IN, 0, cur->pid, cur);
-		seq = __sync_fetch_and_add(&c->occ_head, 1);
-	}
+	if (!(seq & (IP_CHUNK_LEN - 1)))
+		seq = ip_occ_restate(c, cpu, seq, now);
 	ip_occ_put(c, cpu, seq, now, kind, flags, id, task);
 	if (c->flush_from_ns) {
 		__u64 from_ns = c->flush_from_ns;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use irqpath_analysis::{Engine, EngineConfig};
-use irqpath_model::{CauseKind, Names, Point, SlowPath};
+use irqpath_model::{Cause, CauseKind, Names, Point, SlowPath};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source, SourceError};
 
@@ -17,6 +17,8 @@ pub const CPU: usize = 1;
 /// Paths from this length on are looked at.
 pub const SLOW_NS: u64 = 400_000;
 const TARGET_PRIO: u32 = 10;
+/// Shorter gaps are the cost of reading the clock.
+const GAP_NS: u64 = 3_000;
 
 /// Scenes disturb each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -53,6 +55,14 @@ pub fn fifo(prio: u32) {
         .status()
         .expect("run chrt");
     assert!(done.success(), "chrt -f -p {prio} {tid}");
+}
+
+/// Let this process open as many files as the host allows; returns how many.
+pub fn raise_nofile() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |n| n as usize)
 }
 
 /// A real-time task that sleeps on a timer, over and over.
@@ -104,11 +114,8 @@ pub fn play<T: Send + 'static>(
         return None;
     }
     let target = Target::start(period);
-    let config = Config {
-        threshold_ns: Some(SLOW_NS),
-        tids: vec![target.tid],
-        ..Config::default()
-    };
+    let config =
+        Config { threshold_ns: Some(SLOW_NS), tids: vec![target.tid], ..Config::default() };
     let mut source = match BpfSource::open(&config) {
         Ok(source) => source,
         Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
@@ -137,15 +144,47 @@ pub fn play<T: Send + 'static>(
     Some((slow, worker.join().expect("the disturber's own thread"), guard))
 }
 
-/// Time of one kind of cause, by a part of its name, in the stage that waits for the CPU.
-pub fn cause_ns(path: &SlowPath, kind: CauseKind, who: &str) -> u64 {
+/// Time of the causes that `wanted` picks, in the stage that waits for the CPU.
+pub fn cause_ns(path: &SlowPath, wanted: impl Fn(&Cause) -> bool) -> u64 {
     path.stages
         .iter()
         .filter(|s| s.to == Point::SwitchIn)
         .flat_map(|s| &s.causes)
-        .filter(|c| c.kind == kind && c.who.contains(who))
+        .filter(|c| wanted(c))
         .map(|c| c.ns)
         .sum()
+}
+
+/// Interrupts of any kind: what a task sees as a gap. The host's own come in between too.
+pub fn is_interrupt(cause: &Cause) -> bool {
+    matches!(cause.kind, CauseKind::Hardirq | CauseKind::Softirq | CauseKind::Nmi)
+        || (cause.kind == CauseKind::Own && !cause.who.contains("truth"))
+}
+
+/// The cause with the most time in that stage.
+pub fn main_cause(path: &SlowPath) -> &Cause {
+    let stage = path.stages.iter().find(|s| s.to == Point::SwitchIn).expect("switched in");
+    stage.causes.first().expect("a stage has a cause")
+}
+
+/// Read the clock until `end_ns`, as the task that occupies the CPU. Returns the gaps: what
+/// interrupted it.
+pub fn watch_until(end_ns: u64) -> Vec<Busy> {
+    let mut gaps = Vec::new();
+    let mut last_ns = now_ns();
+    while last_ns < end_ns {
+        let ns = now_ns();
+        if ns - last_ns > GAP_NS {
+            gaps.push(Busy { start_ns: last_ns, end_ns: ns });
+        }
+        last_ns = ns;
+    }
+    gaps
+}
+
+/// How much of a list of stretches falls into `wait`.
+pub fn overlap_ns(list: &[Busy], wait: Busy) -> u64 {
+    list.iter().map(|b| b.overlap_ns(wait.start_ns, wait.end_ns)).sum()
 }
 
 /// The stage from the wakeup to the CPU, as absolute times.
@@ -155,29 +194,32 @@ pub fn waiting(path: &SlowPath) -> Busy {
     Busy { start_ns: span.start.ns, end_ns: span.end.ns }
 }
 
-/// Compare every slow path with the truth; most must have been disturbed, and each disturbed
-/// one must agree within 5 % (or 10 us, what the switch itself takes on a virtual machine).
+/// Compare every slow path with the truth, given as the least and the most it can be.
+///
+/// At least `at_least` paths must have been disturbed for `long_ns` or more, and nine of ten of those must agree
+/// within 5 %: a hypervisor may take the CPU away in between, which is in the disturber's clock
+/// reads but in nobody's interrupts.
 pub fn agree(
     slow: &[SlowPath],
     at_least: usize,
-    truth: impl Fn(Busy) -> u64,
+    long_ns: u64,
+    truth: impl Fn(Busy) -> (u64, u64),
     measured: impl Fn(&SlowPath) -> u64,
 ) {
-    let mut nr_checked = 0;
+    let (mut nr_checked, mut nr_wrong) = (0, 0);
     for path in slow {
-        let truth_ns = truth(waiting(path));
-        if truth_ns < SLOW_NS / 2 {
+        let (least_ns, most_ns) = truth(waiting(path));
+        if least_ns < long_ns {
             continue; // slow for another reason; the host has its own life
         }
-        let measured_ns = measured(path);
-        let allowed_ns = (truth_ns / 20).max(10_000);
-        assert!(
-            truth_ns.abs_diff(measured_ns) <= allowed_ns,
-            "truth {truth_ns} ns, attributed {measured_ns} ns: {:#?}",
-            path.stages
-        );
         nr_checked += 1;
+        let measured_ns = measured(path);
+        if measured_ns < least_ns - least_ns / 20 || measured_ns > most_ns + most_ns / 20 {
+            nr_wrong += 1;
+            println!("truth {least_ns}..{most_ns} ns, attributed {measured_ns} ns");
+        }
     }
-    println!("{nr_checked} paths agree with the truth");
+    println!("{} of {nr_checked} paths agree with the truth", nr_checked - nr_wrong);
     assert!(nr_checked >= at_least, "only {nr_checked} disturbed paths, expected {at_least}");
+    assert!(nr_wrong * 10 <= nr_checked, "{nr_wrong} of {nr_checked} disagree");
 }

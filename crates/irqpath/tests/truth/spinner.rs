@@ -3,35 +3,47 @@
 
 use std::time::Duration;
 
-use irqpath_model::CauseKind;
+use irqpath_model::{Cause, CauseKind};
 
-use crate::scene::{Busy, CPU, agree, cause_ns, fifo, now_ns, pin, play};
+use crate::scene::{
+    Busy, CPU, agree, cause_ns, fifo, main_cause, now_ns, overlap_ns, pin, play, watch_until,
+};
 
 const SPIN_NS: u64 = 3_000_000;
 const ROUNDS: usize = 60;
 
-fn spin() -> Vec<Busy> {
+/// Spins, and what interrupted them.
+fn spin() -> (Vec<Busy>, Vec<Busy>) {
     pin(CPU);
     fifo(20);
-    let mut spins = Vec::with_capacity(ROUNDS);
+    let (mut spins, mut gaps) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         std::thread::sleep(Duration::from_millis(7));
         let start_ns = now_ns();
-        while now_ns() < start_ns + SPIN_NS {}
+        gaps.extend(watch_until(start_ns + SPIN_NS));
         spins.push(Busy { start_ns, end_ns: now_ns() });
     }
-    spins
+    (spins, gaps)
 }
 
 #[test]
 fn a_spinning_thread_above_the_target_is_named_with_its_time() {
     let work = || std::thread::Builder::new().name("truth-spinner".into()).spawn(spin);
     let disturb = move || work().expect("spawn").join().expect("spin");
-    let Some((slow, spins, _guard)) = play(Duration::from_millis(1), disturb) else { return };
+    let played = play(Duration::from_millis(1), disturb);
+    let Some((slow, (spins, gaps), _guard)) = played else { return };
     agree(
         &slow,
         ROUNDS / 2,
-        |wait| spins.iter().map(|s| s.overlap_ns(wait.start_ns, wait.end_ns)).sum(),
-        |path| cause_ns(path, CauseKind::Thread, "truth-spinner"),
+        SPIN_NS / 10,
+        |wait| {
+            let all = overlap_ns(&spins, wait);
+            (all.saturating_sub(overlap_ns(&gaps, wait)), all)
+        },
+        |path| {
+            let is_spinner =
+                |c: &Cause| c.kind == CauseKind::Thread && c.who.starts_with("truth-spinner:");
+            if is_spinner(main_cause(path)) { cause_ns(path, is_spinner) } else { 0 }
+        },
     );
 }

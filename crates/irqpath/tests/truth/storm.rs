@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A softirq storm over loopback: one broadcast datagram that a thousand sockets receive keeps
+//! A softirq storm over loopback: one broadcast datagram that thousands of sockets receive keeps
 //! net_rx busy on the target's CPU for as long as the sender's system call lasts.
 
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use irqpath_model::CauseKind;
+use irqpath_model::{Cause, CauseKind};
 use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket, sockopt};
 
-use crate::scene::{Busy, CPU, agree, cause_ns, now_ns, pin, play};
+use crate::scene::{
+    Busy, CPU, agree, cause_ns, fifo, main_cause, now_ns, overlap_ns, pin, play, raise_nofile,
+};
 
-const RECEIVERS: usize = 900;
-const ROUNDS: usize = 400;
+const RECEIVERS: usize = 18_000;
+/// Freeing the datagram after the softirq is part of the system call: it must not count for much.
+const LONG_NS: u64 = 700_000;
+const ROUNDS: usize = 300;
 
 /// A socket that shares its port with all the others.
 fn receiver(port: u16) -> OwnedFd {
@@ -27,16 +31,20 @@ fn receiver(port: u16) -> OwnedFd {
 
 fn storm() -> Vec<Busy> {
     pin(CPU);
+    fifo(5); // above the host's own load, below the target
     let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
     sender.set_broadcast(true).expect("SO_BROADCAST");
     let port = 40_000 + (std::process::id() % 20_000) as u16;
-    let receivers: Vec<OwnedFd> = (0..RECEIVERS).map(|_| receiver(port)).collect();
+    let nr = RECEIVERS.min(raise_nofile() - 100);
+    let receivers: Vec<OwnedFd> = (0..nr).map(|_| receiver(port)).collect();
     let payload = [0u8; 64];
     let mut sends = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let start_ns = now_ns();
         sender.send_to(&payload, ("127.255.255.255", port)).expect("send");
         sends.push(Busy { start_ns, end_ns: now_ns() });
+        // Leave the host its share, or RT throttling takes it.
+        std::thread::sleep(Duration::from_micros(500));
     }
     drop(receivers);
     sends
@@ -50,7 +58,12 @@ fn a_softirq_storm_on_the_targets_cpu_is_named_with_its_time() {
     agree(
         &slow,
         10,
-        |wait| sends.iter().map(|s| s.overlap_ns(wait.start_ns, wait.end_ns)).sum(),
-        |path| cause_ns(path, CauseKind::Softirq, "net_rx"),
+        LONG_NS,
+        |wait| (overlap_ns(&sends, wait), overlap_ns(&sends, wait)),
+        |path| {
+            let is_storm = |c: &Cause| c.kind == CauseKind::Softirq && c.who == "net_rx";
+            let named = is_storm(main_cause(path));
+            if named { cause_ns(path, |c| is_storm(c) || c.kind == CauseKind::Hardirq) } else { 0 }
+        },
     );
 }
