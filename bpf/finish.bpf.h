@@ -100,7 +100,7 @@ __noinline int ip_wanted(struct ip_rec_path *r)
 		       ip_config.origin_nr[i] == r->chain.origin_nr;
 	if (!hit)
 		return 0;
-	hit = !ip_config.nr_tids && !ip_config.nr_comms;
+	hit = !ip_config.nr_tids && !ip_config.nr_comms && r->tgid != ip_config.self_tgid;
 	for (i = 0; i < IP_MAX_FILTER && i < ip_config.nr_tids; i++)
 		hit |= ip_config.tid[i] == r->tid || ip_config.tid[i] == r->tgid;
 	for (i = 0; i < IP_MAX_FILTER && i < ip_config.nr_comms; i++)
@@ -128,6 +128,9 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_chain *ch, __u64 fi
 		if (other && !other->flush_from_ns)
 			other->flush_from_ns = first_ns;
 	}
+	/* Nothing else happened until the return to user space: say so, by restating the task. */
+	if (ch->ns[IP_USER])
+		ip_occ_switch(c, ch->ns[IP_USER], bpf_get_current_task_btf());
 	return ip_occ_flush(c, first_ns);
 }
 

@@ -23,7 +23,6 @@
 #define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
 #define IP_HIST_LIMIT	(1ULL << 36)
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
-#define IP_CHUNKS	128	/* chunks per CPU; a power of two */
 #define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
 #define IP_MAX_FILTER	32	/* entries per filter list */
 #define IP_COMM_LEN	16	/* TASK_COMM_LEN */
@@ -284,6 +283,8 @@ struct ip_config {
 	__u8 nr_comms;
 	__u8 no_user;
 	__u8 pad[2];
+	__u32 nr_chunks;	/* per CPU; a power of two */
+	__u32 self_tgid;	/* the tracer's own paths are left out unless asked for */
 	__u32 origin_nr[IP_MAX_FILTER];
 	__u16 origin_kind[IP_MAX_FILTER];
 	__u32 tid[IP_MAX_FILTER];

@@ -46,10 +46,10 @@ struct {
 	__type(value, struct ip_work);
 } ip_works SEC(".maps");
 
-/* max_entries is set to IP_CHUNKS per possible CPU before loading. */
+/* max_entries is set to ip_config.nr_chunks per possible CPU before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, IP_CHUNKS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct ip_occ_chunk);
 } ip_chunks SEC(".maps");

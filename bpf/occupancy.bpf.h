@@ -2,7 +2,7 @@
 /*
  * occupancy.bpf.h - what occupied this CPU: a ring of transitions, delivered only when needed.
  *
- * Each CPU writes its own ring of IP_CHUNKS chunks. Nothing leaves the kernel until a path is
+ * Each CPU writes its own ring of chunks. Nothing leaves the kernel until a path is
  * reported; then the newest chunks that cover it do. When recording, every full chunk does.
  * Some callers run with interrupts on, so a slot is taken by an atomic add: an interrupt in
  * between takes the next one.
@@ -12,7 +12,7 @@
 
 static __always_inline struct ip_occ_chunk *ip_chunk(__u32 cpu, __u64 nr)
 {
-	__u32 i = cpu * IP_CHUNKS + (nr & (IP_CHUNKS - 1));
+	__u32 i = cpu * ip_config.nr_chunks + (nr & (ip_config.nr_chunks - 1));
 
 	return bpf_map_lookup_elem(&ip_chunks, &i);
 }

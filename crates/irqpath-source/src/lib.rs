@@ -24,7 +24,7 @@ pub struct Config {
     pub record_all: bool,
     /// Only paths from these origins; empty means all.
     pub origins: Vec<Origin>,
-    /// Only paths to these targets (tid or tgid); with `comms` empty too, all.
+    /// Only paths to these targets (tid or tgid); with `comms` empty too, all but irqpath's own.
     pub tids: Vec<u32>,
     /// Only paths to targets with these names.
     pub comms: Vec<Comm>,

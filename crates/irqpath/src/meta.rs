@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::session;
 use irqpath_model::{Meta, Names, Overhead, SCHEMA_VERSION};
 use irqpath_system::Host;
 
@@ -63,8 +64,9 @@ pub fn observer_effects(no_user: bool, overhead: &Overhead, duration: Duration) 
     }
     if overhead.process_cpu_ns > 0 {
         effects.push(format!(
-            "irqpath itself used {} ms of CPU time to read the records.",
-            overhead.process_cpu_ns / 1_000_000
+            "irqpath itself used {} ms of CPU time to read the records{}.",
+            overhead.process_cpu_ns / 1_000_000,
+            if session::is_urgent() { ", at nice -20" } else { "" }
         ));
     }
     effects

@@ -30,8 +30,13 @@ use crate::{Config, Source, SourceError};
 
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 const DEFAULT_BUFFER_BYTES: u32 = 16 << 20;
+/// The rings of transitions together, and one CPU's share at most and at least, in chunks.
+const RINGS_BYTES: usize = 32 << 20;
+const RING_CHUNKS: std::ops::RangeInclusive<usize> = 32..=1024;
 /// The programs never wake the reader (a wakeup is what is being measured); it looks by itself.
 const POLL_STEP: Duration = Duration::from_millis(5);
+/// Records taken at once: decoded ones are larger than those in the buffer, which is bounded.
+const BATCH: usize = 4096;
 
 /// Tracing programs on the running kernel.
 pub struct BpfSource {
@@ -100,8 +105,12 @@ impl BpfSource {
     }
 
     /// Move what the kernel has ready into the queue.
-    fn consume(&mut self) -> Result<(), SourceError> {
-        self.ring.consume().map_err(load_error)?;
+    /// Returns how many records that were.
+    fn consume(&mut self) -> Result<usize, SourceError> {
+        let nr = self.ring.consume_raw_n(BATCH);
+        if nr < 0 {
+            return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
+        }
         self.sample.tick(&self.skel);
         let mut queue = self.queue.borrow_mut();
         for event in queue.range(self.nr_seen.min(queue.len())..) {
@@ -111,7 +120,7 @@ impl BpfSource {
         }
         queue.extend(self.puller.pull(&self.skel));
         self.nr_seen = queue.len();
-        Ok(())
+        Ok(nr as usize)
     }
 }
 
@@ -147,7 +156,7 @@ impl Source for BpfSource {
         let attached = !self.links.is_empty();
         self.sample.stop(&self.skel);
         self.detach();
-        self.consume()?;
+        while self.consume()? > 0 {}
         let mut events: Vec<Event> = self.queue.borrow_mut().drain(..).collect();
         if attached {
             events.extend(Puller::everything(&self.skel));
@@ -226,12 +235,21 @@ fn select_programs(
     missing
 }
 
+/// Chunks per CPU: long rings where there are few CPUs, so that a window of a tenth of a second
+/// is still there when it is asked for; a bounded total where there are many.
+fn ring_chunks(nr_cpus: u32) -> u32 {
+    let fair = RINGS_BYTES / size_of::<skel::types::ip_occ_chunk>() / nr_cpus as usize;
+    let chunks = fair.clamp(*RING_CHUNKS.start(), *RING_CHUNKS.end());
+    // A power of two, not above: the programs mask with it.
+    1 << chunks.ilog2()
+}
+
 /// Settings and table sizes, before loading.
 fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(), SourceError> {
     let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)? as u32;
     let bytes = if config.buffer_bytes == 0 { DEFAULT_BUFFER_BYTES } else { config.buffer_bytes };
-    let chunks = open.maps.ip_chunks.max_entries() * nr_cpus;
-    open.maps.ip_chunks.set_max_entries(chunks).map_err(load_error)?;
+    let nr_chunks = ring_chunks(nr_cpus);
+    open.maps.ip_chunks.set_max_entries(nr_chunks * nr_cpus).map_err(load_error)?;
     open.maps
         .ip_records
         .set_max_entries(bytes.max(4096).next_power_of_two())
@@ -241,6 +259,8 @@ fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(),
     c.threshold_ns = config.threshold_ns.unwrap_or(0);
     c.record_all = u8::from(config.record_all);
     c.no_user = u8::from(config.no_user);
+    c.nr_chunks = nr_chunks;
+    c.self_tgid = std::process::id();
     let max = c.tid.len();
     for (what, n) in [
         ("--irq", config.origins.len()),
