@@ -8,11 +8,13 @@
 //! - [`json`], [`schema`]: the stored documents and the schema that describes them
 //! - [`parquet`]: `samples.parquet`, written while tracing and read back by `irqpath report`
 //! - [`perfetto`]: a trace for the Perfetto UI
+//! - [`causes`]: what a slow path waited for, in rows and words that all of them share
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
 //! Names of tasks and interrupts come from outside and may hold any character; every exporter
 //! escapes them for its own format.
 
+pub mod causes;
 pub mod html;
 pub mod json;
 pub mod openmetrics;

@@ -107,6 +107,17 @@ fn the_unexplained_row_shows_however_many_causes_there_are() {
         nr_times: 1,
     });
     let text = once(&summary, &TextOptions::default());
-    assert!(text.contains("and 12 other causes"), "{text}");
+    assert!(text.contains("14 other causes"), "{text}");
     assert!(text.contains("unexplained"), "{text}");
+}
+
+#[test]
+fn a_virtual_machine_is_named_once() {
+    let mut meta = meta();
+    meta.cpu.hypervisor = Some("KVM".to_owned());
+    let mut out = Vec::new();
+    write_once(&mut out, &meta, &summary(), &TextOptions::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.matches("virtual machine (KVM)").count(), 1, "{text}");
+    assert!(!once(&summary(), &TextOptions::default()).contains("virtual machine"));
 }

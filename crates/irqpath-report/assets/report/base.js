@@ -67,11 +67,19 @@ const irqpath = {};
   ns.classOf = (kind) => ns.data.kinds[kind].class;
   ns.kindTitle = (kind) => ns.data.kinds[kind].title;
 
+  /** The title of a cause in its stage: a raise may also wait for the hypervisor. */
+  ns.causeTitle = (cause, stage) => {
+    const isRaise = stage && ns.data.points[stage.point].name === "hardirq";
+    return cause.kind === "irqs_off" && isRaise ? ns.data.irqs_off_at_hardirq
+      : ns.kindTitle(cause.kind);
+  };
+
   /** `thread spinner:812 f:20`; kinds without a culprit have only their title. */
-  ns.causeText = (cause) => {
+  ns.causeText = (cause, stage) => {
     const class_ = ns.classOf(cause.kind);
     const named = class_ === "interference" || class_ === "blocking";
-    return ns.kindTitle(cause.kind) + (named && cause.who ? " " + cause.who : "");
+    if (cause.kind === "thread" && cause.who.endsWith(" threads")) return cause.who;
+    return ns.causeTitle(cause, stage) + (named && cause.who ? " " + cause.who : "");
   };
 
   /** A small square in the colour of a kind. */

@@ -5,7 +5,7 @@
 
 (function (ns) {
   /** A bar of the causes' shares. The text alternative is the table beside it. */
-  function stack(causes, total) {
+  function stack(causes, total, stage) {
     const bar = ns.svg("svg", { class: "stack", width: "100%", height: 14, "aria-hidden": "true" });
     let at = 0;
     for (const cause of causes) {
@@ -13,7 +13,7 @@
       const rect = ns.svg("rect", { x: at + "%", width: share + "%", height: 14,
         class: "kind-" + cause.kind });
       rect.append(ns.svg("title", {},
-        `${ns.causeText(cause)}: ${ns.us(cause.ns)} us, ${ns.percent(cause.ns, total)} %`));
+        `${ns.causeText(cause, stage)}: ${ns.us(cause.ns)} us, ${ns.percent(cause.ns, total)} %`));
       bar.append(rect);
       at += share;
     }
@@ -32,10 +32,10 @@
     return [...sums.values()].sort((a, b) => b.ns - a.ns);
   }
 
-  function stackRow(title, causes, total, className) {
+  function stackRow(title, causes, total, stage, className) {
     return ns.el("tr", { class: className },
       ns.el("th", { scope: "row" }, title),
-      ns.el("td", { class: "stack-cell" }, stack(causes, total)),
+      ns.el("td", { class: "stack-cell" }, stack(causes, total, stage)),
       ns.el("td", { class: "num" }, ns.us(total)));
   }
 
@@ -48,8 +48,8 @@
   /** The stacked bars of a slow path. */
   ns.causeBars = (slow) => {
     const stages = slow.stages.map((stage) =>
-      stackRow(ns.data.points[stage.point].title, stage.causes, stage.ns));
-    const whole = stackRow("whole path", together(slow), slow.total_ns, "whole");
+      stackRow(ns.data.points[stage.point].title, stage.causes, stage.ns, stage));
+    const whole = stackRow("whole path", together(slow), slow.total_ns, null, "whole");
     const head = ns.el("tr", {}, ns.el("th", { scope: "col" }, "Stage"),
       ns.el("th", { scope: "col" }, "Share of the stage"),
       ns.el("th", { scope: "col", class: "num" }, "us"));
@@ -67,7 +67,7 @@
     return ns.el("tr", { class: [isFirst && "first", isMain && "main"].filter(Boolean).join(" ") || null },
       cell(ns.data.points[stage.point].title, isFirst ? null : "repeated"),
       cell(String(stage.cpu), "num"),
-      ns.el("td", {}, ns.swatch(cause.kind), ns.kindTitle(cause.kind)),
+      ns.el("td", {}, ns.swatch(cause.kind), ns.causeTitle(cause, stage)),
       ns.el("td", { class: "name", title: cause.who }, cause.who || "–"),
       cell(class_ === "idle" || class_ === "unexplained" ? "–" : class_),
       cell(ns.count(cause.nr_times), "num"),

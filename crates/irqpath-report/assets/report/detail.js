@@ -78,19 +78,25 @@
       ns.el("thead", {}, waterfallHead(sum, slow)), ns.el("tbody", {}, ...rows));
   }
 
-  const mainCause = (slow) => slow.main && slow.stages[slow.main[0]].causes[slow.main[1]];
+  /** The words of the cause that took most, with the cause itself; or null. */
+  function mainCause(slow) {
+    if (!slow || !slow.main) return null;
+    const stage = slow.stages[slow.main[0]];
+    const cause = stage.causes[slow.main[1]];
+    return { cause, text: ns.causeText(cause, stage) };
+  }
 
   /** `97 % thread spinner:812 f:20` with its colour, or null. */
   ns.mainCauseCell = (slow) => {
-    const cause = slow && mainCause(slow);
-    if (!cause) return null;
-    const text = `${ns.percent(cause.ns, slow.total_ns)} % ${ns.causeText(cause)}`;
-    return ns.el("span", { class: "cause", title: text }, ns.swatch(cause.kind), text);
+    const main = mainCause(slow);
+    if (!main) return null;
+    const text = `${ns.percent(main.cause.ns, slow.total_ns)} % ${main.text}`;
+    return ns.el("span", { class: "cause", title: text }, ns.swatch(main.cause.kind), text);
   };
 
   ns.mainCauseText = (slow) => {
-    const cause = slow && mainCause(slow);
-    return cause ? ns.causeText(cause) : "";
+    const main = mainCause(slow);
+    return main ? main.text : "";
   };
 
   function slowTable(path) {
@@ -145,7 +151,8 @@
         ns.el("span", { class: "via" }, slow.target + (slow.timer ? ", timer " + slow.timer : ""))),
       ns.el("div", { class: "columns causes-columns" }, ns.causeBars(slow),
         ns.el("div", { class: "scroll" }, ns.causeTable(slow))),
-    ] : [];
+      ns.data.virtual_note && ns.el("p", { class: "note" }, ns.data.virtual_note),
+    ].filter(Boolean) : [];
     ns.byId("run").replaceChildren(...parts);
   }
 

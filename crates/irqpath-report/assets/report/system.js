@@ -146,6 +146,7 @@
     const duration = machine.duration_ns || 1;
     showCounts("lines", data.lines, duration);
     showCounts("softirqs", data.softirqs, duration);
+    if (data.virtual_note) ns.byId("machine").append(ns.el("p", { class: "note" }, data.virtual_note));
     ns.byId("machine").append(
       ns.el("div", { class: "columns thirds" }, kernelFacts(machine), cpuFacts(machine),
         measurementFacts(machine, data.overhead)),

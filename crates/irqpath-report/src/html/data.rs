@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::buckets::{Bars, bars};
 use super::slow::{SlowRow, choose};
 use super::verdict::{Note, notes, verdict};
+use crate::causes;
 
 /// Everything the page shows.
 #[derive(Serialize)]
@@ -27,7 +28,7 @@ pub struct Page<'a> {
     /// Words of the cause kinds, by their stored name.
     kinds: BTreeMap<CauseKind, KindWords>,
     paths: Vec<PathRow<'a>>,
-    slow: Vec<SlowRow<'a>>,
+    slow: Vec<SlowRow>,
     threshold_ns: Option<u64>,
     lines: Vec<LineRow>,
     softirqs: Vec<SoftirqRow>,
@@ -35,6 +36,10 @@ pub struct Page<'a> {
     missing: &'a [Missing],
     overhead: &'a Overhead,
     machine: Machine<'a>,
+    /// What a virtual machine's numbers include, where it was one.
+    virtual_note: Option<String>,
+    /// What interrupts that are off may be instead while the raise waits, where it was one.
+    irqs_off_at_hardirq: &'static str,
 }
 
 #[derive(Serialize)]
@@ -141,6 +146,8 @@ impl<'a> Page<'a> {
             missing: &summary.missing,
             overhead: &summary.overhead,
             machine: machine(meta),
+            virtual_note: causes::virtual_note(meta),
+            irqs_off_at_hardirq: causes::title(CauseKind::IrqsOff, Point::Hardirq, meta),
         }
     }
 }

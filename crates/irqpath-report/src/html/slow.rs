@@ -6,9 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use irqpath_model::{Cause, CauseKind, Names, PathEnd, PathKey, SlowPath, Task};
 use serde::Serialize;
 
+use crate::causes;
+
 /// One slow path. Offsets count from its first stamp.
 #[derive(Serialize)]
-pub struct SlowRow<'a> {
+pub struct SlowRow {
     /// Position in the page's paths.
     path: usize,
     /// When it started: seconds of `CLOCK_MONOTONIC`, as text, since ns may exceed 2^53.
@@ -19,36 +21,37 @@ pub struct SlowRow<'a> {
     /// The expired timer's callback, where it was a timer's path.
     timer: Option<String>,
     end: &'static str,
-    stages: Vec<SlowStage<'a>>,
+    stages: Vec<SlowStage>,
     /// Stage and position there of the cause that took most, own work aside.
     main: Option<(usize, usize)>,
 }
 
 #[derive(Serialize)]
-struct SlowStage<'a> {
+struct SlowStage {
     point: usize,
     cpu: u16,
     start_ns: u64,
     ns: u64,
-    causes: Vec<CauseRow<'a>>,
+    causes: Vec<CauseRow>,
 }
 
 #[derive(Serialize)]
-struct CauseRow<'a> {
+struct CauseRow {
     kind: CauseKind,
-    who: &'a str,
+    /// A name, or several threads of one name: `hackbench ×44 threads`.
+    who: String,
     ns: u64,
     nr_times: u32,
 }
 
 /// At most `max` of `slow`: the slowest one of each path, then the slowest of the rest. Those
 /// of a path that has no statistics (the path table was full) have no row to be shown with.
-pub fn choose<'a>(
-    slow: &'a [SlowPath],
+pub fn choose(
+    slow: &[SlowPath],
     index: &HashMap<&PathKey, usize>,
     names: &Names,
     max: usize,
-) -> Vec<SlowRow<'a>> {
+) -> Vec<SlowRow> {
     let known: Vec<(usize, &SlowPath)> =
         slow.iter().filter_map(|s| Some((*index.get(&s.record.key())?, s))).collect();
     let mut seen = BTreeSet::new();
@@ -59,7 +62,7 @@ pub fn choose<'a>(
     chosen.into_iter().map(|i| slow_row(known[i].0, known[i].1, names)).collect()
 }
 
-fn slow_row<'a>(path: usize, slow: &'a SlowPath, names: &Names) -> SlowRow<'a> {
+fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {
     let record = &slow.record;
     let first_ns = record.first().map_or(0, |stamp| stamp.ns);
     let stages = stages(slow);
@@ -84,7 +87,7 @@ fn task(task: &Task) -> String {
     format!("{}:{} {}", task.comm, task.tid, task.sched())
 }
 
-fn stages(slow: &SlowPath) -> Vec<SlowStage<'_>> {
+fn stages(slow: &SlowPath) -> Vec<SlowStage> {
     let mut start_ns = 0;
     let mut stages = Vec::new();
     for span in slow.record.stages() {
@@ -102,25 +105,26 @@ fn stages(slow: &SlowPath) -> Vec<SlowStage<'_>> {
 }
 
 /// The causes, and what they leave over as unexplained: the parts must add up on the page.
-fn causes(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow<'_>> {
-    let mut rows: Vec<CauseRow<'_>> = causes.iter().map(cause_row).collect();
+fn causes(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
+    let mut rows: Vec<CauseRow> =
+        causes::grouped(causes, stage_ns).into_iter().map(cause_row).collect();
     let rest = stage_ns.saturating_sub(rows.iter().map(|c| c.ns).sum());
     if rest > 0 {
         let kind = CauseKind::Unexplained;
         if let Some(row) = rows.iter_mut().find(|c| c.kind == kind) {
             row.ns += rest;
         } else {
-            rows.push(CauseRow { kind, who: "", ns: rest, nr_times: 1 });
+            rows.push(CauseRow { kind, who: String::new(), ns: rest, nr_times: 1 });
         }
     }
     rows
 }
 
-fn cause_row(cause: &Cause) -> CauseRow<'_> {
-    CauseRow { kind: cause.kind, who: &cause.who, ns: cause.ns, nr_times: cause.nr_times }
+fn cause_row(row: causes::CauseRow) -> CauseRow {
+    CauseRow { kind: row.kind, who: row.who, ns: row.ns, nr_times: row.nr_times }
 }
 
-fn main_cause(stages: &[SlowStage<'_>]) -> Option<(usize, usize)> {
+fn main_cause(stages: &[SlowStage]) -> Option<(usize, usize)> {
     let all = stages.iter().enumerate().flat_map(|(s, stage)| {
         stage.causes.iter().enumerate().map(move |(c, cause)| ((s, c), cause))
     });

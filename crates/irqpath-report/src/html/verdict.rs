@@ -7,6 +7,8 @@
 use irqpath_model::{CauseClass, LossReason, Meta, SlowPath, Summary};
 use serde::Serialize;
 
+use crate::causes;
+
 /// How a note is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,16 +59,16 @@ fn plural(n: u64, one: &str, many: &str) -> String {
 }
 
 /// `97 % interference by thread spinner:812 f:20`, for the main cause of a slow path.
-pub fn cause(slow: &SlowPath) -> Option<String> {
-    let (_, cause) = slow.main_cause()?;
+pub fn cause(slow: &SlowPath, meta: &Meta) -> Option<String> {
+    let (stage, cause) = causes::main(slow)?;
     let share = percent(cause.ns, slow.record.total_ns());
-    let kind = cause.kind.title();
+    let words = cause.words(stage.to, meta);
     let text = match cause.kind.class() {
-        CauseClass::Interference => format!("interference by {kind} {}", cause.who),
-        CauseClass::Blocking => format!("blocking by {kind} {}", cause.who),
-        CauseClass::Own | CauseClass::Idle | CauseClass::Unexplained => kind.to_owned(),
+        CauseClass::Interference => format!("interference by {words}"),
+        CauseClass::Blocking => format!("blocking by {words}"),
+        CauseClass::Own | CauseClass::Idle | CauseClass::Unexplained => words,
     };
-    Some(format!("{share} % {}", text.trim_end()))
+    Some(format!("{share} % {text}"))
 }
 
 /// The result in one sentence.
@@ -80,7 +82,7 @@ pub fn verdict(meta: &Meta, summary: &Summary) -> String {
     let mut text =
         format!("{paths}, slowest {slowest}: {} → {}", worst.origin_name, worst.key.comm);
     let slow = summary.slow.iter().filter(|s| s.record.key() == worst.key);
-    if let Some(cause) = slow.max_by_key(|s| s.record.total_ns()).and_then(cause) {
+    if let Some(cause) = slow.max_by_key(|s| s.record.total_ns()).and_then(|s| cause(s, meta)) {
         text.push_str(", ");
         text.push_str(&cause);
     }

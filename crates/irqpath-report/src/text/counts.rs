@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use irqpath_model::{CpuList, LineStats, Meta, SoftirqStats, Summary};
 
-use super::style::{clean, us2};
+use super::style::{clean, grouped, us2};
 use super::table::{Column, Table};
 use super::{TextOptions, heading};
 
@@ -53,7 +53,7 @@ impl Sum {
     fn rate(&self, meta: &Meta) -> String {
         match meta.duration_ns {
             0 => "-".to_owned(),
-            ns => format!("{:.0}", self.nr as f64 * 1e9 / ns as f64),
+            ns => grouped((self.nr as f64 * 1e9 / ns as f64).round() as u64),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn write_lines(
     }
     heading(out, options.style(), "LINES", "hard interrupts, run time in us")?;
     let mut table = Table::new(&[
-        Column::text("line", 12),
+        Column::text("line", 12).rather(20),
         Column::number("n"),
         Column::number("per s").or_drop(2),
         Column::number("run avg"),
@@ -86,7 +86,7 @@ pub(super) fn write_lines(
     for (origin, sum) in busiest(sums) {
         table.row(vec![
             clean(&meta.names.origin(origin)),
-            sum.nr.to_string(),
+            grouped(sum.nr),
             sum.rate(meta),
             sum.mean(sum.run_ns),
             us2(sum.max_run_ns),
@@ -120,7 +120,7 @@ pub(super) fn write_softirqs(
     for (vec, sum) in busiest(sums) {
         table.row(vec![
             vec.name().to_owned(),
-            sum.nr.to_string(),
+            grouped(sum.nr),
             sum.rate(meta),
             sum.mean(sum.delay_ns),
             us2(sum.max_delay_ns),

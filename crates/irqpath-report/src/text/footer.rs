@@ -7,8 +7,9 @@ use std::io::{self, Write};
 
 use irqpath_model::{Loss, Meta, Overhead, Summary};
 
-use super::style::{clean, grouped, right};
+use super::style::{clean, grouped, right, wrapped};
 use super::{TextOptions, heading};
+use crate::causes;
 
 pub(super) fn write(
     out: &mut impl Write,
@@ -29,12 +30,16 @@ pub(super) fn write(
     writeln!(out, "too long for the histograms: {}", grouped(overflow))?;
     writeln!(out, "{}", overhead(&summary.overhead))?;
     writeln!(out, "{}", process(&summary.overhead))?;
+    if let Some(note) = causes::virtual_note(meta) {
+        writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
+    }
     for missing in &summary.missing {
         let text = format!("missing: {}: {}", missing.what, missing.consequence);
-        writeln!(out, "{}", style.warn(&clean(&text)))?;
+        writeln!(out, "{}", style.warn(&wrapped(&clean(&text), options.width)))?;
     }
     for effect in &meta.observer_effects {
-        writeln!(out, "observer: {}", clean(effect))?;
+        let text = format!("observer: {effect}");
+        writeln!(out, "{}", wrapped(&clean(&text), options.width))?;
     }
     Ok(())
 }

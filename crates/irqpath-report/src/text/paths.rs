@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{PathSummary, StageSummary, Summary};
+use irqpath_model::{PathSummary, Point, StageSummary, Summary};
 
-use super::style::{bar, clean, cut, percent, us, us2};
+use super::style::{bar, clean, cut, grouped, percent, us, us2};
 use super::table::{Column, Table};
 use super::{TextOptions, heading};
 
@@ -29,31 +29,45 @@ pub(super) fn write_table(
         return writeln!(out, "no path was completed in this time");
     }
     let mut table = Table::new(&[
-        Column::text("origin", 12),
-        Column::text("via", 5),
-        Column::text("target", 8),
+        Column::text("origin", 12).rather(15),
+        Column::text("via", 5).rather(12),
+        Column::text("target", 8).rather(18),
         Column::number("n"),
-        Column::number("min").or_drop(3),
+        Column::number("min").or_drop(4),
         Column::number("q50"),
-        Column::number("q95").or_drop(2),
+        Column::number("q95").or_drop(3),
         Column::number("q99"),
         Column::number("max"),
-        Column::text("main stage", 8).or_drop(1),
+        Column::text("main stage", 10).or_drop(1),
+        Column::number("").or_drop(2),
     ]);
     for path in summary.paths.iter().take(shown) {
         let q = &path.total;
-        let times = [q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us);
-        let mut row = vec![clean(&path.origin_name), clean(&path.via), target(path)];
-        row.push(q.n.to_string());
-        row.extend(times);
-        row.push(
-            main_stage(path).map_or(String::new(), |(stage, share)| {
-                format!("{share:.0}% {}", stage.stage.name())
-            }),
-        );
+        let mut row = vec![clean(&path.origin_name), clean(&path.via), target(path), grouped(q.n)];
+        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us));
+        let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
+            (word(stage.stage), format!("{share:.0}%"))
+        });
+        row.extend([stage.to_owned(), share]);
         table.row(row);
     }
     table.write(out, options.style(), options.width)
+}
+
+/// The stage that ends at a point, in a word.
+const fn word(stage: Point) -> &'static str {
+    match stage {
+        Point::Raise => "raise",
+        Point::Hardirq => "interrupt",
+        Point::IrqThread => "irq thread",
+        Point::SoftirqRaise => "raising",
+        Point::Softirq => "softirq",
+        Point::WorkQueue => "queueing",
+        Point::Work => "work",
+        Point::Waking => "wakeup",
+        Point::SwitchIn => "scheduling",
+        Point::User => "return",
+    }
 }
 
 /// The target's name, with its tid where it was one task.
@@ -87,12 +101,12 @@ pub(super) fn write_stages(
     let about = format!("via {}, stages, us", clean(&path.via));
     heading(out, style, &cut(&title, options.width), &about)?;
     let mut table = Table::new(&[
-        Column::text("stage", 10),
-        Column::text("what", 8).or_drop(4),
+        Column::text("stage", 13),
+        Column::text("what", 24).or_drop(2),
         Column::number("n").or_drop(3),
-        Column::number("min").or_drop(3),
+        Column::number("min").or_drop(5),
         Column::number("q50"),
-        Column::number("q95").or_drop(2),
+        Column::number("q95").or_drop(4),
         Column::number("q99"),
         Column::number("max"),
         Column::number("share"),
@@ -102,14 +116,14 @@ pub(super) fn write_stages(
     for stage in &path.stages {
         let q = &stage.quantiles;
         let mut row = vec![stage.stage.name().to_owned(), stage.stage.stage_title().to_owned()];
-        row.push(q.n.to_string());
+        row.push(grouped(q.n));
         row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
         row.push(format!("{:.1}%", percent(sum_ns(stage), all)));
         row.push(bar(sum_ns(stage), all, BAR));
         table.row(row);
     }
     let q = &path.total;
-    let mut row = vec!["total".to_owned(), String::new(), q.n.to_string()];
+    let mut row = vec!["total".to_owned(), String::new(), grouped(q.n)];
     row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
     row.extend([String::new(), String::new()]);
     table.row(row);

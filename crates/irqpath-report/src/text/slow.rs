@@ -6,16 +6,17 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{Cause, CauseKind, Meta, PathEnd, SlowPath, StageCauses, Summary};
+use irqpath_model::{CauseKind, Meta, PathEnd, SlowPath, StageCauses, Summary};
 
-use super::style::{Style, clean, cut, left, percent, right, us, width};
+use super::style::{Style, align, clean, cut, grouped, left, percent, right, us, width};
 use super::{TextOptions, heading};
+use crate::causes::{self, CauseRow};
 
-/// Causes of one stage before the rest is summed up.
+/// Rows below one stage.
 const MAX_CAUSES: usize = 8;
 
 /// Columns right of the labels: time, percentage, pieces.
-const NUMBERS: usize = 26;
+const NUMBERS: usize = 29;
 
 pub(super) fn write(
     out: &mut impl Write,
@@ -55,12 +56,14 @@ fn tree(
     let longest = rows.iter().map(|r| width(&r.label)).max().unwrap_or(0);
     let columns = longest.min(options.width.saturating_sub(NUMBERS).max(20));
     let style = options.style();
-    for (i, row) in rows.iter().enumerate() {
+    let mut times: Vec<String> = rows.iter().map(|row| us(row.ns)).collect();
+    align(&mut times);
+    for (i, (row, time)) in rows.iter().zip(&times).enumerate() {
         let label = left(&cut(&row.label, columns), columns);
         let share = format!("{:.1}%", percent(row.ns, path.record.total_ns()));
-        let mut text = format!("{label}{}{}", right(&us(row.ns), 11), right(&share, 8));
+        let mut text = format!("{label}{}{}", right(time, 13), right(&share, 8));
         if row.pieces > 1 {
-            text.push_str(&right(&format!("{}\u{d7}", row.pieces), 7));
+            text.push_str(&right(&format!("{}\u{d7}", grouped(row.pieces.into())), 8));
         }
         writeln!(out, "{}", row.tone.paint(style, &text))?;
         if i == 0 {
@@ -81,8 +84,9 @@ enum Tone {
 }
 
 impl Tone {
-    fn of(cause: &Cause, main: Option<&Cause>) -> Self {
+    fn of(cause: &CauseRow, main: Option<&CauseRow>) -> Self {
         match cause.kind {
+            _ if cause.is_rest => Self::Plain,
             CauseKind::Unexplained => Self::Unexplained,
             CauseKind::Own => Self::Own,
             _ if main == Some(cause) => Self::Main,
@@ -118,7 +122,7 @@ fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
         record.target.sched()
     );
     let mut rows = vec![Row { label, ns: record.total_ns(), pieces: 1, tone: Tone::Title }];
-    let main = path.main_cause().map(|(_, cause)| cause);
+    let main = causes::main(path).map(|(_, cause)| cause);
     for (i, stage) in path.stages.iter().enumerate() {
         let is_last = i + 1 == path.stages.len();
         let stem = if is_last { "   " } else { "\u{2502}  " };
@@ -126,8 +130,9 @@ fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
         rows.push(Row { label, ns: stage.ns, pieces: 1, tone: Tone::Plain });
         let causes = causes(stage);
         for (j, cause) in causes.iter().enumerate() {
-            let label = format!("{stem}{}{}", branch(j + 1 == causes.len()), words(cause));
-            let tone = Tone::of(cause, main);
+            let words = clean(&cause.words(stage.to, meta));
+            let label = format!("{stem}{}{words}", branch(j + 1 == causes.len()));
+            let tone = Tone::of(cause, main.as_ref());
             rows.push(Row { label, ns: cause.ns, pieces: cause.nr_times, tone });
         }
     }
@@ -164,32 +169,11 @@ const fn end(end: PathEnd) -> &'static str {
     }
 }
 
-fn words(cause: &Cause) -> String {
-    match (cause.kind, cause.who.as_str()) {
-        (CauseKind::Unexplained | CauseKind::Idle, _) | (_, "") | (CauseKind::Own, "own") => {
-            cause.kind.title().to_owned()
-        }
-        (kind, who) => format!("{} {}", kind.title(), clean(who)),
+/// What stands below a stage. One that is all its own work needs no row that says so.
+fn causes(stage: &StageCauses) -> Vec<CauseRow> {
+    let mut rows = causes::shown(stage, MAX_CAUSES);
+    if rows.iter().all(|row| row.kind == CauseKind::Own) {
+        rows.clear();
     }
-}
-
-/// The longest causes, the sum of the others, and the unexplained remainder at the end. A stage
-/// that is all its own work needs no row that says so.
-fn causes(stage: &StageCauses) -> Vec<Cause> {
-    let (unexplained, known): (Vec<&Cause>, Vec<&Cause>) =
-        stage.causes.iter().filter(|c| c.ns > 0).partition(|c| c.kind == CauseKind::Unexplained);
-    if unexplained.is_empty() && known.iter().all(|c| c.kind == CauseKind::Own) {
-        return Vec::new();
-    }
-    let mut rows: Vec<Cause> = known.iter().take(MAX_CAUSES).map(|&c| c.clone()).collect();
-    if let Some(rest) = known.get(MAX_CAUSES..).filter(|rest| !rest.is_empty()) {
-        rows.push(Cause {
-            kind: rest[0].kind,
-            who: format!("and {} other causes", rest.len()),
-            ns: rest.iter().map(|c| c.ns).sum(),
-            nr_times: rest.iter().map(|c| c.nr_times).sum(),
-        });
-    }
-    rows.extend(unexplained.into_iter().cloned());
     rows
 }

@@ -75,6 +75,24 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     out
 }
 
+/// Broken at spaces into lines of at most `columns`, where words allow it.
+pub(super) fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        if used > 0 && used + 1 + width(word) > columns {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += width(word);
+    }
+    out
+}
+
 /// Left-aligned in `columns`.
 pub(super) fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
@@ -85,14 +103,30 @@ pub(super) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// A time in us with one decimal, as tables of paths show it.
+/// From here on a fraction of a us says nothing, ns.
+const WHOLE_US: u64 = 99_950;
+
+/// A time in us: one decimal below 100 us, whole ones in thin groups from there on.
 pub(super) fn us(ns: u64) -> String {
+    if ns >= WHOLE_US {
+        return grouped(ns.saturating_add(500) / 1_000);
+    }
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-/// A time in us with two decimals, where handlers are shown.
+/// As [`us`] with two decimals below 10 us, where handlers and stages are shown.
 pub(super) fn us2(ns: u64) -> String {
-    format!("{:.2}", ns as f64 / 1e3)
+    if ns < 9_995 { format!("{:.2}", ns as f64 / 1e3) } else { us(ns) }
+}
+
+/// Numbers of one column with their decimal points one below the other.
+pub(super) fn align(cells: &mut [String]) {
+    let decimals = |cell: &str| cell.find('.').map_or(0, |at| cell.len() - at);
+    let most = cells.iter().map(|c| decimals(c)).max().unwrap_or(0);
+    for cell in cells.iter_mut().filter(|c| !c.is_empty()) {
+        let missing = most - decimals(cell);
+        cell.push_str(&" ".repeat(missing));
+    }
 }
 
 /// `part` of `whole` in percent.
@@ -116,7 +150,7 @@ pub(super) fn bar(part: u64, whole: u64, columns: usize) -> String {
     out
 }
 
-/// A count with thin groups: `1 234 567`.
+/// A count in groups: `1 234 567`.
 pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -158,6 +192,22 @@ mod tests {
         assert_eq!(bar(1, 1_000_000, 4), "\u{258f}");
         assert_eq!(bar(0, 10, 4), "");
         assert_eq!(bar(0, 0, 4), "");
+    }
+
+    #[test]
+    fn times_are_short_and_their_points_align() {
+        let mut cells = [4_040, 99_949, 99_950, 1_011_276_000].map(us);
+        assert_eq!(cells, ["4.0", "99.9", "100", "1 011 276"]);
+        align(&mut cells);
+        assert_eq!(cells, ["4.0", "99.9", "100  ", "1 011 276  "]);
+        assert_eq!([9_994, 9_995, 123_456].map(us2), ["9.99", "10.0", "123"]);
+    }
+
+    #[test]
+    fn breaks_lines_at_spaces() {
+        for (columns, want) in [(7, "aa bb\ncccc"), (2, "aa\nbb\ncccc"), (20, "aa bb cccc")] {
+            assert_eq!(wrapped("aa bb cccc", columns), want);
+        }
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //! A table without boxes whose columns fit a given width.
 //!
 //! Columns start as wide as their content. If the line is too long, text columns shrink, the
-//! widest first, down to their minimum; then columns that may be left out go, the highest `drop`
-//! first. Numbers are never cut.
+//! widest first, as far as they still read well; then columns that may be left out go, the highest
+//! `drop` first, and what they free is given back to the texts. Only then texts shrink to their
+//! minimum. Numbers are never cut, and stand with their decimal points one below the other.
 
 use std::io::{self, Write};
 
-use super::style::{Style, cut, left, right, width};
+use super::style::{Style, align, cut, left, right, width};
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -17,6 +18,8 @@ const GAP: usize = 2;
 pub(super) struct Column {
     title: &'static str,
     is_text: bool,
+    /// A text is not cut below this while another column could be left out.
+    want: usize,
     /// A text is not cut below this.
     min: usize,
     /// Left out before columns with a lower number; 0 stays.
@@ -26,12 +29,17 @@ pub(super) struct Column {
 impl Column {
     /// Left-aligned text that may be cut down to `min`.
     pub const fn text(title: &'static str, min: usize) -> Self {
-        Self { title, is_text: true, min, drop: 0 }
+        Self { title, is_text: true, want: min, min, drop: 0 }
+    }
+
+    /// Rather leave out numbers than cut this text below `want`.
+    pub const fn rather(self, want: usize) -> Self {
+        Self { want, ..self }
     }
 
     /// Right-aligned, never cut.
     pub const fn number(title: &'static str) -> Self {
-        Self { title, is_text: false, min: usize::MAX, drop: 0 }
+        Self { title, is_text: false, want: usize::MAX, min: usize::MAX, drop: 0 }
     }
 
     /// May be left out where there is no room.
@@ -59,7 +67,13 @@ impl Table {
     }
 
     /// Print within `max` columns.
-    pub fn write(&self, out: &mut impl Write, style: Style, max: usize) -> io::Result<()> {
+    pub fn write(mut self, out: &mut impl Write, style: Style, max: usize) -> io::Result<()> {
+        for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| !c.is_text) {
+            let mut cells: Vec<String> =
+                self.rows.iter_mut().map(|row| std::mem::take(&mut row[i])).collect();
+            align(&mut cells);
+            self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row[i] = cell);
+        }
         let layout = self.layout(max);
         let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
         writeln!(out, "{}", style.dim(&self.line(&titles, &layout)))?;
@@ -84,30 +98,48 @@ impl Table {
 
     /// Index and width of each column that is shown.
     fn layout(&self, max: usize) -> Vec<(usize, usize)> {
-        let mut shown: Vec<(usize, usize)> =
-            (0..self.columns.len()).map(|i| (i, self.natural(i))).collect();
-        loop {
-            let total = shown.iter().map(|(_, w)| w + GAP).sum::<usize>().saturating_sub(GAP);
-            if self.shrink(&mut shown, total.saturating_sub(max)) {
-                return shown;
-            }
-            let last = shown.iter().map(|&(i, _)| self.columns[i].drop).max().unwrap_or(0);
-            if last == 0 {
-                return shown;
-            }
-            shown.retain(|&(i, _)| self.columns[i].drop != last);
-            for (i, w) in &mut shown {
-                *w = self.natural(*i);
-            }
-        }
+        let mut levels: Vec<u8> = self.columns.iter().map(|c| c.drop).filter(|&d| d > 0).collect();
+        levels.sort_unstable_by(|a, b| b.cmp(a));
+        levels.dedup();
+        // Everything, then all but the highest level, and so on down to what always stays.
+        let steps = || std::iter::once(u8::MAX).chain(levels.iter().map(|level| level - 1));
+        let well = steps().find_map(|level| self.fit(level, max, |c| c.want));
+        let tight = || steps().find_map(|level| self.fit(level, max, |c| c.min));
+        well.or_else(tight).unwrap_or_else(|| {
+            let mut least = self.natural_widths(0);
+            self.shrink(&mut least, usize::MAX, |c| c.min);
+            least
+        })
+    }
+
+    fn natural_widths(&self, level: u8) -> Vec<(usize, usize)> {
+        let kept = |i: &usize| self.columns[*i].drop <= level;
+        (0..self.columns.len()).filter(kept).map(|i| (i, self.natural(i))).collect()
+    }
+
+    /// The columns up to a level of `drop` in `max`, if texts can shrink that far.
+    fn fit(
+        &self,
+        level: u8,
+        max: usize,
+        least: impl Fn(&Column) -> usize,
+    ) -> Option<Vec<(usize, usize)>> {
+        let mut shown = self.natural_widths(level);
+        let total = shown.iter().map(|(_, w)| w + GAP).sum::<usize>().saturating_sub(GAP);
+        self.shrink(&mut shown, total.saturating_sub(max), least).then_some(shown)
     }
 
     /// Take `excess` columns from the texts; false if they cannot give that much.
-    fn shrink(&self, shown: &mut [(usize, usize)], mut excess: usize) -> bool {
+    fn shrink(
+        &self,
+        shown: &mut [(usize, usize)],
+        mut excess: usize,
+        least: impl Fn(&Column) -> usize,
+    ) -> bool {
         while excess > 0 {
             let widest = shown
                 .iter_mut()
-                .filter(|(i, w)| self.columns[*i].is_text && *w > self.columns[*i].min)
+                .filter(|(i, w)| self.columns[*i].is_text && *w > least(&self.columns[*i]))
                 .max_by_key(|(_, w)| *w);
             let Some((_, w)) = widest else { return false };
             *w -= 1;
@@ -123,7 +155,7 @@ mod tests {
 
     fn lines(max: usize) -> Vec<String> {
         let mut table = Table::new(&[
-            Column::text("name", 5),
+            Column::text("name", 5).rather(8),
             Column::number("n"),
             Column::number("q05").or_drop(1),
         ]);
@@ -138,7 +170,8 @@ mod tests {
         for (max, want) in [
             (80, "a long name here  12345  1.5"),
             (20, "a long \u{2026}  12345  1.5"),
-            (16, "a long n\u{2026}  12345"),
+            (19, "a long name\u{2026}  12345"),
+            (13, "a lon\u{2026}  12345"),
             (5, "a lo\u{2026}  12345"),
         ] {
             assert_eq!(lines(max)[1], want, "{max}");
