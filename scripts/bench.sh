@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Measures what irqpath costs, beside perf, trace-cmd and bpftrace on the same events, and prints
 # one report (docs/performance.md explains it). `make bench` builds what it needs.
-# BENCH_ROUNDS=N changes the number of rounds; four take about four minutes.
+# BENCH_ROUNDS=N changes the number of rounds; four take about five minutes.
 # Exit codes: 0 measured (whatever the outcome), 2 could not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
