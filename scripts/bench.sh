@@ -30,7 +30,8 @@ cleanup() {
 # tracers keep their weights among themselves, but other users of this machine disturb them less.
 if [[ ${1:-} != --in-session ]]; then
   setsid --wait "$0" --in-session &
-  trap 'kill -INT -- "-$(pgrep -P $!)" 2>/dev/null; wait; exit 130' INT TERM
+  # The signal of the terminal does not reach the other session, and background jobs ignore SIGINT.
+  trap 'kill -TERM -- "-$!"; wait $!; exit 130' INT TERM
   wait $!
   exit
 fi
