@@ -18,7 +18,7 @@
 #define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
 #define IP_MAX_PATHS	4096	/* distinct paths with statistics */
-#define IP_MAX_HISTS	4096	/* stage histograms, slot 0 is never used */
+#define IP_MAX_HISTS	2048	/* stage histograms, slot 0 is never used */
 #define IP_HIST_BITS	5	/* sub-buckets per power of two: 2^5, error below 3.2 % */
 #define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
 #define IP_HIST_LIMIT	(1ULL << 36)

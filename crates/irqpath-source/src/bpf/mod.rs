@@ -29,7 +29,9 @@ use self::transitions::Puller;
 use crate::{Config, Source, SourceError};
 
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
-const DEFAULT_BUFFER_BYTES: u32 = 16 << 20;
+/// Default size of the record buffer: slow paths only, and everything.
+const BUFFER_BYTES: u32 = 4 << 20;
+const BUFFER_BYTES_ALL: u32 = 16 << 20;
 /// The rings of transitions together, and one CPU's share at most and at least, in chunks.
 const RINGS_BYTES: usize = 32 << 20;
 const RING_CHUNKS: std::ops::RangeInclusive<usize> = 32..=1024;
@@ -247,7 +249,11 @@ fn ring_chunks(nr_cpus: u32) -> u32 {
 /// Settings and table sizes, before loading.
 fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(), SourceError> {
     let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)? as u32;
-    let bytes = if config.buffer_bytes == 0 { DEFAULT_BUFFER_BYTES } else { config.buffer_bytes };
+    let bytes = match (config.buffer_bytes, config.record_all) {
+        (0, false) => BUFFER_BYTES,
+        (0, true) => BUFFER_BYTES_ALL,
+        (bytes, _) => bytes,
+    };
     let nr_chunks = ring_chunks(nr_cpus);
     open.maps.ip_chunks.set_max_entries(nr_chunks * nr_cpus).map_err(load_error)?;
     open.maps

@@ -34,8 +34,8 @@ fn arm(timers: &[OwnedFd], first_ns: u64) {
         // So far apart that one ends before the next.
         let at_ns = first_ns + (i % BURSTS) as u64 * 4_000_000;
         let value = Timespec {
-            tv_sec: (at_ns / 1_000_000_000) as i64,
-            tv_nsec: (at_ns % 1_000_000_000) as i64,
+            tv_sec: (at_ns / 1_000_000_000).cast_signed(),
+            tv_nsec: (at_ns % 1_000_000_000).cast_signed(),
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         timerfd_settime(fd, TimerfdTimerFlags::ABSTIME, &once).expect("timerfd_settime");

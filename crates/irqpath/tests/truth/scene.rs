@@ -138,7 +138,9 @@ pub fn play<T: Send + 'static>(
         slow.extend(engine.drain());
     }
     let (rest, snapshot) = source.finish().expect("finish");
-    rest.into_iter().for_each(|event| engine.push(event));
+    for event in rest {
+        engine.push(event);
+    }
     slow.extend(engine.flush());
     println!("{} slow paths, lost {:?}", slow.len(), snapshot.loss.0);
     Some((slow, worker.join().expect("the disturber's own thread"), guard))
