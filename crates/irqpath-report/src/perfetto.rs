@@ -5,20 +5,21 @@
 //! the paths. A stage lies on the CPU of the stamp that ends it. Consecutive stages of a path on
 //! one CPU form a segment: one slice with the path's name around them. A segment takes the first
 //! lane of its CPU that is free at its start, so slices of one lane never overlap, only nest.
-//! A flow runs along each path, from stage to stage.
+//! A flow leads from segment to segment: where a path stays on its CPU, its stages are neighbours.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use irqpath_model::{Names, Occupancy, PathRecord, StageSpan};
+use irqpath_model::{Names, Occupancy, PathEnd, PathRecord, StageSpan};
 
+mod intern;
 mod occupancy;
 pub mod proto;
 mod sink;
+mod wire;
 
 use occupancy::Timelines;
-use proto::DebugAnnotation;
-use sink::{Row, Sink, Slice, Track};
+use sink::{Row, Sink, Slice, Track, Value};
 
 use crate::parquet::end_to_word;
 
@@ -30,30 +31,6 @@ pub struct PerfettoWriter<W: Write> {
     /// Per CPU and lane, when it is free again.
     lanes: HashMap<u16, Vec<u64>>,
     nr_paths: u64,
-}
-
-fn text(name: &str, value: &str) -> DebugAnnotation {
-    DebugAnnotation {
-        name: Some(name.to_owned()),
-        string_value: Some(value.to_owned()),
-        ..DebugAnnotation::default()
-    }
-}
-
-fn number(name: &str, value: u64) -> DebugAnnotation {
-    DebugAnnotation {
-        name: Some(name.to_owned()),
-        uint_value: Some(value),
-        ..DebugAnnotation::default()
-    }
-}
-
-fn micros(name: &str, ns: u64) -> DebugAnnotation {
-    DebugAnnotation {
-        name: Some(name.to_owned()),
-        double_value: Some(ns as f64 / 1e3),
-        ..DebugAnnotation::default()
-    }
 }
 
 impl<W: Write> PerfettoWriter<W> {
@@ -74,19 +51,27 @@ impl<W: Write> PerfettoWriter<W> {
             return Ok(());
         }
         self.nr_paths += 1;
-        // One id per path; without a second stage there is nowhere to flow to.
-        let flow = (spans.len() > 1).then_some(self.nr_paths);
-        let nr_segments = spans.chunk_by(|a, b| a.end.cpu == b.end.cpu).count();
-        for (i, segment) in spans.chunk_by(|a, b| a.end.cpu == b.end.cpu).enumerate() {
+        let words = Words::new(record, names);
+        let segments: Vec<&[StageSpan]> = spans.chunk_by(|a, b| a.end.cpu == b.end.cpu).collect();
+        let mut annotations = words.annotations(record, segments.len());
+        // One id per path.
+        let flow = (segments.len() > 1).then_some(self.nr_paths);
+        for (i, segment) in segments.iter().enumerate() {
             let (first, last) = (segment[0], segment[segment.len() - 1]);
             let track = self.lane(last.end.cpu, first.start.ns, last.end.ns);
-            self.sink.begin(track, first.start.ns, path_slice(record, names))?;
-            let ends_path = i + 1 == nr_segments;
-            for (j, span) in segment.iter().enumerate() {
-                let is_last = ends_path && j + 1 == segment.len();
-                self.stage(track, span, flow, is_last)?;
-            }
+            let is_last = i + 1 == segments.len();
+            let slice = Slice {
+                name: &words.name,
+                category: Some("path"),
+                annotations: &annotations,
+                flow: flow.filter(|_| !is_last),
+                last_flow: flow.filter(|_| is_last),
+            };
+            self.sink.begin(track, first.start.ns, &slice)?;
+            segment.iter().try_for_each(|span| self.stage(track, span))?;
             self.sink.end(track, last.end.ns)?;
+            // Said once: the flow leads back to the first segment.
+            annotations.clear();
         }
         Ok(())
     }
@@ -103,25 +88,9 @@ impl<W: Write> PerfettoWriter<W> {
         self.sink.finish()
     }
 
-    fn stage(
-        &mut self,
-        track: Track,
-        span: &StageSpan,
-        flow: Option<u64>,
-        is_last: bool,
-    ) -> io::Result<()> {
-        let slice = Slice {
-            name: span.to.stage_title().to_owned(),
-            category: "stage",
-            annotations: vec![
-                text("from", span.from.name()),
-                text("to", span.to.name()),
-                micros("us", span.ns()),
-            ],
-            flow: flow.filter(|_| !is_last),
-            last_flow: flow.filter(|_| is_last),
-        };
-        self.sink.begin(track, span.start.ns, slice)?;
+    fn stage(&mut self, track: Track, span: &StageSpan) -> io::Result<()> {
+        let slice = Slice { name: span.to.stage_title(), ..Slice::default() };
+        self.sink.begin(track, span.start.ns, &slice)?;
         self.sink.end(track, span.end.ns)
     }
 
@@ -137,21 +106,42 @@ impl<W: Write> PerfettoWriter<W> {
     }
 }
 
-fn path_slice(record: &PathRecord, names: &Names) -> Slice {
-    let target = &record.target;
-    let origin = names.origin(record.origin);
-    let mut annotations = vec![
-        text("origin", &origin),
-        text("via", &record.via.describe()),
-        text("target", target.comm.as_str()),
-        number("tid", u64::from(target.tid)),
-        text("prio", &target.sched()),
-        micros("total_us", record.total_ns()),
-        text("end", end_to_word(record.end)),
-    ];
-    if record.timer_fn != 0 {
-        annotations.push(text("timer", &names.symbol(record.timer_fn)));
+/// The texts of a path's slices.
+struct Words {
+    name: String,
+    via: String,
+    prio: String,
+    timer: Option<String>,
+}
+
+impl Words {
+    fn new(record: &PathRecord, names: &Names) -> Self {
+        Self {
+            name: format!("{} \u{2192} {}", names.origin(record.origin), record.target.comm),
+            via: record.via.describe(),
+            prio: record.target.sched(),
+            timer: (record.timer_fn != 0).then(|| names.symbol(record.timer_fn)),
+        }
     }
-    let name = format!("{origin} \u{2192} {}", target.comm);
-    Slice { name, category: "path", annotations, ..Slice::default() }
+
+    /// What the slices do not say by their names and lengths.
+    fn annotations<'a>(
+        &'a self,
+        record: &PathRecord,
+        nr_segments: usize,
+    ) -> Vec<(&'static str, Value<'a>)> {
+        let mut all = vec![
+            ("via", Value::Text(&self.via)),
+            ("tid", Value::Number(record.target.tid.into())),
+            ("prio", Value::Text(&self.prio)),
+        ];
+        if nr_segments > 1 {
+            all.push(("total_ns", Value::Number(record.total_ns())));
+        }
+        if record.end != PathEnd::User {
+            all.push(("end", Value::Text(end_to_word(record.end))));
+        }
+        all.extend(self.timer.iter().map(|timer| ("timer", Value::Text(timer))));
+        all
+    }
 }

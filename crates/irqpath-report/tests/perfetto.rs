@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use common::{any_record, names, record, task};
 use irqpath_model::{Occupancy, Origin, PathRecord, SoftirqVec, Transition, Vector};
 use irqpath_report::perfetto::PerfettoWriter;
-use irqpath_report::perfetto::proto::{SLICE_BEGIN, SLICE_END, Trace, TracePacket};
+use irqpath_report::perfetto::proto::{
+    InternedString, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, SLICE_BEGIN,
+    SLICE_END, Trace, TracePacket,
+};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -29,6 +32,76 @@ struct Read {
     packets: Vec<TracePacket>,
 }
 
+/// One index of interned strings: what the present state holds, and what was ever meant.
+#[derive(Default)]
+struct Index {
+    now: HashMap<u64, String>,
+    ever: HashMap<u64, String>,
+}
+
+impl Index {
+    fn add(&mut self, new: &[InternedString]) {
+        for InternedString { iid, str } in new {
+            let (iid, text) = (iid.unwrap(), str.clone().unwrap());
+            assert_ne!(iid, 0, "0 means not set");
+            let old = self.ever.insert(iid, text.clone());
+            assert!(old.is_none(), "{iid} is {old:?} and {text}");
+            self.now.insert(iid, text);
+        }
+    }
+
+    fn get(&self, iid: u64) -> String {
+        self.now.get(&iid).unwrap_or_else(|| panic!("{iid} is used before it is defined")).clone()
+    }
+}
+
+/// The events and their names, by the rules of incremental state, in the order of the file.
+fn named_events(packets: &[TracePacket]) -> Vec<(&TracePacket, u64, Option<String>)> {
+    let mut clock = None;
+    let snapshot = packets[0].clock_snapshot.as_ref().unwrap();
+    let [base, zero] = [3, 64].map(|id| {
+        snapshot.clocks.iter().find(|c| c.clock_id == Some(id)).unwrap().timestamp.unwrap()
+    });
+    assert_eq!(zero, 0);
+    let mut indexes: [Index; 4] = Default::default();
+    let mut events = Vec::new();
+    for packet in packets {
+        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
+        let flags = packet.sequence_flags.unwrap_or(0);
+        if flags & SEQ_INCREMENTAL_STATE_CLEARED != 0 {
+            clock = None;
+            for index in &mut indexes {
+                index.now.clear();
+            }
+        }
+        if let Some(defaults) = &packet.trace_packet_defaults {
+            clock = defaults.timestamp_clock_id;
+        }
+        if let Some(new) = &packet.interned_data {
+            indexes[0].add(&new.event_categories);
+            indexes[1].add(&new.event_names);
+            indexes[2].add(&new.debug_annotation_names);
+            indexes[3].add(&new.debug_annotation_string_values);
+        }
+        let Some(event) = &packet.track_event else { continue };
+        let ns = match packet.timestamp_clock_id.or(clock) {
+            Some(3) => packet.timestamp.unwrap(),
+            Some(64) => base + packet.timestamp.unwrap(),
+            other => panic!("clock {other:?} was not described"),
+        };
+        assert_ne!(flags & SEQ_NEEDS_INCREMENTAL_STATE, 0, "what uses the state says so");
+        for iid in &event.category_iids {
+            indexes[0].get(*iid);
+        }
+        for annotation in &event.debug_annotations {
+            indexes[2].get(annotation.name_iid.unwrap());
+            annotation.string_value_iid.map(|iid| indexes[3].get(iid));
+        }
+        events.push((packet, ns, event.name_iid.map(|iid| indexes[1].get(iid))));
+    }
+    events
+}
+
 fn read(bytes: &[u8]) -> Read {
     let packets = Trace::decode(bytes).unwrap().packet;
     let mut tracks = HashMap::new();
@@ -41,30 +114,29 @@ fn read(bytes: &[u8]) -> Read {
     for parent in parents.values().flatten() {
         assert!(tracks.contains_key(parent), "a parent is described");
     }
-    let mut events: Vec<_> = packets.iter().filter(|p| p.track_event.is_some()).collect();
-    events.sort_by_key(|p| p.timestamp.unwrap());
+    let mut events = named_events(&packets);
+    events.sort_by_key(|(_, ns, _)| *ns);
     let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();
     let mut slices = Vec::new();
     let mut flows: BTreeMap<u64, Vec<(String, bool)>> = BTreeMap::new();
-    for packet in events {
-        assert_eq!(packet.timestamp_clock_id, Some(3));
+    for (packet, ns, name) in events {
         let event = packet.track_event.as_ref().unwrap();
         let uuid = event.track_uuid.unwrap();
         let stack = open.entry(uuid).or_default();
         match event.r#type.unwrap() {
             SLICE_BEGIN => {
-                let name = event.name.clone().unwrap();
+                let name = name.unwrap();
                 for id in &event.flow_ids {
                     flows.entry(*id).or_default().push((name.clone(), false));
                 }
                 for id in &event.terminating_flow_ids {
                     flows.entry(*id).or_default().push((name.clone(), true));
                 }
-                stack.push((name, packet.timestamp.unwrap()));
+                stack.push((name, ns));
             }
             SLICE_END => {
                 let (name, start) = stack.pop().expect("an end has a begin");
-                let end = packet.timestamp.unwrap();
+                let end = ns;
                 slices.push(Slice {
                     track: tracks[&uuid].clone(),
                     name,
@@ -104,7 +176,8 @@ fn check(records: &[PathRecord]) {
     got.sort();
     assert_eq!(got, want);
     assert!(trace.slices.iter().all(|s| s.depth < 2));
-    let nr_flows = records.iter().filter(|r| r.stages().len() > 1).count();
+    let is_split = |r: &&PathRecord| r.stages().windows(2).any(|w| w[0].end.cpu != w[1].end.cpu);
+    let nr_flows = records.iter().filter(is_split).count();
     assert_eq!(trace.flows.len(), nr_flows);
     for steps in trace.flows.values() {
         let ends: Vec<bool> = steps.iter().map(|(_, last)| *last).collect();
@@ -163,17 +236,16 @@ fn a_path_over_two_cpus_has_a_segment_on_each() {
     assert_eq!(tracks, ["CPU 0 stages", "CPU 1 stages"]);
     assert_eq!(outer[0].name, "36:virtio1-req.0 \u{2192} fio");
     assert_eq!(outer[0].end, outer[1].start);
-    let steps: Vec<_> = trace.flows[&1].iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        steps,
-        [
-            "handler to softirq raise",
-            "softirq delay",
-            "handler to wakeup",
-            "scheduling latency",
-            "return to user"
-        ]
-    );
+    let path = "36:virtio1-req.0 \u{2192} fio".to_owned();
+    assert_eq!(trace.flows[&1], [(path.clone(), false), (path, true)]);
+}
+
+#[test]
+fn events_before_our_clock_keep_their_time() {
+    let (mut early, mut late) = (record(), record());
+    early.stamps.iter_mut().flatten().for_each(|s| s.ns -= 900_000_000);
+    late.stamps.iter_mut().flatten().for_each(|s| s.ns += 9_000_000_000);
+    check(&[late, early]);
 }
 
 #[test]
@@ -225,4 +297,18 @@ fn an_empty_trace_still_names_its_clock() {
     assert!(trace.slices.is_empty());
     let snapshot = trace.packets[0].clock_snapshot.as_ref().unwrap();
     assert_eq!(snapshot.primary_trace_clock, Some(3));
+}
+
+#[test]
+fn more_names_than_the_state_holds_start_it_anew() {
+    let mut writer = PerfettoWriter::new(Vec::new());
+    for tid in 1..70_000 {
+        let switch = Transition::SwitchIn(task(tid, "short", 120));
+        writer.occupancy(&[occ(tid.into(), tid.into(), switch)], &names()).unwrap();
+    }
+    let trace = read(&writer.finish().unwrap());
+    let clears = trace.packets.iter().filter(|p| p.sequence_flags == Some(1)).count();
+    assert_eq!((trace.slices.len(), clears), (69_999, 2));
+    let last = trace.slices.iter().max_by_key(|s| s.start);
+    assert_eq!(last.map(|s| s.name.as_str()), Some("short:69999"));
 }

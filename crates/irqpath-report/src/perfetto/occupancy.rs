@@ -10,9 +10,7 @@ use std::io::{self, Write};
 
 use irqpath_model::{Names, Occupancy, Task, Transition};
 
-use super::proto::DebugAnnotation;
-use super::sink::{Row, Sink, Slice, Track};
-use super::{number, text};
+use super::sink::{Row, Sink, Slice, Track, Value};
 
 /// Interrupts nest a few levels at most; deeper means that their exits were lost.
 const MAX_NESTED: usize = 8;
@@ -65,11 +63,11 @@ impl Timelines {
         cpu.last_ns = cpu.last_ns.max(o.ns);
         match &o.what {
             Transition::HardirqEntry(origin) => {
-                begin(cpu, sink, o.cpu, Row::Hardirq, slice(names.origin(*origin), "hardirq"))
+                begin(cpu, sink, o.cpu, Row::Hardirq, &slice(&names.origin(*origin)))
             }
             Transition::HardirqExit => end(cpu, sink, o.cpu, Row::Hardirq),
             Transition::SoftirqEntry(vec) => {
-                begin(cpu, sink, o.cpu, Row::Softirq, slice(vec.name().to_owned(), "softirq"))
+                begin(cpu, sink, o.cpu, Row::Softirq, &slice(vec.name()))
             }
             Transition::SoftirqExit => end(cpu, sink, o.cpu, Row::Softirq),
             Transition::SwitchIn(task) => switch(cpu, sink, o.cpu, task),
@@ -89,8 +87,8 @@ impl Timelines {
     }
 }
 
-fn slice(name: String, category: &'static str) -> Slice {
-    Slice { name, category, ..Slice::default() }
+fn slice(name: &str) -> Slice<'_> {
+    Slice { name, ..Slice::default() }
 }
 
 fn begin<W: Write>(
@@ -98,7 +96,7 @@ fn begin<W: Write>(
     sink: &mut Sink<W>,
     nr: u16,
     row: Row,
-    slice: Slice,
+    slice: &Slice<'_>,
 ) -> io::Result<()> {
     if *cpu.open(row) >= MAX_NESTED {
         close(cpu, sink, nr, row)?;
@@ -137,11 +135,10 @@ fn switch<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, task: &Task) -> 
     if task.is_idle() {
         return Ok(());
     }
-    let annotations: Vec<DebugAnnotation> =
-        vec![number("tid", u64::from(task.tid)), text("prio", &task.sched())];
-    let name = format!("{}:{}", task.comm, task.tid);
-    let slice = Slice { name, category: "task", annotations, ..Slice::default() };
-    begin(cpu, sink, nr, Row::Task, slice)
+    let (name, prio) = (format!("{}:{}", task.comm, task.tid), task.sched());
+    let annotations = [("prio", Value::Text(&prio))];
+    let slice = Slice { name: &name, annotations: &annotations, ..Slice::default() };
+    begin(cpu, sink, nr, Row::Task, &slice)
 }
 
 /// NMIs are not numbered; one that does not end after the last one was delivered before.
@@ -157,6 +154,6 @@ fn nmi<W: Write>(
     let start = o.ns.saturating_sub(duration_ns).max(cpu.nmi_end_ns);
     cpu.nmi_end_ns = o.ns;
     let track = Track { cpu: o.cpu, row: Row::Nmi };
-    sink.begin(track, start, slice("nmi".to_owned(), "nmi"))?;
+    sink.begin(track, start, &slice("nmi"))?;
     sink.end(track, o.ns)
 }
