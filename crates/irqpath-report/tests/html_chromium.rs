@@ -150,7 +150,7 @@ fn shows_details(browser: &Browser) {
 fn shows_causes(browser: &Browser) {
     browser.click(".paths tbody tr:nth-child(1)");
     let rows = browser.run(
-        "return [...document.querySelectorAll('.causes tbody tr')].map(r => [r.cells[2].textContent, r.cells[6].textContent])",
+        "return [...document.querySelectorAll('.causes tbody tr')].map(r => [r.cells[2].textContent, r.cells[4].textContent])",
     );
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().any(|r| r[0] == "unexplained"), "{rows:?}");

@@ -58,8 +58,8 @@
     return ns.el("div", {}, table, legend(slow));
   };
 
-  const COLUMNS = [["Stage"], ["CPU", "num"], ["Cause"], ["Who"], ["Class"], ["Pieces", "num"],
-    ["us", "num"], ["% of path", "num"]];
+  const COLUMNS = [["Stage"], ["CPU", "num"], ["Cause"], ["Who"], ["us", "num"], ["% of path", "num"],
+    ["Pieces", "num"], ["Class"]];
 
   function causeRow(slow, stage, cause, isFirst, isMain) {
     const cell = (text, class_) => ns.el("td", { class: class_ }, text);
@@ -69,10 +69,10 @@
       cell(String(stage.cpu), "num"),
       ns.el("td", {}, ns.swatch(cause.kind), ns.causeTitle(cause, stage)),
       ns.el("td", { class: "name", title: cause.who }, cause.who || "–"),
-      cell(class_ === "idle" || class_ === "unexplained" ? "–" : class_),
-      cell(ns.count(cause.nr_times), "num"),
       cell(ns.us(cause.ns), "num"),
-      cell((slow.total_ns ? (100 * cause.ns) / slow.total_ns : 0).toFixed(1), "num"));
+      cell((slow.total_ns ? (100 * cause.ns) / slow.total_ns : 0).toFixed(1), "num"),
+      cell(ns.count(cause.nr_times), "num"),
+      cell(class_ === "idle" || class_ === "unexplained" ? "–" : class_));
   }
 
   /** The causes of a slow path as a table, by stage, longest first. */

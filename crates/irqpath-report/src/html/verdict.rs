@@ -134,7 +134,11 @@ fn threshold(summary: &Summary, nr_shown: usize) -> String {
     match (nr_shown as u64, summary.nr_slow) {
         (_, 0) => format!("{recorded}."),
         (shown, all) if shown == all => format!("{recorded}, shown with causes."),
-        (shown, _) => format!("{recorded}, {} of them shown with causes.", count(shown)),
+        (shown, all) if shown < all => {
+            format!("{recorded}, {} of them shown with causes.", count(shown))
+        }
+        // The slowest run of every path is kept even if it is below the threshold.
+        (shown, _) => format!("{recorded}; the {} slowest shown with causes.", count(shown)),
     }
 }
 
@@ -172,6 +176,9 @@ mod tests {
         let good = text(&summary);
         assert!(good.contains("Threshold 200 us: 12 slow runs over it, 10 of them"), "{good}");
         assert!(good.contains("No record was lost."), "{good}");
+        summary.nr_slow = 4;
+        let more = text(&summary);
+        assert!(more.contains("4 slow runs over it; the 10 slowest shown"), "{more}");
 
         summary.loss.add(LossReason::RingbufFull, 52);
         summary.loss.add(LossReason::TaskExit, 3);
