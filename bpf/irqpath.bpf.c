@@ -25,6 +25,7 @@ char LICENSE[] SEC("license") = "GPL";
 #include "ipi.bpf.c"
 #include "hardirq.bpf.c"
 #include "softirq.bpf.c"
+#include "napi.bpf.c"
 #include "timer.bpf.c"
 #include "workqueue.bpf.c"
 #include "sched.bpf.c"

@@ -209,6 +209,12 @@ struct ip_softirq {
 	__u64 max_delay_ns;
 };
 
+struct ip_napi {
+	__u64 nr;
+	__u64 nr_packets;
+	__u64 nr_exhausted;	/* polls that used up their budget */
+};
+
 /* What one CPU is doing; touched by that CPU alone but for the fields marked remote. */
 struct ip_cpu {
 	__u64 occ_head;		/* transitions so far */
@@ -233,6 +239,7 @@ struct ip_cpu {
 	struct ip_chain pending[IP_SOFTIRQ_SLOTS];
 	struct ip_line vectors[IP_NR_VECTORS];
 	struct ip_softirq softirqs[IP_SOFTIRQ_SLOTS];
+	struct ip_napi napi;
 	__u64 loss[IP_NR_LOSS];
 };
 

@@ -32,7 +32,7 @@ static __always_inline __u8 ip_task_kind(struct task_struct *p)
 }
 
 #if defined(__TARGET_ARCH_arm64)
-struct pt_regs___arm64 {
+struct pt_regs___irqpath {
 	int syscallno;
 } __attribute__((preserve_access_index));
 #endif
@@ -43,7 +43,7 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
 
 #if defined(__TARGET_ARCH_arm64)
-	return ((struct pt_regs___arm64 *)regs)->syscallno >= 0;
+	return ((struct pt_regs___irqpath *)regs)->syscallno >= 0;
 #else
 	return (__s64)regs->orig_ax >= 0;
 #endif

@@ -21,6 +21,16 @@ fn main() {
         // v3 has the atomics that the histograms need; every supported kernel (6.1) takes it.
         .clang_args([define.as_str(), "-mcpu=v3", "-Wall", "-Werror", "-I", text(&bpf)])
         .build_and_generate(out.join("irqpath.skel.rs"));
+    // The other architecture must at least compile; nothing of it is kept.
+    let other = if arch == "x86" { "-D__TARGET_ARCH_arm64" } else { "-D__TARGET_ARCH_x86" };
+    let result = result.and_then(|()| {
+        SkeletonBuilder::new()
+            .source(bpf.join("irqpath.bpf.c"))
+            .obj(out.join("other.bpf.o"))
+            .clang_args([other, "-mcpu=v3", "-Wall", "-Werror", "-I", text(&bpf)])
+            .build()
+            .map(drop)
+    });
     if let Err(error) = result {
         panic!("cannot compile bpf/irqpath.bpf.c (clang 12 or newer is needed): {error:?}");
     }

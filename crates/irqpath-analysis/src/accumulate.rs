@@ -71,6 +71,7 @@ pub fn summary(
         paths,
         lines: snapshot.lines,
         softirqs: snapshot.softirqs,
+        napi: snapshot.napi,
         slow,
         nr_slow,
         threshold_ns,

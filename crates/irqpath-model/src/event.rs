@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LineStats, Loss, Missing, Occupancy, Overhead, PathRecord, PathStats, SoftirqStats};
+use crate::{
+    LineStats, Loss, Missing, NapiStats, Occupancy, Overhead, PathRecord, PathStats, SoftirqStats,
+};
 
 /// One thing a source delivers while it runs. Transitions that a record needs may arrive up to
 /// a second after the record; `irqpath-analysis` waits for them.
@@ -27,6 +29,8 @@ pub struct Snapshot {
     pub lines: Vec<LineStats>,
     /// Softirqs per vector and CPU.
     pub softirqs: Vec<SoftirqStats>,
+    /// NAPI polls per CPU.
+    pub napi: Vec<NapiStats>,
     /// What was lost or could not be joined, by reason.
     pub loss: Loss,
     /// The source's own cost.

@@ -33,5 +33,5 @@ pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
     SCHEMA_VERSION, StageSummary, Summary,
 };
-pub use stats::{LineStats, PathStats, Quantiles, SoftirqStats};
+pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};
 pub use task::{Comm, Policy, Task};

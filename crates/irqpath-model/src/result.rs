@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Histogram, LineStats, Loss, Names, PathKey, PathStats, Point, Quantiles, SlowPath, SoftirqStats,
+    Histogram, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point, Quantiles, SlowPath,
+    SoftirqStats,
 };
 
 /// Version of the stored format; a change that old readers cannot follow raises it.
@@ -199,6 +200,9 @@ pub struct Summary {
     pub lines: Vec<LineStats>,
     /// Softirqs per vector and CPU.
     pub softirqs: Vec<SoftirqStats>,
+    /// NAPI polls per CPU.
+    #[serde(default)]
+    pub napi: Vec<NapiStats>,
     /// Slowest paths with their causes, slowest first.
     pub slow: Vec<SlowPath>,
     /// How many records over the threshold there were, kept in `slow` or not.

@@ -75,6 +75,19 @@ pub struct LineStats {
     pub max_run_ns: u64,
 }
 
+/// NAPI polls on one CPU since the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NapiStats {
+    /// CPU.
+    pub cpu: u16,
+    /// Polls.
+    pub nr: u64,
+    /// Packets that they handled.
+    pub nr_packets: u64,
+    /// Polls that used up their budget, so that net_rx had to run again.
+    pub nr_exhausted: u64,
+}
+
 /// Softirqs of one vector on one CPU since the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftirqStats {

@@ -20,8 +20,14 @@ fn essence(document: &Value) -> Value {
         .expect("paths")
         .iter()
         .map(|p| {
-            json!([p["origin_name"], p["via"], p["key"]["comm"], p["total"]["n"], p["total"]["q50_ns"],
-                p["total"]["max_ns"]])
+            json!([
+                p["origin_name"],
+                p["via"],
+                p["key"]["comm"],
+                p["total"]["n"],
+                p["total"]["q50_ns"],
+                p["total"]["max_ns"]
+            ])
         })
         .collect();
     let slow: Vec<Value> = summary["slow"].as_array().expect("slow").iter().map(causes).collect();

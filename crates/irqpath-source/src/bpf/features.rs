@@ -50,6 +50,7 @@ pub fn consequence(tracepoint: &str) -> Option<Missing> {
             "paths through workqueues end at the softirq or handler that queued the work"
         }
         "sys_exit" => "the return to user space is not stamped (CONFIG_HAVE_SYSCALL_TRACEPOINTS)",
+        "napi_poll" => "NAPI polls are not counted",
         "sched_process_exit" => "exited targets are counted late",
         _ => return None,
     };

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use irqpath_model::{
-    LineStats, LossReason, Origin, PathStats, Point, Snapshot, SoftirqStats, SoftirqVec, Vector,
+    LineStats, LossReason, NapiStats, Origin, PathStats, Point, Snapshot, SoftirqStats, SoftirqVec,
+    Vector,
 };
 use libbpf_rs::{MapCore, MapFlags, Result};
 
@@ -48,6 +49,10 @@ fn cpu_state(cpu: u16, state: &types::ip_cpu, out: &mut Snapshot) {
                 max_delay_ns: s.max_delay_ns,
             });
         }
+    }
+    if state.napi.nr > 0 {
+        let types::ip_napi { nr, nr_packets, nr_exhausted } = state.napi;
+        out.napi.push(NapiStats { cpu, nr, nr_packets, nr_exhausted });
     }
     for (reason, &n) in LossReason::ALL.into_iter().zip(&state.loss) {
         out.loss.add(reason, n);

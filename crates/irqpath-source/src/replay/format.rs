@@ -22,7 +22,7 @@ pub(super) const MAGIC: [u8; 8] = *b"IRQPATH\n";
 /// Last bytes of a recording: it is whole.
 pub(super) const END_MAGIC: [u8; 8] = *b"\nIRQPEND";
 /// Version of the format.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Length of the header.
 pub(super) const HEADER_LEN: u64 = 12;
 /// Length of the trailer.
