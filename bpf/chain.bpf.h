@@ -67,7 +67,7 @@ static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr
 	c->hard[depth].ns[IP_HARDIRQ] = now;
 	c->hard[depth].cpu[IP_HARDIRQ] = bpf_get_smp_processor_id();
 	c->hard_entry_ns[depth] = now;
-	ip_occ(c, now, IP_OCC_HARDIRQ_ENTRY, kind, nr);
+	ip_occ_hardirq(c, now, IP_OCC_HARDIRQ_ENTRY, kind, nr);
 }
 
 /* Leave the innermost hardirq. Returns its run time, or 0 if it was not followed. */
@@ -81,7 +81,7 @@ static __always_inline __u64 ip_hard_exit(struct ip_cpu *c, __u64 now)
 	c->hard_depth = --depth;
 	if (depth >= IP_MAX_NEST)
 		return 0;
-	ip_occ(c, now, IP_OCC_HARDIRQ_EXIT, 0, 0);
+	ip_occ_hardirq(c, now, IP_OCC_HARDIRQ_EXIT, 0, 0);
 	return now - c->hard_entry_ns[depth & (IP_MAX_NEST - 1)];
 }
 

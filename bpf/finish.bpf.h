@@ -130,7 +130,7 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_chain *ch, __u64 fi
 	}
 	/* Nothing else happened until the return to user space: say so, by restating the task. */
 	if (ch->ns[IP_USER])
-		ip_occ_switch(c, ch->ns[IP_USER], bpf_get_current_task_btf());
+		ip_occ_task(c, true, ch->ns[IP_USER], bpf_get_current_task_btf());
 	return ip_occ_flush(c, first_ns);
 }
 
@@ -214,7 +214,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 	r.prio = task->prio;
 	r.normal_prio = task->normal_prio;
 	r.policy = task->policy;
-	bpf_probe_read_kernel(r.comm, IP_COMM_LEN, task->comm);
+	ip_comm(r.comm, task);
 	if (!ip_wanted(&r))
 		return 0;
 	stat = ip_path_stat_of(c, &r);

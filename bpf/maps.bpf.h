@@ -109,6 +109,15 @@ static __always_inline void ip_lose(struct ip_cpu *c, enum ip_loss reason)
 	c->loss[reason]++;
 }
 
+/* A task's name as two words: direct loads, where a helper would cost more than the rest. */
+static __always_inline void ip_comm(__u64 *to, struct task_struct *task)
+{
+	const __u64 *comm = (const __u64 *)task->comm;
+
+	to[0] = comm[0];
+	to[1] = comm[1];
+}
+
 static __always_inline struct ip_tag *ip_tag_of(__u32 tid)
 {
 	__u32 i = tid & (IP_TASK_SLOTS - 1);

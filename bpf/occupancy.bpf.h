@@ -4,8 +4,8 @@
  *
  * Each CPU writes its own ring of chunks. Nothing leaves the kernel until a path is
  * reported; then the newest chunks that cover it do. When recording, every full chunk does.
- * Some callers run with interrupts on, so a slot is taken by an atomic add: an interrupt in
- * between takes the next one.
+ * Where interrupts are on, a slot is taken by an atomic add: an interrupt in between takes the
+ * next one.
  */
 #ifndef IRQPATH_OCCUPANCY_BPF_H
 #define IRQPATH_OCCUPANCY_BPF_H
@@ -80,7 +80,7 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 	if (task) {
 		e->prio = task->prio - IP_PRIO_BIAS;
 		e->normal_prio = task->normal_prio - IP_PRIO_BIAS;
-		bpf_probe_read_kernel(e->comm, IP_COMM_LEN, task->comm);
+		ip_comm(e->comm, task);
 	}
 	barrier();	/* ns says that the rest is there */
 	e->ns = now;
@@ -104,11 +104,11 @@ static __noinline __u64 ip_occ_restate(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 	return __sync_fetch_and_add(&c->occ_head, 1);
 }
 
-static __always_inline void ip_occ_any(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags,
-				       __u32 id, struct task_struct *task)
+static __always_inline void ip_occ_any(struct ip_cpu *c, bool irqs_on, __u64 now, __u8 kind,
+				       __u8 flags, __u32 id, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	__u64 seq = __sync_fetch_and_add(&c->occ_head, 1);
+	__u64 seq = irqs_on ? __sync_fetch_and_add(&c->occ_head, 1) : c->occ_head++;
 
 	if (!(seq & (IP_CHUNK_LEN - 1)))
 		seq = ip_occ_restate(c, cpu, seq, now);
@@ -121,14 +121,24 @@ static __always_inline void ip_occ_any(struct ip_cpu *c, __u64 now, __u8 kind, _
 	}
 }
 
-static __always_inline void ip_occ(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags, __u32 id)
+/* Hardirqs: interrupts are off. */
+static __always_inline void ip_occ_hardirq(struct ip_cpu *c, __u64 now, __u8 kind, __u8 flags,
+					   __u32 id)
 {
-	ip_occ_any(c, now, kind, flags, id, NULL);
+	ip_occ_any(c, false, now, kind, flags, id, NULL);
 }
 
-static __always_inline void ip_occ_switch(struct ip_cpu *c, __u64 now, struct task_struct *next)
+/* Softirqs: interrupts are on. */
+static __always_inline void ip_occ_softirq(struct ip_cpu *c, __u64 now, __u8 kind, __u32 vec)
 {
-	ip_occ_any(c, now, IP_OCC_SWITCH_IN, 0, next->pid, next);
+	ip_occ_any(c, true, now, kind, 0, vec, NULL);
+}
+
+/* The task that runs from now on; @irqs_on where it is only restated. */
+static __always_inline void ip_occ_task(struct ip_cpu *c, bool irqs_on, __u64 now,
+					struct task_struct *task)
+{
+	ip_occ_any(c, irqs_on, now, IP_OCC_SWITCH_IN, 0, task->pid, task);
 }
 
 #endif /* IRQPATH_OCCUPANCY_BPF_H */

@@ -11,13 +11,9 @@
 
 static __always_inline __u8 ip_task_kind(struct task_struct *p)
 {
-	__u32 head;
-
 	if (!(p->flags & PF_KTHREAD))
 		return IP_TASK_TARGET;
-	if (bpf_probe_read_kernel(&head, sizeof(head), p->comm))
-		return IP_TASK_TARGET;
-	switch (head) {
+	switch (*(const __u32 *)p->comm) {
 	case IP_COMM4('i', 'r', 'q', '/'):
 		return IP_TASK_IRQ_THREAD;
 	case IP_COMM4('n', 'a', 'p', 'i'):
@@ -226,7 +222,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if (!c)
 		return 0;
 	c->nr_events++;
-	ip_occ_switch(c, now, next);
+	ip_occ_task(c, false, now, next);
 	ip_switch_out(c, prev, preempt ? 0 : prev_state);
 	c->cur_tid = next->pid;
 	c->await_user = 0;

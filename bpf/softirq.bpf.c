@@ -58,7 +58,7 @@ int BPF_PROG(ip_softirq_entry, unsigned int vec)
 			c->softirq.via |= IP_VIA_KSOFTIRQD;
 	}
 	c->softirq_active = 1;
-	ip_occ(c, now, IP_OCC_SOFTIRQ_ENTRY, 0, vec);
+	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_ENTRY, vec);
 	return 0;
 }
 
@@ -72,7 +72,7 @@ int BPF_PROG(ip_softirq_exit, unsigned int vec)
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
 	c->nr_events++;
-	ip_occ(c, now, IP_OCC_SOFTIRQ_EXIT, 0, vec);
+	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_EXIT, vec);
 	if (!c->softirq_active)
 		return 0;
 	c->softirq_active = 0;
