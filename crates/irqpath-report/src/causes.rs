@@ -47,9 +47,9 @@ impl CauseRow {
     }
 
     /// `thread fio:812 f:20`, `hackbench ×44 threads`; `to` is the end of its stage.
-    pub fn words(&self, to: Point, meta: &Meta) -> String {
+    pub fn words(&self, to: Point, is_virtual: bool) -> String {
         use CauseKind as K;
-        let title = title(self.kind, to, meta);
+        let title = title(self.kind, to, is_virtual);
         match (self.kind, self.who.as_str()) {
             (_, who) if self.is_rest => who.to_owned(),
             (K::Unexplained | K::Idle, _) | (_, "") | (K::Own, "own") => title.to_owned(),
@@ -85,10 +85,26 @@ pub fn virtual_note(meta: &Meta) -> Option<String> {
 }
 
 /// The kind in words. A virtual CPU that does not run cannot take an interrupt either.
-pub fn title(kind: CauseKind, to: Point, meta: &Meta) -> &'static str {
+pub const fn title(kind: CauseKind, to: Point, is_virtual: bool) -> &'static str {
     match (kind, to) {
-        (CauseKind::IrqsOff, Point::Hardirq) if is_virtual(meta) => "interrupts off or hypervisor",
+        (CauseKind::IrqsOff, Point::Hardirq) if is_virtual => "interrupts off or hypervisor",
         _ => kind.title(),
+    }
+}
+
+/// The stage that ends at a point, in a word.
+pub const fn stage_word(stage: Point) -> &'static str {
+    match stage {
+        Point::Raise => "raise",
+        Point::Hardirq => "interrupt",
+        Point::IrqThread => "irq thread",
+        Point::SoftirqRaise => "raising",
+        Point::Softirq => "softirq",
+        Point::WorkQueue => "queueing",
+        Point::Work => "work",
+        Point::Waking => "wakeup",
+        Point::SwitchIn => "scheduling",
+        Point::User => "return",
     }
 }
 
@@ -178,7 +194,7 @@ mod tests {
     }
 
     fn names(rows: &[CauseRow]) -> Vec<String> {
-        rows.iter().map(|r| r.words(Point::SwitchIn, &Meta::default())).collect()
+        rows.iter().map(|r| r.words(Point::SwitchIn, false)).collect()
     }
 
     #[test]
@@ -209,7 +225,7 @@ mod tests {
             (Point::Softirq, "interrupts off a:1 o:0"),
         ] {
             let cause = Cause { kind: CauseKind::IrqsOff, ..thread("a:1 o:0", 1) };
-            assert_eq!(CauseRow::one(&cause).words(to, &meta), want);
+            assert_eq!(CauseRow::one(&cause).words(to, is_virtual(&meta)), want);
         }
     }
 

@@ -19,6 +19,7 @@ mod table;
 
 pub use hist::Scale;
 use style::{Style, clean};
+pub use style::{grouped, us};
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

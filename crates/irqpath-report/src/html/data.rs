@@ -147,7 +147,11 @@ impl<'a> Page<'a> {
             overhead: &summary.overhead,
             machine: machine(meta),
             virtual_note: causes::virtual_note(meta),
-            irqs_off_at_hardirq: causes::title(CauseKind::IrqsOff, Point::Hardirq, meta),
+            irqs_off_at_hardirq: causes::title(
+                CauseKind::IrqsOff,
+                Point::Hardirq,
+                causes::is_virtual(meta),
+            ),
         }
     }
 }

@@ -62,7 +62,7 @@ fn plural(n: u64, one: &str, many: &str) -> String {
 pub fn cause(slow: &SlowPath, meta: &Meta) -> Option<String> {
     let (stage, cause) = causes::main(slow)?;
     let share = percent(cause.ns, slow.record.total_ns());
-    let words = cause.words(stage.to, meta);
+    let words = cause.words(stage.to, causes::is_virtual(meta));
     let text = match cause.kind.class() {
         CauseClass::Interference => format!("interference by {words}"),
         CauseClass::Blocking => format!("blocking by {words}"),

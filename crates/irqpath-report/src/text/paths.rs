@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{PathSummary, Point, StageSummary, Summary};
+use irqpath_model::{PathSummary, StageSummary, Summary};
 
 use super::style::{bar, clean, cut, grouped, percent, us, us2};
 use super::table::{Column, Table};
 use super::{TextOptions, heading};
+use crate::causes::stage_word;
 
 /// Columns of a bar.
 const BAR: usize = 12;
@@ -46,28 +47,12 @@ pub(super) fn write_table(
         let mut row = vec![clean(&path.origin_name), clean(&path.via), target(path), grouped(q.n)];
         row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us));
         let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
-            (word(stage.stage), format!("{share:.0}%"))
+            (stage_word(stage.stage), format!("{share:.0}%"))
         });
         row.extend([stage.to_owned(), share]);
         table.row(row);
     }
     table.write(out, options.style(), options.width)
-}
-
-/// The stage that ends at a point, in a word.
-const fn word(stage: Point) -> &'static str {
-    match stage {
-        Point::Raise => "raise",
-        Point::Hardirq => "interrupt",
-        Point::IrqThread => "irq thread",
-        Point::SoftirqRaise => "raising",
-        Point::Softirq => "softirq",
-        Point::WorkQueue => "queueing",
-        Point::Work => "work",
-        Point::Waking => "wakeup",
-        Point::SwitchIn => "scheduling",
-        Point::User => "return",
-    }
 }
 
 /// The target's name, with its tid where it was one task.

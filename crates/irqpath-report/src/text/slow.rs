@@ -128,9 +128,9 @@ fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
         let stem = if is_last { "   " } else { "\u{2502}  " };
         let label = format!("{}{} (CPU {})", branch(is_last), stage.to.stage_title(), stage.cpu);
         rows.push(Row { label, ns: stage.ns, pieces: 1, tone: Tone::Plain });
-        let causes = causes(stage);
+        let causes = below(stage);
         for (j, cause) in causes.iter().enumerate() {
-            let words = clean(&cause.words(stage.to, meta));
+            let words = clean(&cause.words(stage.to, causes::is_virtual(meta)));
             let label = format!("{stem}{}{words}", branch(j + 1 == causes.len()));
             let tone = Tone::of(cause, main.as_ref());
             rows.push(Row { label, ns: cause.ns, pieces: cause.nr_times, tone });
@@ -170,7 +170,7 @@ const fn end(end: PathEnd) -> &'static str {
 }
 
 /// What stands below a stage. One that is all its own work needs no row that says so.
-fn causes(stage: &StageCauses) -> Vec<CauseRow> {
+fn below(stage: &StageCauses) -> Vec<CauseRow> {
     let mut rows = causes::shown(stage, MAX_CAUSES);
     if rows.iter().all(|row| row.kind == CauseKind::Own) {
         rows.clear();

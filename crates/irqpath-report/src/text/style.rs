@@ -107,7 +107,7 @@ pub(super) fn right(text: &str, columns: usize) -> String {
 const WHOLE_US: u64 = 99_950;
 
 /// A time in us: one decimal below 100 us, whole ones in thin groups from there on.
-pub(super) fn us(ns: u64) -> String {
+pub fn us(ns: u64) -> String {
     if ns >= WHOLE_US {
         return grouped(ns.saturating_add(500) / 1_000);
     }
@@ -151,7 +151,7 @@ pub(super) fn bar(part: u64, whole: u64, columns: usize) -> String {
 }
 
 /// A count in groups: `1 234 567`.
-pub(super) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -129,6 +129,7 @@ pub fn summary() -> Summary {
             delay_ns: 600_000,
             max_delay_ns: 12_100,
         }],
+        napi: Vec::new(),
         slow: vec![slow()],
         nr_slow: 2,
         threshold_ns: Some(100_000),

@@ -142,6 +142,7 @@ fn about(meta: &Meta) -> top::About {
         kernel: meta.kernel.release.clone(),
         source: meta.source.clone(),
         names: meta.names.clone(),
+        is_virtual: meta.cpu.hypervisor.is_some(),
     }
 }
 

@@ -59,6 +59,8 @@ pub struct About {
     pub source: String,
     /// Names of interrupts.
     pub names: Names,
+    /// True in a virtual machine.
+    pub is_virtual: bool,
 }
 
 /// What to do after a key.

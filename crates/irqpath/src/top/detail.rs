@@ -2,6 +2,7 @@
 //! The open path of `top`: its stages as bars, and what its slowest recorded runs waited for.
 
 use irqpath_model::{CauseClass, PathSummary, SlowPath, StageSummary};
+use irqpath_report::causes;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize as _};
@@ -9,10 +10,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::app::App;
-use super::tables::{target, us};
+use super::tables::{grouped, target, us};
+
+/// Rows of causes below one stage.
+const MAX_CAUSES: usize = 8;
 
 /// Columns in front of the bars.
-const LABEL_WIDTH: u16 = 58;
+const LABEL_WIDTH: u16 = 56;
 
 /// Draw the open path into `area`.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
@@ -22,14 +26,16 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
         return;
     };
     let stages = stage_lines(path, area.width);
-    let causes = cause_lines(&app.slow_of_open());
+    let causes = cause_lines(&app.slow_of_open(), app.about.is_virtual);
     let height = (stages.len() as u16 + 1).min(area.height);
     let [upper, lower] =
         Layout::vertical([Constraint::Length(height), Constraint::Min(0)]).areas(area);
     frame.render_widget(Paragraph::new(stages), upper);
     let last = (causes.len() as u16).saturating_sub(lower.height.saturating_sub(1));
     app.scroll = app.scroll.min(last);
-    let block = Block::new().borders(Borders::TOP).title(" slowest recorded runs ".bold());
+    let block = Block::new()
+        .borders(Borders::TOP)
+        .title(" slowest recorded runs: time, share of the run, what it waited for ".bold());
     frame.render_widget(Paragraph::new(causes).scroll((app.scroll, 0)).block(block), lower);
 }
 
@@ -41,7 +47,7 @@ fn stage_lines(path: &PathSummary, width: u16) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::from(title).bold(),
         Line::from(format!(
-            "{:<26} {:>9} {:>9} {:>9}  bars: log scale to {} us",
+            "{:<24} {:>9} {:>9} {:>9}  bars: log scale to {} us",
             "STAGE (us)",
             "Q50",
             "Q99",
@@ -53,12 +59,12 @@ fn stage_lines(path: &PathSummary, width: u16) -> Vec<Line<'static>> {
     lines.extend(path.stages.iter().map(|s| stage_line(s, longest, bar_width)));
     lines.push(
         Line::from(format!(
-            "{:<26} {:>9} {:>9} {:>9}  {} times",
+            "{:<24} {:>9} {:>9} {:>9}  {} times",
             "whole path",
             us(q.q50_ns),
             us(q.q99_ns),
             us(q.max_ns),
-            q.n
+            grouped(q.n)
         ))
         .bold(),
     );
@@ -69,7 +75,7 @@ fn stage_line(stage: &StageSummary, longest_ns: u64, width: usize) -> Line<'stat
     let q = &stage.quantiles;
     let mut spans: Vec<Span<'static>> = vec![
         format!(
-            "{:<26} {:>9} {:>9} {:>9}  ",
+            "{:<24} {:>9} {:>9} {:>9}  ",
             stage.stage.stage_title(),
             us(q.q50_ns),
             us(q.q99_ns),
@@ -97,41 +103,36 @@ fn bar(ns: u64, longest_ns: u64, width: usize) -> usize {
     if full <= 0.0 { 0 } else { (decades(ns) / full * width as f64).round() as usize }
 }
 
-fn cause_lines(slow: &[&SlowPath]) -> Vec<Line<'static>> {
+fn cause_lines(slow: &[&SlowPath], is_virtual: bool) -> Vec<Line<'static>> {
     if slow.is_empty() {
         return vec![Line::from("none recorded yet; a lower -T records more of them").dim()];
     }
-    slow.iter().flat_map(|path| one_path(path)).collect()
+    slow.iter().flat_map(|path| one_path(path, is_virtual)).collect()
 }
 
-fn one_path(path: &SlowPath) -> Vec<Line<'static>> {
-    let record = &path.record;
-    let cpu = record.last().map_or(0, |s| s.cpu);
-    let mut lines = vec![
-        Line::from(format!(
-            "{} us  to {}:{} ({}) on CPU {cpu}",
-            us(record.total_ns()),
-            record.target.comm,
-            record.target.tid,
-            record.target.sched(),
-        ))
-        .bold(),
-    ];
+/// Time, share of the path, and what it was.
+fn row(ns: u64, path: &SlowPath, indent: &str, what: &str) -> String {
+    let share = ns as f64 * 100.0 / path.record.total_ns().max(1) as f64;
+    format!("{:>11} us {share:>4.0} %  {indent}{what}", us(ns))
+}
+
+fn one_path(path: &SlowPath, is_virtual: bool) -> Vec<Line<'static>> {
+    let target = &path.record.target;
+    let title = format!("to {}:{} {}", target.comm, target.tid, target.sched());
+    let mut lines = vec![Line::from(row(path.record.total_ns(), path, "", &title)).bold()];
     for stage in &path.stages {
-        lines.push(Line::from(format!(
-            "  {:<26} {:>9} us  CPU {}",
-            stage.to.stage_title(),
-            us(stage.ns),
-            stage.cpu
-        )));
-        lines.extend(stage.causes.iter().map(|cause| {
-            let who = if cause.who.is_empty() { String::new() } else { format!(" {}", cause.who) };
-            let times =
-                if cause.nr_times > 1 { format!("  {}x", cause.nr_times) } else { String::new() };
-            let text = format!("    {:>9} us  {}{who}{times}", us(cause.ns), cause.kind.title());
-            Span::styled(text, Style::new().fg(colour(cause.kind.class()))).into()
-        }));
+        let title = format!("{} (CPU {})", stage.to.stage_title(), stage.cpu);
+        lines.push(Line::from(row(stage.ns, path, "  ", &title)));
+        for cause in causes::shown(stage, MAX_CAUSES) {
+            let mut what = cause.words(stage.to, is_virtual);
+            if cause.nr_times > 1 {
+                what = format!("{what}  {}\u{d7}", grouped(cause.nr_times.into()));
+            }
+            let text = row(cause.ns, path, "    ", &what);
+            lines.push(Span::styled(text, Style::new().fg(colour(cause.kind.class()))).into());
+        }
     }
+    lines.push(Line::default());
     lines
 }
 

@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table as Grid, TableS
 
 use super::app::App;
 use super::detail;
-use super::tables::{Column, us};
+use super::tables::{Column, Value, us};
 
 const HELP: &str = " Up Down PgUp PgDn Home End   move
  s or >, <                    sort by the next, the previous column
@@ -116,10 +116,64 @@ fn footer_text(app: &App) -> Paragraph<'static> {
     Paragraph::new(keys).style(Style::new().add_modifier(Modifier::DIM))
 }
 
+/// A name is not cut below this.
+const FEW_LETTERS: usize = 4;
+
+/// Cells between columns.
+const GAP: usize = 2;
+
 fn heading(column: &Column, arrow: &'static str) -> Cell<'static> {
     let text = Line::from(format!("{}{arrow}", column.title));
     let text = if column.is_name { text } else { text.alignment(Alignment::Right) };
     Cell::from(text)
+}
+
+fn width_of(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// Columns are as wide as what they hold; where that is too much, names give way, the widest
+/// first.
+fn widths(app: &App, cells: &[Vec<String>], room: usize) -> Vec<usize> {
+    let columns = app.table.columns();
+    let mut widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            let widest = cells.iter().map(|row| width_of(&row[i])).max().unwrap_or(0);
+            // The column that is sorted by has an arrow.
+            widest.max(width_of(column.title) + usize::from(i == app.sort)).max(column.width.into())
+        })
+        .collect();
+    let total = widths.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
+    for _ in room..total {
+        // Down to what still reads well, and if that is not enough, to a few letters.
+        let give_way = |least: fn(&Column) -> usize, widths: &mut [usize]| {
+            let names = widths.iter_mut().zip(columns).filter(|(w, c)| c.is_name && **w > least(c));
+            names.max_by_key(|(w, _)| **w).map(|(width, _)| *width -= 1)
+        };
+        let given = give_way(|c| c.width.into(), &mut widths)
+            .or_else(|| give_way(|_| FEW_LETTERS, &mut widths));
+        if given.is_none() {
+            break;
+        }
+    }
+    widths
+}
+
+/// A cell of a given width; a cut is marked.
+fn cell(text: &str, width: usize, is_name: bool) -> Cell<'static> {
+    if !is_name {
+        return Cell::from(Line::from(text.to_owned()).alignment(Alignment::Right));
+    }
+    if width_of(text) <= width {
+        return Cell::from(text.to_owned());
+    }
+    let mut short = text.to_owned();
+    while width_of(&short) >= width.max(1) {
+        short.pop();
+    }
+    Cell::from(short + "\u{2026}")
 }
 
 fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -131,16 +185,16 @@ fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
     };
     let header = Row::new(columns.iter().enumerate().map(|(i, c)| heading(c, arrow(i))))
         .style(Style::new().add_modifier(Modifier::REVERSED));
-    let rows = app.rows.iter().map(|row| {
-        Row::new(row.values.iter().zip(columns).map(|(value, column)| {
-            let text = Line::from(value.show());
-            Cell::from(if column.is_name { text } else { text.alignment(Alignment::Right) })
-        }))
+    let cells: Vec<Vec<String>> =
+        app.rows.iter().map(|row| row.values.iter().map(Value::show).collect()).collect();
+    let widths = widths(app, &cells, area.width.into());
+    let rows = cells.iter().map(|row| {
+        let cells = row.iter().zip(columns).zip(&widths);
+        Row::new(cells.map(|((text, column), &width)| cell(text, width, column.is_name)))
     });
-    let widths = columns
-        .iter()
-        .map(|c| if c.is_name { Constraint::Min(c.width) } else { Constraint::Length(c.width) });
-    let grid = Grid::new(rows, widths)
+    let lengths = widths.iter().map(|&w| Constraint::Length(w.try_into().unwrap_or(u16::MAX)));
+    let grid = Grid::new(rows, lengths)
+        .column_spacing(GAP as u16)
         .header(header)
         .block(Block::new().title(title(app)))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -156,7 +210,7 @@ fn title(app: &App) -> Line<'static> {
     if !app.filter.is_empty() {
         text = format!("{text} with '{}'", app.filter);
     }
-    Line::from(text).bold()
+    Line::from(vec![text.bold(), ", times in us".dim()])
 }
 
 fn help(frame: &mut Frame<'_>) {

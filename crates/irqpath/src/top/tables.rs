@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 use irqpath_model::{
     LineStats, Names, Origin, PathKey, PathSummary, SoftirqStats, SoftirqVec, Summary,
 };
+use irqpath_report::causes::stage_word;
+pub use irqpath_report::text::{grouped, us};
 
 /// A value of a cell: sorted as what it is, shown as people read it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +30,8 @@ impl Value {
     pub fn show(&self) -> String {
         match self {
             Self::Text(t) => t.clone(),
-            Self::Count(n) => n.to_string(),
-            Self::Rate(Some(r)) if *r >= 100.0 => format!("{r:.0}"),
+            Self::Count(n) => grouped(*n),
+            Self::Rate(Some(r)) if *r >= 100.0 => grouped(r.round() as u64),
             Self::Rate(Some(r)) => format!("{r:.1}"),
             Self::Share(Some(s)) => format!("{:.1}", s * 100.0),
             Self::Rate(None) | Self::Share(None) => "-".to_owned(),
@@ -52,12 +54,6 @@ impl Value {
             _ => other.number().total_cmp(&self.number()),
         }
     }
-}
-
-/// A time in us, with as many digits as are worth reading.
-pub fn us(ns: u64) -> String {
-    let us = ns as f64 / 1e3;
-    if us < 1000.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
 /// What a row stands for, so that the selection stays on it from refresh to refresh.
@@ -85,7 +81,7 @@ pub struct Row {
 pub struct Column {
     /// Its heading.
     pub title: &'static str,
-    /// Its width in cells; names may take what is left over.
+    /// A name is not cut below this where there is any room, a number never takes less.
     pub width: u16,
     /// Names are aligned left, numbers right.
     pub is_name: bool,
@@ -101,39 +97,39 @@ const fn number(title: &'static str, width: u16) -> Column {
 
 /// Columns of the path table; the last number is what it is sorted by at first.
 pub const PATH_COLUMNS: &[Column] = &[
-    name("INTERRUPT", 22),
-    name("VIA", 16),
-    name("TARGET", 22),
-    number("COUNT", 9),
-    number("/S", 8),
-    number("Q50 US", 8),
-    number("Q99 US", 8),
-    number("MAX US", 9),
-    name("LONGEST STAGE", 18),
+    name("INTERRUPT", 9),
+    name("VIA", 5),
+    name("TARGET", 8),
+    number("COUNT", 5),
+    number("/S", 5),
+    number("Q50", 5),
+    number("Q99", 5),
+    number("MAX", 6),
+    name("STAGE", 10),
 ];
 
 /// Columns of the interrupts.
 pub const LINE_COLUMNS: &[Column] = &[
-    name("INTERRUPT", 26),
-    number("CPU", 4),
-    number("COUNT", 10),
-    number("/S", 9),
-    number("MEAN US", 8),
-    number("MAX US", 9),
-    number("CPU %", 6),
+    name("INTERRUPT", 12),
+    number("CPU", 3),
+    number("COUNT", 6),
+    number("/S", 5),
+    number("MEAN", 5),
+    number("MAX", 6),
+    number("CPU %", 5),
 ];
 
 /// Columns of the softirqs.
 pub const SOFTIRQ_COLUMNS: &[Column] = &[
-    name("SOFTIRQ", 12),
-    number("CPU", 4),
-    number("COUNT", 10),
-    number("/S", 9),
-    number("MEAN US", 8),
-    number("MAX US", 9),
+    name("SOFTIRQ", 8),
+    number("CPU", 3),
+    number("COUNT", 6),
+    number("/S", 5),
+    number("MEAN", 5),
+    number("MAX", 6),
     number("DELAY MEAN", 10),
-    number("DELAY MAX", 10),
-    number("CPU %", 6),
+    number("DELAY MAX", 9),
+    number("CPU %", 5),
 ];
 
 /// The summary of the previous refresh, for rates.
@@ -179,7 +175,7 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
                 Value::Ns(p.total.q50_ns),
                 Value::Ns(p.total.q99_ns),
                 Value::Ns(p.total.max_ns),
-                Value::Text(longest.map_or("", |s| s.stage.stage_title()).to_owned()),
+                Value::Text(longest.map_or("", |s| stage_word(s.stage)).to_owned()),
             ],
         }
     };
@@ -246,8 +242,8 @@ mod tests {
     fn values_read_well() {
         for (value, want) in [
             (Value::Ns(1_234), "1.2"),
-            (Value::Ns(2_345_678), "2346"),
-            (Value::Rate(Some(1234.5)), "1234"),
+            (Value::Ns(2_345_678), "2 346"),
+            (Value::Rate(Some(1234.4)), "1 234"),
             (Value::Rate(None), "-"),
             (Value::Share(Some(0.123)), "12.3"),
         ] {
