@@ -83,11 +83,13 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	tag = ip_tag_of(tid);
 	if (!tag)
 		return 0;
-	if (!context) {
-		if (tag->tid == tid && tag->state == IP_SLOT_WOKEN)
-			tag->state = IP_SLOT_NONE;
-		return 0;
+	if (tag->tid == tid && tag->state == IP_SLOT_WOKEN) {
+		/* It slept again without a switch-in that we saw. */
+		ip_lose(c, IP_LOSS_STALE_WAKEUP);
+		tag->state = IP_SLOT_NONE;
 	}
+	if (!context)
+		return 0;
 	kind = ip_task_kind(p);
 	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER || !ip_tag_free(c, tag, p))
 		return 0;
