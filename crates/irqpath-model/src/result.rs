@@ -134,6 +134,9 @@ pub struct Overhead {
     pub peak_rss_bytes: u64,
     /// Memory of the kernel tables, bytes.
     pub map_bytes: u64,
+    /// How long the irqpath process ran at nice -20 because it could not keep up otherwise, ns.
+    #[serde(default)]
+    pub urgent_ns: u64,
 }
 
 /// Quantiles and histogram of one stage.

@@ -4,7 +4,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::session;
 use irqpath_model::{Meta, Names, Overhead, SCHEMA_VERSION};
 use irqpath_system::Host;
 
@@ -64,9 +63,14 @@ pub fn observer_effects(no_user: bool, overhead: &Overhead, duration: Duration) 
     }
     if overhead.process_cpu_ns > 0 {
         effects.push(format!(
-            "irqpath itself used {} ms of CPU time to read the records{}.",
-            overhead.process_cpu_ns / 1_000_000,
-            if session::is_urgent() { ", at nice -20" } else { "" }
+            "irqpath itself used {} ms of CPU time to read the records.",
+            overhead.process_cpu_ns / 1_000_000
+        ));
+    }
+    if overhead.urgent_ns > 0 {
+        effects.push(format!(
+            "irqpath was kept waiting and ran at nice -20 for {} ms to keep up.",
+            overhead.urgent_ns / 1_000_000
         ));
     }
     effects

@@ -18,19 +18,8 @@ use crate::sinks::Sinks;
 
 /// Open the running kernel as a source.
 pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
-    let source = BpfSource::open(config)?;
-    // Among hundreds of runnable tasks a normal reader would come too late to empty the buffer.
-    // Real-time tasks stay ahead of it. Without the privilege it stays normal, and loss is told.
-    let _ = rustix::process::setpriority_process(None, MOST_URGENT_NICE);
-    Ok(Box::new(source))
+    Ok(Box::new(BpfSource::open(config)?))
 }
-
-/// True if this process has been made more urgent than other normal tasks.
-pub fn is_urgent() -> bool {
-    rustix::process::getpriority_process(None).is_ok_and(|nice| nice == MOST_URGENT_NICE)
-}
-
-const MOST_URGENT_NICE: i32 = -20;
 
 /// A running measurement.
 pub struct Session {

@@ -10,6 +10,7 @@ mod overhead;
 mod skel;
 mod stats;
 mod transitions;
+mod urgency;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -26,6 +27,7 @@ use libbpf_rs::{Btf, Link, PrintLevel, RingBuffer, RingBufferBuilder};
 use self::overhead::StatsSample;
 use self::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
 use self::transitions::Puller;
+use self::urgency::Urgency;
 use crate::{Config, Source, SourceError};
 
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
@@ -50,6 +52,7 @@ pub struct BpfSource {
     /// How much of the queue the puller has looked at.
     nr_seen: usize,
     sample: StatsSample,
+    urgency: Urgency,
     missing: Vec<Missing>,
 }
 
@@ -96,7 +99,17 @@ impl BpfSource {
         let sample = StatsSample::start();
         let links = attach_in_order(&mut skel)?;
         let puller = Puller::new(config.record_all);
-        Ok(Self { links, ring, skel, queue, puller, nr_seen: 0, sample, missing })
+        Ok(Self {
+            links,
+            ring,
+            skel,
+            queue,
+            puller,
+            nr_seen: 0,
+            sample,
+            urgency: Urgency::new(),
+            missing,
+        })
     }
 
     /// Entries first, so that no entry is left without its exit.
@@ -135,14 +148,17 @@ impl Drop for BpfSource {
 impl Source for BpfSource {
     fn poll(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
         let deadline = Instant::now() + timeout;
+        let mut slept = Duration::ZERO;
         loop {
+            self.urgency.tick(slept);
             self.consume()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !self.queue.borrow().is_empty() || left.is_zero() {
                 self.nr_seen = 0;
                 return Ok(self.queue.borrow_mut().drain(..).collect());
             }
-            std::thread::sleep(left.min(POLL_STEP));
+            slept = left.min(POLL_STEP);
+            std::thread::sleep(slept);
         }
     }
 
@@ -150,6 +166,7 @@ impl Source for BpfSource {
         let mut snapshot = stats::snapshot(&self.skel).map_err(load_error)?;
         self.sample.fill(&self.skel, &mut snapshot);
         self.puller.fill(&mut snapshot);
+        snapshot.overhead.urgent_ns = self.urgency.total().as_nanos() as u64;
         snapshot.missing.clone_from(&self.missing);
         Ok(snapshot)
     }
