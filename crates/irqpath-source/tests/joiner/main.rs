@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The joining logic of `bpf/`, tested without a kernel.
+//!
+//! The same sources that the kernel gets are compiled natively ([`harness`]) and fed scripts of
+//! events. Each table shows what one theme must join to: `ORIGIN COMM:TID via=... END`, then the
+//! first point as `POINT@CPU=NS` and every other as `POINT@CPU+STAGE_NS`, and what was lost.
+//! [`random`] checks what must hold for every sequence of events.
+
+mod filter;
+mod harness;
+mod interrupt;
+mod model;
+mod occupancy;
+mod output;
+mod random;
+mod rt;
+mod sched;
+mod softirq;
+mod stats;
+mod thread;
+mod timer;
+mod work;

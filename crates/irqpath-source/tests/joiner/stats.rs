@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Histograms and maxima against the exact values.
+
+use std::fmt::Write as _;
+
+use crate::harness::{check, run};
+use crate::output::hists;
+
+/// A wakeup of `tid` at `at` by interrupt 42 that is switched in `delay` later, then sleeps.
+fn wakeup(at: u64, tid: u32, delay: u64) -> String {
+    format!(
+        "0 {at} irq_entry 42 1
+         0 {at} waking {tid}
+         0 {at} irq_exit 42 1
+         0 {} switch {tid}
+         0 {} switch 0 1\n",
+        at + delay,
+        at + delay + 1,
+    )
+}
+
+/// The half-open range of values that belong to a bucket, from the rule and not from the code.
+fn range(bucket: u64) -> std::ops::Range<u64> {
+    if bucket < 32 {
+        return bucket..bucket + 1;
+    }
+    let shift = bucket / 32 - 1;
+    let low = (32 + bucket % 32) << shift;
+    low..low + (1 << shift)
+}
+
+#[test]
+fn every_value_is_in_its_bucket_and_exact_beside_it() {
+    let mut values = vec![0, 1, 2, 3, 31, 33, 1_000, 999_999, (1 << 36) - 1, 1 << 36, 1 << 40];
+    for power in (5..36).step_by(3) {
+        values.extend([(1 << power) - 1, 1 << power, (1 << power) + 1, (1 << power) * 7 / 5]);
+    }
+    let mut script = String::from("config no_user 1\n");
+    let mut at = 1;
+    for (tid, delay) in (100..).zip(&values) {
+        let _ = write!(script, "{}", wakeup(at, tid, *delay));
+        at += delay + 2;
+    }
+    let Some(out) = run(&script) else { return };
+    let hists: Vec<_> = hists(&out).into_iter().filter(|h| h.stage == "switch_in").collect();
+    assert_eq!(hists.len(), values.len());
+    for (h, v) in hists.iter().zip(values) {
+        assert_eq!((h.nr, h.sum, h.min, h.max), (1, v, v, v));
+        assert_eq!(h.overflow, u64::from(v >= 1 << 36));
+        match h.buckets[..] {
+            [(bucket, 1)] => {
+                let range = range(bucket);
+                assert!(range.contains(&v), "{v} in {range:?}");
+                assert!(v < 64 || (range.end - range.start) * 31 <= v, "{v} in {range:?}");
+            }
+            [] => assert_eq!(h.overflow, 1),
+            ref other => panic!("{v} in {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn values_of_one_path_add_up() {
+    let mut script = String::from("config no_user 1\n");
+    for i in 0..50 {
+        let _ = write!(script, "{}", wakeup(1 + i * 1_000, 10, i * 7));
+    }
+    let Some(out) = run(&script) else { return };
+    let hists = hists(&out);
+    let stages: Vec<_> = hists.iter().map(|h| h.stage.as_str()).collect();
+    assert_eq!(stages, ["total", "waking", "switch_in"]);
+    for (stage, max) in [(0, 49 * 7), (1, 0), (2, 49 * 7)] {
+        let h = &hists[stage];
+        assert_eq!((h.nr, h.sum, h.min, h.max), (50, max * 50 / 2, 0, max));
+        assert_eq!(h.buckets.iter().map(|b| b.1).sum::<u64>(), 50);
+    }
+}
+
+#[test]
+fn one_name_with_several_tids_is_one_path() {
+    let script = "task 30 twin fault\ntask 31 twin fault\nconfig no_user 1\n";
+    let script = format!("{script}{}{}", wakeup(100, 30, 5), wakeup(200, 31, 9));
+    check(
+        &script,
+        &["stat", "hist"],
+        "stat irq:42 twin via=- tid=30 several=1 max=9
+         hist total nr=2 sum=14 min=5 max=9 over=0 5:1 9:1
+         hist waking nr=2 sum=0 min=0 max=0 over=0 0:2
+         hist switch_in nr=2 sum=14 min=5 max=9 over=0 5:1 9:1",
+    );
+}
+
+#[test]
+fn the_way_is_part_of_the_key() {
+    let way = "
+        0 100 irq_entry 42 1
+        0 101 waking 12
+        0 102 irq_exit 42 1
+        1 110 switch 12
+        1 120 switch 0 1
+        0 200 irq_entry 42 1
+        0 201 softirq_raise 3
+        0 202 irq_exit 42 1
+        0 203 softirq_entry 3
+        0 204 waking 12
+        0 205 softirq_exit 3
+        0 210 switch 12";
+    check(
+        way,
+        &["stat"],
+        "stat irq:42 faulter via=remote tid=12 several=0 max=10
+         stat irq:42 faulter via=s3 tid=12 several=0 max=10",
+    );
+}
+
+#[test]
+fn stage_histograms_run_out_and_are_counted() {
+    // Three histograms per path (total, waking, switch_in) for 14 lines times 50 tasks; 2047 exist.
+    let mut script = String::from("config no_user 1\n");
+    for irq in 1..=14_u64 {
+        for tid in 100..150 {
+            let at = irq * 100_000 + u64::from(tid) * 100;
+            let _ = write!(script, "{}", wakeup(at, tid, 5).replace(" 42 ", &format!(" {irq} ")));
+        }
+    }
+    let Some(out) = run(&script) else { return };
+    assert_eq!(hists(&out).len(), 2_047);
+    let lost = 14 * 50 * 3 - 2_047;
+    assert!(out.contains(&format!("loss hist_table_full {lost}\n")), "{lost}");
+}
