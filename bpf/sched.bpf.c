@@ -84,7 +84,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	if (!tag)
 		return 0;
 	if (tag->tid == tid && tag->state == IP_SLOT_WOKEN) {
-		/* It slept again without a switch-in that we saw. */
+		/* It had not slept when another CPU woke it: no switch-in followed. */
 		ip_lose(c, IP_LOSS_STALE_WAKEUP);
 		tag->state = IP_SLOT_NONE;
 	}

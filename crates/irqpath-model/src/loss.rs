@@ -25,7 +25,8 @@ pub enum LossReason {
     TaskSlotCollision,
     /// A work item was forgotten because another one uses the same slot.
     WorkSlotCollision,
-    /// The target was switched in without having been woken by the remembered wakeup.
+    /// The target was woken again without having been switched in: on another CPU it had not
+    /// gone to sleep yet when it was woken.
     StaleWakeup,
     /// The target exited before it was switched in or returned to user space.
     TaskExit,
@@ -60,9 +61,12 @@ impl LossReason {
     ];
 
     /// True where data was lost; false where the path itself had no end to join (the target
-    /// exited) or nothing is missing from the totals.
+    /// exited, or had not slept) or nothing is missing from the totals.
     pub const fn is_lost_data(self) -> bool {
-        !matches!(self, Self::TaskExit | Self::ThreadCoalesced | Self::ClockSkew)
+        !matches!(
+            self,
+            Self::TaskExit | Self::ThreadCoalesced | Self::ClockSkew | Self::StaleWakeup
+        )
     }
 
     /// One line for people: what it means and what to do.
@@ -74,7 +78,7 @@ impl LossReason {
             Self::NestingTooDeep => "nested interrupts not followed",
             Self::TaskSlotCollision => "wakeups forgotten, two tasks share a slot",
             Self::WorkSlotCollision => "work items forgotten, two items share a slot",
-            Self::StaleWakeup => "wakeups whose switch-in was not seen",
+            Self::StaleWakeup => "targets that had not slept yet when another CPU woke them",
             Self::TaskExit => "targets exited on the way",
             Self::ThreadCoalesced => "interrupts that found their thread still running",
             Self::ClockSkew => "stamps of two CPUs ran backwards and were clamped",
