@@ -4,6 +4,7 @@
 //! Three CPUs, eight tasks. Hardirqs nest, softirqs run once they are pending, only a sleeping
 //! task is woken, only a runnable one is switched in, time always goes on.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub const CPUS: usize = 3;
@@ -16,10 +17,12 @@ pub type Choice = (u8, u8, u8, u16);
 #[derive(Default)]
 struct Cpu {
     current: u32,
-    /// Exits that are due, innermost last.
-    hardirqs: Vec<String>,
+    /// Exits that are due and when each was entered, innermost last.
+    hardirqs: Vec<(&'static str, u64)>,
     softirq: Option<u8>,
+    softirq_origin: Option<u64>,
     pending: [bool; 10],
+    pending_origin: [Option<u64>; 10],
     working: bool,
 }
 
@@ -27,6 +30,8 @@ struct Cpu {
 pub struct Model {
     pub script: String,
     pub now: u64,
+    /// For wakeups whose interrupt is beyond doubt: their time, and when its handler began.
+    pub truth: BTreeMap<u64, u64>,
     cpus: [Cpu; CPUS],
     runnable: Vec<u32>,
     running: Vec<u32>,
@@ -59,8 +64,17 @@ impl Model {
         let _ = writeln!(self.script, "{cpu} {} {event}", self.now);
     }
 
+    /// When the interrupt began for which this CPU works; `None` where that is not simple.
+    fn origin(&self, cpu: usize) -> Option<u64> {
+        let cpu = &self.cpus[cpu];
+        match cpu.hardirqs.last() {
+            Some((_, entered)) => (cpu.hardirqs.len() <= 4).then_some(*entered),
+            None => cpu.softirq.and(cpu.softirq_origin),
+        }
+    }
+
     fn in_hardirq(&mut self, cpu: usize, what: u8, with: u8, wait: u16) {
-        match what % 8 {
+        match what % 10 {
             0 | 1 => self.wake(cpu, with, wait),
             2 if self.cpus[cpu].hardirqs.len() < 6 => self.interrupt(cpu, with, wait),
             3 | 4 => self.start_something(cpu, with, wait),
@@ -71,10 +85,10 @@ impl Model {
                 self.event(cpu, 0, "hrtimer_exit");
             }
             _ => {
-                let exit = self.cpus[cpu].hardirqs.pop().expect("the caller looked");
-                self.event(cpu, wait, &exit);
+                let (exit, _) = self.cpus[cpu].hardirqs.pop().expect("the caller looked");
+                self.event(cpu, wait, exit);
                 if exit.ends_with(" 2 2") {
-                    self.wake(cpu, 4, 0); // the irq thread, unless it is awake
+                    self.wake_task(cpu, 20, 0); // its thread, unless it is awake
                 }
             }
         }
@@ -99,11 +113,14 @@ impl Model {
             (3..=5, Some(vec)) => {
                 self.cpus[cpu].pending[vec] = false;
                 self.cpus[cpu].softirq = Some(vec as u8);
+                self.cpus[cpu].softirq_origin = self.cpus[cpu].pending_origin[vec];
                 self.event(cpu, wait, &format!("softirq_entry {vec}"));
             }
-            (6, _) => self.event(cpu, wait, "sys_exit"),
-            (7, _) => self.wake(cpu, with, wait),
-            (8, _) if self.cpus[cpu].current == 22 => self.work(cpu, wait),
+            (6 | 7, _) => self.event(cpu, wait, "sys_exit"),
+            (8.., _) if self.cpus[cpu].current == 22 && (self.queued || with < 64) => {
+                self.work(cpu, wait);
+            }
+            (8, _) if with < 64 => self.wake(cpu, with, wait),
             (8, _) => self.start_something(cpu, with, wait),
             _ => self.switch(cpu, with, wait),
         }
@@ -116,8 +133,8 @@ impl Model {
             2 => ("vector_entry local_timer", "vector_exit local_timer"),
             _ => ("vector_entry reschedule", "vector_exit reschedule"),
         };
-        self.cpus[cpu].hardirqs.push(exit.to_owned());
         self.event(cpu, wait, entry);
+        self.cpus[cpu].hardirqs.push((exit, self.now));
     }
 
     fn start_something(&mut self, cpu: usize, with: u8, wait: u16) {
@@ -126,10 +143,13 @@ impl Model {
             1 => {
                 self.queued = true;
                 self.event(cpu, wait, "queue_work 0x1000");
-                self.wake(cpu, 6, 0);
+                self.wake_task(cpu, 22, 0);
             }
             vec => {
-                self.cpus[cpu].pending[usize::from(vec)] = true;
+                let (origin, nr) = (self.origin(cpu), usize::from(vec));
+                if !std::mem::replace(&mut self.cpus[cpu].pending[nr], true) {
+                    self.cpus[cpu].pending_origin[nr] = origin;
+                }
                 self.event(cpu, wait, &format!("softirq_raise {vec}"));
             }
         }
@@ -147,9 +167,24 @@ impl Model {
 
     fn wake(&mut self, cpu: usize, with: u8, wait: u16) {
         let tid = TASKS[usize::from(with) % TASKS.len()];
-        if !self.runnable.contains(&tid) && !self.running.contains(&tid) {
-            self.runnable.push(tid);
+        let current = self.cpus[cpu].current;
+        if tid == current && tid < 20 && with >= 128 {
+            self.event(cpu, 0, "state 1"); // it was about to sleep
             self.event(cpu, wait, &format!("waking {tid}"));
+            self.truth.extend(self.origin(cpu).map(|began| (self.now, began)));
+        } else if tid != 20 {
+            self.wake_task(cpu, tid, wait);
+        }
+    }
+
+    fn wake_task(&mut self, cpu: usize, tid: u32, wait: u16) {
+        if self.runnable.contains(&tid) || self.running.contains(&tid) {
+            return;
+        }
+        self.runnable.push(tid);
+        self.event(cpu, wait, &format!("waking {tid}"));
+        if tid != 20 {
+            self.truth.extend(self.origin(cpu).map(|began| (self.now, began)));
         }
     }
 
