@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A trace for the Perfetto UI, streamed while paths come in.
 //!
-//! Under each CPU: a row per layer of what ran there (`occupancy`), then lanes with the stages of
-//! the paths. A stage lies on the CPU of the stamp that ends it. Consecutive stages of a path on
-//! one CPU form a segment: one slice with the path's name around them. A segment takes the first
-//! lane of its CPU that is free at its start, so slices of one lane never overlap, only nest.
-//! A flow leads from segment to segment: where a path stays on its CPU, its stages are neighbours.
+//! Under each CPU: a row per layer of what ran there (`occupancy`), then a track per stage, in
+//! the order of a path. A stage of a path is one slice with the path's name, on the track of its
+//! stage under the CPU of the stamp that ends it. A flow leads from the first stage of a path
+//! through each following one to the last, where it terminates.
+//!
+//! Slices of one track never overlap, as their begins and ends would pair wrongly: where two
+//! paths are in one stage at once, the later slice takes the first overflow track (`#2`, `#3`)
+//! that is free at its start. A stage that took no time still has its slice, so that the flow
+//! goes through it.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use irqpath_model::{Names, Occupancy, PathEnd, PathRecord, StageSpan};
+use irqpath_model::{Names, Occupancy, PathEnd, PathRecord, Point, StageSpan};
 
 mod intern;
 mod occupancy;
@@ -28,8 +32,8 @@ use crate::parquet::end_to_word;
 pub struct PerfettoWriter<W: Write> {
     sink: Sink<W>,
     timelines: Timelines,
-    /// Per CPU and lane, when it is free again.
-    lanes: HashMap<u16, Vec<u64>>,
+    /// Per CPU and stage: when its track and each overflow track is free again.
+    lanes: HashMap<(u16, Point), Vec<u64>>,
     nr_paths: u64,
 }
 
@@ -52,14 +56,11 @@ impl<W: Write> PerfettoWriter<W> {
         }
         self.nr_paths += 1;
         let words = Words::new(record, names);
-        let segments: Vec<&[StageSpan]> = spans.chunk_by(|a, b| a.end.cpu == b.end.cpu).collect();
-        let mut annotations = words.annotations(record, segments.len());
-        // One id per path.
-        let flow = (segments.len() > 1).then_some(self.nr_paths);
-        for (i, segment) in segments.iter().enumerate() {
-            let (first, last) = (segment[0], segment[segment.len() - 1]);
-            let track = self.lane(last.end.cpu, first.start.ns, last.end.ns);
-            let is_last = i + 1 == segments.len();
+        let mut annotations = words.annotations(record, spans.len());
+        // One id per path; a single stage leads nowhere.
+        let flow = (spans.len() > 1).then_some(self.nr_paths);
+        for (i, span) in spans.iter().enumerate() {
+            let is_last = i + 1 == spans.len();
             let slice = Slice {
                 name: &words.name,
                 category: Some("path"),
@@ -67,10 +68,10 @@ impl<W: Write> PerfettoWriter<W> {
                 flow: flow.filter(|_| !is_last),
                 last_flow: flow.filter(|_| is_last),
             };
-            self.sink.begin(track, first.start.ns, &slice)?;
-            segment.iter().try_for_each(|span| self.stage(track, span))?;
-            self.sink.end(track, last.end.ns)?;
-            // Said once: the flow leads back to the first segment.
+            let track = self.track(span);
+            self.sink.begin(track, span.start.ns, &slice)?;
+            self.sink.end(track, span.end.ns)?;
+            // Said once: the flow leads back to the first stage.
             annotations.clear();
         }
         Ok(())
@@ -88,21 +89,17 @@ impl<W: Write> PerfettoWriter<W> {
         self.sink.finish()
     }
 
-    fn stage(&mut self, track: Track, span: &StageSpan) -> io::Result<()> {
-        let slice = Slice { name: span.to.stage_title(), ..Slice::default() };
-        self.sink.begin(track, span.start.ns, &slice)?;
-        self.sink.end(track, span.end.ns)
-    }
-
-    /// The first lane of `cpu` that is free at `start_ns`, taken until `end_ns`.
-    fn lane(&mut self, cpu: u16, start_ns: u64, end_ns: u64) -> Track {
-        let lanes = self.lanes.entry(cpu).or_default();
-        let lane = lanes.iter().position(|&free| free <= start_ns).unwrap_or_else(|| {
+    /// The first track of the span's CPU and stage that is free at its start, taken until its
+    /// end.
+    fn track(&mut self, span: &StageSpan) -> Track {
+        let (cpu, stage) = (span.end.cpu, span.to);
+        let lanes = self.lanes.entry((cpu, stage)).or_default();
+        let lane = lanes.iter().position(|&free| free <= span.start.ns).unwrap_or_else(|| {
             lanes.push(0);
             lanes.len() - 1
         });
-        lanes[lane] = end_ns;
-        Track { cpu, row: Row::Stages(lane as u32) }
+        lanes[lane] = span.end.ns;
+        Track { cpu, row: Row::Stage(stage, lane as u32) }
     }
 }
 
@@ -128,14 +125,14 @@ impl Words {
     fn annotations<'a>(
         &'a self,
         record: &PathRecord,
-        nr_segments: usize,
+        nr_stages: usize,
     ) -> Vec<(&'static str, Value<'a>)> {
         let mut all = vec![
             ("via", Value::Text(&self.via)),
             ("tid", Value::Number(record.target.tid.into())),
             ("prio", Value::Text(&self.prio)),
         ];
-        if nr_segments > 1 {
+        if nr_stages > 1 {
             all.push(("total_ns", Value::Number(record.total_ns())));
         }
         if record.end != PathEnd::User {

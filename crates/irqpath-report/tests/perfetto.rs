@@ -1,157 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The trace is read back as a reader does: packets sorted by time, equal times in file order.
+//! The trace is read back as a reader does (`perfetto_support`), and compared with what went in.
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod common;
-
-use std::collections::{BTreeMap, HashMap};
+mod perfetto_support;
 
 use common::{any_record, names, record, task};
-use irqpath_model::{Occupancy, Origin, PathRecord, SoftirqVec, Transition, Vector};
-use irqpath_report::perfetto::PerfettoWriter;
-use irqpath_report::perfetto::proto::{
-    InternedString, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, SLICE_BEGIN,
-    SLICE_END, Trace, TracePacket,
+use irqpath_model::{
+    Occupancy, Origin, PathRecord, Point, SoftirqVec, StageSpan, Transition, Vector,
 };
+use irqpath_report::perfetto::PerfettoWriter;
+use perfetto_support::{Read, Slice, Step, read, without_number};
 use proptest::prelude::*;
-use prost::Message;
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Slice {
-    track: String,
-    name: String,
-    start: u64,
-    end: u64,
-    depth: usize,
-}
-
-struct Read {
-    slices: Vec<Slice>,
-    /// Flow id to the slices' names in order, and whether each one terminates it.
-    flows: BTreeMap<u64, Vec<(String, bool)>>,
-    packets: Vec<TracePacket>,
-}
-
-/// One index of interned strings: what the present state holds, and what was ever meant.
-#[derive(Default)]
-struct Index {
-    now: HashMap<u64, String>,
-    ever: HashMap<u64, String>,
-}
-
-impl Index {
-    fn add(&mut self, new: &[InternedString]) {
-        for InternedString { iid, str } in new {
-            let (iid, text) = (iid.unwrap(), str.clone().unwrap());
-            assert_ne!(iid, 0, "0 means not set");
-            let old = self.ever.insert(iid, text.clone());
-            assert!(old.is_none(), "{iid} is {old:?} and {text}");
-            self.now.insert(iid, text);
-        }
-    }
-
-    fn get(&self, iid: u64) -> String {
-        self.now.get(&iid).unwrap_or_else(|| panic!("{iid} is used before it is defined")).clone()
-    }
-}
-
-/// The events and their names, by the rules of incremental state, in the order of the file.
-fn named_events(packets: &[TracePacket]) -> Vec<(&TracePacket, u64, Option<String>)> {
-    let mut clock = None;
-    let snapshot = packets[0].clock_snapshot.as_ref().unwrap();
-    let [base, zero] = [3, 64].map(|id| {
-        snapshot.clocks.iter().find(|c| c.clock_id == Some(id)).unwrap().timestamp.unwrap()
-    });
-    assert_eq!(zero, 0);
-    let mut indexes: [Index; 4] = Default::default();
-    let mut events = Vec::new();
-    for packet in packets {
-        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
-        let flags = packet.sequence_flags.unwrap_or(0);
-        if flags & SEQ_INCREMENTAL_STATE_CLEARED != 0 {
-            clock = None;
-            for index in &mut indexes {
-                index.now.clear();
-            }
-        }
-        if let Some(defaults) = &packet.trace_packet_defaults {
-            clock = defaults.timestamp_clock_id;
-        }
-        if let Some(new) = &packet.interned_data {
-            indexes[0].add(&new.event_categories);
-            indexes[1].add(&new.event_names);
-            indexes[2].add(&new.debug_annotation_names);
-            indexes[3].add(&new.debug_annotation_string_values);
-        }
-        let Some(event) = &packet.track_event else { continue };
-        let ns = match packet.timestamp_clock_id.or(clock) {
-            Some(3) => packet.timestamp.unwrap(),
-            Some(64) => base + packet.timestamp.unwrap(),
-            other => panic!("clock {other:?} was not described"),
-        };
-        assert_ne!(flags & SEQ_NEEDS_INCREMENTAL_STATE, 0, "what uses the state says so");
-        for iid in &event.category_iids {
-            indexes[0].get(*iid);
-        }
-        for annotation in &event.debug_annotations {
-            indexes[2].get(annotation.name_iid.unwrap());
-            annotation.string_value_iid.map(|iid| indexes[3].get(iid));
-        }
-        events.push((packet, ns, event.name_iid.map(|iid| indexes[1].get(iid))));
-    }
-    events
-}
-
-fn read(bytes: &[u8]) -> Read {
-    let packets = Trace::decode(bytes).unwrap().packet;
-    let mut tracks = HashMap::new();
-    let mut parents = HashMap::new();
-    for d in packets.iter().filter_map(|p| p.track_descriptor.as_ref()) {
-        let old = tracks.insert(d.uuid.unwrap(), d.name.clone().unwrap());
-        assert_eq!(old, None, "a track is described once");
-        parents.insert(d.uuid.unwrap(), d.parent_uuid);
-    }
-    for parent in parents.values().flatten() {
-        assert!(tracks.contains_key(parent), "a parent is described");
-    }
-    let mut events = named_events(&packets);
-    events.sort_by_key(|(_, ns, _)| *ns);
-    let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();
-    let mut slices = Vec::new();
-    let mut flows: BTreeMap<u64, Vec<(String, bool)>> = BTreeMap::new();
-    for (packet, ns, name) in events {
-        let event = packet.track_event.as_ref().unwrap();
-        let uuid = event.track_uuid.unwrap();
-        let stack = open.entry(uuid).or_default();
-        match event.r#type.unwrap() {
-            SLICE_BEGIN => {
-                let name = name.unwrap();
-                for id in &event.flow_ids {
-                    flows.entry(*id).or_default().push((name.clone(), false));
-                }
-                for id in &event.terminating_flow_ids {
-                    flows.entry(*id).or_default().push((name.clone(), true));
-                }
-                stack.push((name, ns));
-            }
-            SLICE_END => {
-                let (name, start) = stack.pop().expect("an end has a begin");
-                let end = ns;
-                slices.push(Slice {
-                    track: tracks[&uuid].clone(),
-                    name,
-                    start,
-                    end,
-                    depth: stack.len(),
-                });
-            }
-            other => panic!("event type {other}"),
-        }
-    }
-    assert!(open.values().all(Vec::is_empty), "a begin has an end");
-    slices.sort();
-    Read { slices, flows, packets }
-}
 
 fn traced(records: &[PathRecord], occupancy: &[Occupancy]) -> Read {
     let mut writer = PerfettoWriter::new(Vec::new());
@@ -162,28 +22,47 @@ fn traced(records: &[PathRecord], occupancy: &[Occupancy]) -> Read {
     read(&writer.finish().unwrap())
 }
 
-/// Every stage of every record appears as it is, inside a slice of its path, and flows join them.
+fn path_name(record: &PathRecord) -> String {
+    format!("{} \u{2192} {}", names().origin(record.origin), record.target.comm)
+}
+
+/// The steps of a record's flow.
+fn steps(record: &PathRecord) -> Vec<Step> {
+    let spans = record.stages();
+    let step = |(i, span): (usize, &StageSpan)| Step {
+        cpu: format!("CPU {}", span.end.cpu),
+        stage: span.to.stage_title().to_owned(),
+        name: path_name(record),
+        start: span.start.ns,
+        is_last: i + 1 == spans.len(),
+    };
+    spans.iter().enumerate().map(step).collect()
+}
+
+/// Every stage of every record is one slice on a track of its CPU and stage, no slice lies in
+/// another, and a flow leads through all stages of each record that has more than one.
 fn check(records: &[PathRecord]) {
     let trace = traced(records, &[]);
-    let mut want: Vec<(String, u64, u64)> = records
+    let mut want: Vec<(String, String, String, u64, u64)> = records
         .iter()
-        .flat_map(PathRecord::stages)
-        .map(|s| (s.to.stage_title().to_owned(), s.start.ns, s.end.ns))
+        .flat_map(|r| r.stages().into_iter().map(move |s| (r, s)))
+        .map(|(r, s)| {
+            let (cpu, stage) = (format!("CPU {}", s.end.cpu), s.to.stage_title().to_owned());
+            (cpu, stage, path_name(r), s.start.ns, s.end.ns)
+        })
         .collect();
-    let inner = trace.slices.iter().filter(|s| s.depth == 1);
-    let mut got: Vec<_> = inner.map(|s| (s.name.clone(), s.start, s.end)).collect();
+    let of = |s: &Slice| {
+        let stage = without_number(&s.track).to_owned();
+        (s.cpu.clone(), stage, s.name.clone(), s.start, s.end)
+    };
+    let mut got: Vec<_> = trace.slices.iter().map(of).collect();
     want.sort();
     got.sort();
     assert_eq!(got, want);
-    assert!(trace.slices.iter().all(|s| s.depth < 2));
-    let is_split = |r: &&PathRecord| r.stages().windows(2).any(|w| w[0].end.cpu != w[1].end.cpu);
-    let nr_flows = records.iter().filter(is_split).count();
-    assert_eq!(trace.flows.len(), nr_flows);
-    for steps in trace.flows.values() {
-        let ends: Vec<bool> = steps.iter().map(|(_, last)| *last).collect();
-        assert!(ends.len() > 1 && ends[ends.len() - 1], "a flow terminates");
-        assert!(ends[..ends.len() - 1].iter().all(|last| !last), "a flow terminates once");
-    }
+    assert!(trace.slices.iter().all(|s| s.depth == 0));
+    let with_flow = records.iter().map(steps).filter(|steps| steps.len() > 1);
+    let flows: Vec<_> = trace.flows.into_values().collect();
+    assert_eq!(flows, with_flow.collect::<Vec<_>>());
 }
 
 proptest! {
@@ -229,15 +108,49 @@ fn transition(kind: u8, n: u64) -> Transition {
 }
 
 #[test]
-fn a_path_over_two_cpus_has_a_segment_on_each() {
+fn each_stage_lies_on_its_own_track_of_its_cpu() {
     let trace = traced(&[record()], &[]);
-    let outer: Vec<_> = trace.slices.iter().filter(|s| s.depth == 0).collect();
-    let tracks: Vec<_> = outer.iter().map(|s| s.track.as_str()).collect();
-    assert_eq!(tracks, ["CPU 0 stages", "CPU 1 stages"]);
-    assert_eq!(outer[0].name, "36:virtio1-req.0 \u{2192} fio");
-    assert_eq!(outer[0].end, outer[1].start);
-    let path = "36:virtio1-req.0 \u{2192} fio".to_owned();
-    assert_eq!(trace.flows[&1], [(path.clone(), false), (path, true)]);
+    let mut slices: Vec<_> = trace.slices.iter().collect();
+    slices.sort_by_key(|s| s.start);
+    let tracks: Vec<_> = slices.iter().map(|s| (s.cpu.as_str(), s.track.as_str())).collect();
+    assert_eq!(
+        tracks,
+        [
+            ("CPU 0", "handler to softirq raise"),
+            ("CPU 0", "softirq delay"),
+            ("CPU 0", "handler to wakeup"),
+            ("CPU 1", "scheduling latency"),
+            ("CPU 1", "return to user"),
+        ]
+    );
+    assert!(slices.iter().all(|s| s.name == "36:virtio1-req.0 \u{2192} fio"));
+    assert!(slices.windows(2).all(|w| w[0].end == w[1].start));
+    assert_eq!(trace.flows[&1], steps(&record()));
+    let descriptors = trace.packets.iter().filter_map(|p| p.track_descriptor.as_ref());
+    let ranks: Vec<_> = descriptors
+        .filter(|d| d.name.as_ref().is_some_and(|name| tracks.iter().any(|(_, t)| t == name)))
+        .map(|d| d.sibling_order_rank.unwrap())
+        .collect();
+    assert!(ranks.is_sorted() && ranks[0] > 3, "below what ran, in the order of a path: {ranks:?}");
+}
+
+#[test]
+fn a_flow_goes_through_a_stage_that_took_no_time() {
+    let mut instant = record();
+    let raised = instant.stamps[Point::SoftirqRaise.index()];
+    instant.stamps[Point::Softirq.index()] = raised;
+    instant.stamps[Point::Waking.index()] = raised;
+    check(&[instant.clone(), record(), instant]);
+}
+
+#[test]
+fn a_path_of_one_stage_has_no_flow() {
+    let mut short = record();
+    for point in &Point::ALL[..Point::SwitchIn.index()] {
+        short.stamps[point.index()] = None;
+    }
+    check(&[short.clone()]);
+    assert!(traced(&[short], &[]).flows.is_empty());
 }
 
 #[test]
@@ -249,13 +162,17 @@ fn events_before_our_clock_keep_their_time() {
 }
 
 #[test]
-fn overlapping_paths_take_lanes_and_give_them_back() {
+fn targets_that_wait_at_once_take_overflow_tracks_and_give_them_back() {
     let (mut second, mut third) = (record(), record());
-    second.stamps.iter_mut().flatten().for_each(|s| s.ns += 1_000);
-    third.stamps.iter_mut().flatten().for_each(|s| s.ns += 900_000);
-    let trace = traced(&[record(), second, third], &[]);
-    let on = |track: &str| trace.slices.iter().filter(|s| s.track == track && s.depth == 0).count();
-    assert_eq!((on("CPU 1 stages"), on("CPU 1 stages #2"), on("CPU 1 stages #3")), (2, 1, 0));
+    second.stamps.iter_mut().flatten().for_each(|s| s.ns += 100_000);
+    third.stamps.iter_mut().flatten().for_each(|s| s.ns += 1_000_000);
+    let records = [record(), second, third];
+    check(&records);
+    let trace = traced(&records, &[]);
+    let on = |track: &str| trace.slices.iter().filter(|s| s.track == track).count();
+    let waits = ["scheduling latency", "scheduling latency #2", "scheduling latency #3"];
+    assert_eq!(waits.map(on), [2, 1, 0]);
+    assert_eq!(["softirq delay", "softirq delay #2"].map(on), [3, 0], "these did not overlap");
 }
 
 fn occ(ns: u64, seq: u64, what: Transition) -> Occupancy {

@@ -30,7 +30,7 @@ impl Cpu {
         match row {
             Row::Hardirq => &mut self.hardirqs,
             Row::Softirq => &mut self.softirqs,
-            Row::Nmi | Row::Task | Row::Stages(_) => &mut self.tasks,
+            Row::Nmi | Row::Task | Row::Stage(..) => &mut self.tasks,
         }
     }
 }

@@ -4,13 +4,14 @@
 //! A trace file is one `Trace` message; its packets are length-delimited fields with tag 1, so
 //! that the file can be streamed. Names and categories are interned (`intern`), the clock is a
 //! default of the sequence: a packet that relies on either says that it needs the incremental
-//! state, and the first packet of the sequence starts that state. Events of one track must be written in the order of time, with
-//! an end before a begin at the same nanosecond: readers sort by time and keep the order of the
-//! file where times are equal.
+//! state, and the first packet of the sequence starts that state. Events of one track must be
+//! written in the order of time, with an end before a begin at the same nanosecond: readers sort
+//! by time and keep the order of the file where times are equal.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use irqpath_model::Point;
 use prost::Message as _;
 
 use super::intern::Interned;
@@ -34,6 +35,9 @@ const MARGIN_NS: u64 = 2_000_000_000;
 /// Bytes gathered before they are written.
 const BATCH: usize = 64 << 10;
 
+/// Overflow tracks of one stage that are still ordered among themselves.
+const MAX_LANES: u32 = 1 << 16;
+
 /// A row under a CPU, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Row {
@@ -41,8 +45,8 @@ pub(super) enum Row {
     Hardirq,
     Softirq,
     Task,
-    /// The n-th lane of path stages, from 0.
-    Stages(u32),
+    /// A stage of paths, and how many tracks of it are above this one.
+    Stage(Point, u32),
 }
 
 impl Row {
@@ -52,7 +56,9 @@ impl Row {
             Self::Hardirq => 1,
             Self::Softirq => 2,
             Self::Task => 3,
-            Self::Stages(lane) => 4 + lane,
+            Self::Stage(stage, lane) => {
+                4 + (stage.index() as u32) * MAX_LANES + lane.min(MAX_LANES - 1)
+            }
         }
     }
 
@@ -63,8 +69,8 @@ impl Row {
             Self::Hardirq => format!("CPU {cpu} hardirq"),
             Self::Softirq => format!("CPU {cpu} softirq"),
             Self::Task => format!("CPU {cpu} task"),
-            Self::Stages(0) => format!("CPU {cpu} stages"),
-            Self::Stages(lane) => format!("CPU {cpu} stages #{}", lane + 1),
+            Self::Stage(stage, 0) => stage.stage_title().to_owned(),
+            Self::Stage(stage, lane) => format!("{} #{}", stage.stage_title(), lane + 1),
         }
     }
 }

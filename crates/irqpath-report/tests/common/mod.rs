@@ -141,6 +141,7 @@ pub fn summary() -> Summary {
             process_cpu_ns: 300_000_000,
             peak_rss_bytes: 42 << 20,
             map_bytes: 8 << 20,
+            urgent_ns: 0,
         },
         missing: vec![Missing {
             what: "ipi:ipi_send_cpu".to_owned(),

@@ -83,6 +83,7 @@ pub fn overhead() -> Overhead {
         process_cpu_ns: 412_000_000,
         peak_rss_bytes: 38 << 20,
         map_bytes: 22 << 20,
+        urgent_ns: 0,
     }
 }
 
