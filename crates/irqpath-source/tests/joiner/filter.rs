@@ -41,6 +41,7 @@ fn without_settings_every_new_maximum_of_its_kind() {
 #[test]
 fn a_path_that_is_no_slower_is_not_new() {
     let again = "
+        1 890 switch 0 1
         1 900 vector_entry local_timer
         1 905 waking 12
         1 906 vector_exit local_timer

@@ -88,7 +88,9 @@ fn a_switch_heals_exits_that_were_missed() {
          0 140 irq_entry 3 1
          0 150 waking 12
          0 160 irq_exit 3 1
-         0 170 switch 12 1",
+         0 170 switch 12 1
+         0 180 switch 10 1
+         0 181 sys_exit",
         "path irq:3 faulter:12 via=- switch_in hardirq@0=140 waking@0+10 switch_in@0+20",
     );
 }

@@ -51,6 +51,7 @@ fn it_sleeps_again_before_user_space() {
 fn preempted_on_its_way_to_user_space() {
     woken(
         "0 110 switch 10
+         0 114 state 1
          0 115 switch 11 preempt
          0 120 sys_exit
          1 200 switch 10

@@ -52,6 +52,9 @@ fn after_its_end_the_kworker_carries_nothing() {
          0 131 work_start 0x2000
          0 132 waking 11
          0 133 work_end
+         0 134 switch 0 1
+         0 135 switch 22
+         0 136 waking 10
          0 140 switch 10 1
          0 150 switch 11 1",
         "",
