@@ -42,6 +42,7 @@ impl Collector for Collected {
     fn encode(&self, mut e: DescriptorEncoder<'_>) -> fmt::Result {
         self.lines(&mut e)?;
         self.softirqs(&mut e)?;
+        self.napi(&mut e)?;
         self.paths(&mut e)?;
         self.accounting(&mut e)
     }
@@ -148,6 +149,19 @@ impl Collected {
         family(e, "softirq_delay", help, unit, counter, rows(|s| seconds(s.delay_ns)))?;
         let help = "Longest time from raise to entry";
         family(e, "softirq_delay_max", help, unit, gauge, rows(|s| seconds(s.max_delay_ns)))
+    }
+
+    fn napi(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let rows = |value: fn(&irqpath_model::NapiStats) -> u64| {
+            let labels = |cpu: u16| vec![("cpu", cpu.to_string())];
+            self.summary.napi.iter().map(move |n| (labels(n.cpu), value(n) as f64))
+        };
+        let counter = MetricType::Counter;
+        family(e, "napi_polls", "NAPI polls", None, counter, rows(|n| n.nr))?;
+        let help = "Packets that NAPI polls handled";
+        family(e, "napi_packets", help, None, counter, rows(|n| n.nr_packets))?;
+        let help = "NAPI polls that used up their budget";
+        family(e, "napi_budget_used_up", help, None, counter, rows(|n| n.nr_exhausted))
     }
 
     fn paths(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -139,7 +139,7 @@ pub fn write_lines(
     counts::write_lines(&mut out, meta, summary, options)
 }
 
-/// Softirqs per vector.
+/// Softirqs per vector, and NAPI polls where there were any.
 pub fn write_softirqs(
     mut out: impl Write,
     meta: &Meta,

@@ -55,6 +55,9 @@ fn renders(browser: &Browser) {
     assert!(text(browser, "#machine").contains("6.12.57-rt14"));
     assert!(text(browser, "#lines").contains("36:nvme0q1"));
     assert!(text(browser, "#softirqs").contains("net_rx"));
+    let napi = browser.run("return document.querySelector('#napi').checkVisibility()");
+    assert_eq!(napi, json!(true));
+    assert!(text(browser, "#napi").contains("98765"));
     let ink = "const c = document.querySelector('#chart canvas'); \
                const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
                let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n / (d.length / 4)";

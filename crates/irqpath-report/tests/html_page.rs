@@ -153,6 +153,7 @@ fn counters_of_proc_stand_beside_ours() {
     let softirqs = data["softirqs"].as_array().unwrap();
     let net_rx = softirqs.iter().find(|s| s["name"] == "net_rx" && s["cpu"] == 7).unwrap();
     assert_eq!(net_rx["proc_nr"], 8_000);
+    assert_eq!(data["napi"][0]["nr_packets"], 98_765);
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn an_empty_measurement_still_accounts() {
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("no path was completed"), "{text}");
     assert!(text.contains("\nlost: 0\n"), "{text}");
+    assert!(!text.contains("NAPI"), "{text}");
 }
 
 #[test]

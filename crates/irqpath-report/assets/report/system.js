@@ -65,6 +65,24 @@
     draw();
   }
 
+  /** Polls of network devices, per CPU; nothing where there were none. */
+  function showNapi(rows, duration) {
+    if (!rows.length) return;
+    const table = new ns.Table({ label: "NAPI polls", sortKey: "nr", className: "counts", columns: [
+      column("cpu", "CPU", String),
+      column("nr", "polls", ns.count),
+      column("rate", "per s", ns.count, (row) => (row.nr * 1e9) / duration),
+      column("nr_packets", "packets", ns.count),
+      column("mean", "per poll", (value) => value.toFixed(1),
+        (row) => (row.nr ? row.nr_packets / row.nr : null), "packets, mean"),
+      column("nr_exhausted", "budget used up", ns.count, null,
+        "so that net_rx had to run again"),
+    ] });
+    table.setRows(rows);
+    ns.byId("napi").append(table.element);
+    ns.byId("napi").hidden = false;
+  }
+
   /** Names and values; empty values are said to be so, not left out. */
   function facts(title, entries) {
     const list = ns.el("dl");
@@ -146,6 +164,7 @@
     const duration = machine.duration_ns || 1;
     showCounts("lines", data.lines, duration);
     showCounts("softirqs", data.softirqs, duration);
+    showNapi(data.napi, duration);
     if (data.virtual_note) ns.byId("machine").append(ns.el("p", { class: "note" }, data.virtual_note));
     ns.byId("machine").append(
       ns.el("div", { class: "columns thirds" }, kernelFacts(machine), cpuFacts(machine),

@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use irqpath_model::{
-    CauseClass, CauseKind, CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Origin,
-    Overhead, PathKey, PathSummary, Point, Quantiles, StageSummary, Summary,
+    CauseClass, CauseKind, CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing,
+    NapiStats, Origin, Overhead, PathKey, PathSummary, Point, Quantiles, StageSummary, Summary,
 };
 use serde::Serialize;
 
@@ -32,6 +32,7 @@ pub struct Page<'a> {
     threshold_ns: Option<u64>,
     lines: Vec<LineRow>,
     softirqs: Vec<SoftirqRow>,
+    napi: &'a [NapiStats],
     losses: Vec<LossRow>,
     missing: &'a [Missing],
     overhead: &'a Overhead,
@@ -142,6 +143,7 @@ impl<'a> Page<'a> {
             threshold_ns: summary.threshold_ns,
             lines: lines(meta, summary),
             softirqs: softirqs(meta, summary),
+            napi: &summary.napi,
             losses: losses(summary),
             missing: &summary.missing,
             overhead: &summary.overhead,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Interrupts per line and softirqs per vector, over all CPUs, the busiest first.
+//! Interrupts per line and softirqs per vector, over all CPUs, the busiest first; NAPI polls.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use irqpath_model::{CpuList, LineStats, Meta, SoftirqStats, Summary};
+use irqpath_model::{CpuList, LineStats, Meta, NapiStats, SoftirqStats, Summary};
 
 use super::style::{clean, grouped, us2};
 use super::table::{Column, Table};
@@ -129,5 +129,39 @@ pub(super) fn write_softirqs(
             sum.cpus(),
         ]);
     }
+    table.write(out, options.style(), options.width)?;
+    write_napi(out, meta, summary, options)
+}
+
+/// What net_rx did in its runs: one row over all CPUs, or nothing where no device polled.
+fn write_napi(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let mut polls = Sum::default();
+    summary.napi.iter().for_each(|n| polls.add(n.cpu, n.nr, 0, 0));
+    if polls.nr == 0 {
+        return Ok(());
+    }
+    let total = |value: fn(&NapiStats) -> u64| {
+        grouped(summary.napi.iter().map(value).fold(0, u64::saturating_add))
+    };
+    heading(out, options.style(), "NAPI", "polls of network devices")?;
+    let mut table = Table::new(&[
+        Column::number("polls"),
+        Column::number("per s").or_drop(2),
+        Column::number("packets"),
+        Column::number("budget used up"),
+        Column::text("CPUs", 6).or_drop(1),
+    ]);
+    table.row(vec![
+        grouped(polls.nr),
+        polls.rate(meta),
+        total(|n| n.nr_packets),
+        total(|n| n.nr_exhausted),
+        polls.cpus(),
+    ]);
     table.write(out, options.style(), options.width)
 }

@@ -5,9 +5,9 @@
 
 use irqpath_model::{
     Cause, CauseKind, Comm, CpuInfo, Histogram, KernelInfo, LineStats, Loss, LossReason, Meta,
-    Missing, Names, Origin, Overhead, PathEnd, PathKey, PathRecord, PathStats, PathSummary, Point,
-    Policy, SCHEMA_VERSION, SlowPath, SoftirqStats, SoftirqVec, StageCauses, Stamp, Summary, Task,
-    Vector, Via,
+    Missing, Names, NapiStats, Origin, Overhead, PathEnd, PathKey, PathRecord, PathStats,
+    PathSummary, Point, Policy, SCHEMA_VERSION, SlowPath, SoftirqStats, SoftirqVec, StageCauses,
+    Stamp, Summary, Task, Vector, Via,
 };
 use proptest::prelude::*;
 
@@ -129,7 +129,10 @@ pub fn summary() -> Summary {
             delay_ns: 600_000,
             max_delay_ns: 12_100,
         }],
-        napi: Vec::new(),
+        napi: vec![
+            NapiStats { cpu: 0, nr: 4_200, nr_packets: 61_000, nr_exhausted: 17 },
+            NapiStats { cpu: 1, nr: 300, nr_packets: 900, nr_exhausted: 0 },
+        ],
         slow: vec![slow()],
         nr_slow: 2,
         threshold_ns: Some(100_000),

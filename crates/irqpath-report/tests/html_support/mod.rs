@@ -8,9 +8,9 @@
 mod machine;
 
 use irqpath_model::{
-    Cause, CauseKind, LineStats, Loss, LossReason, Meta, Names, Origin, PathEnd, PathKey,
-    PathRecord, PathStats, PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec, StageCauses,
-    Stamp, Summary, Task, Vector, Via,
+    Cause, CauseKind, LineStats, Loss, LossReason, Meta, Names, NapiStats, Origin, PathEnd,
+    PathKey, PathRecord, PathStats, PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec,
+    StageCauses, Stamp, Summary, Task, Vector, Via,
 };
 
 pub use machine::meta;
@@ -61,6 +61,7 @@ pub fn result(nr_paths: usize) -> (Meta, Summary) {
     summary.slow.sort_by_key(|s| std::cmp::Reverse(s.record.total_ns()));
     summary.lines = lines(&meta.names, &mut dice);
     summary.softirqs = softirqs(&mut dice);
+    summary.napi = vec![NapiStats { cpu: 7, nr: 4_321, nr_packets: 98_765, nr_exhausted: 12 }];
     summary.loss = Loss::default();
     summary.loss.add(LossReason::RingbufFull, 52);
     summary.loss.add(LossReason::TaskExit, 7);
