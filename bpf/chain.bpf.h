@@ -27,6 +27,14 @@ static __always_inline void ip_chain_start(struct ip_chain *ch, __u16 kind, __u3
 	ch->origin_nr = nr;
 }
 
+/* The innermost hardirq, or NULL where it is nested too deep to be followed. */
+static __always_inline struct ip_chain *ip_hard_frame(struct ip_cpu *c)
+{
+	__u32 depth = c->hard_depth - 1;
+
+	return depth < IP_MAX_NEST ? &c->hard[depth & (IP_MAX_NEST - 1)] : NULL;
+}
+
 /* The innermost context of this CPU that belongs to an interrupt, or NULL. */
 static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 {
@@ -34,7 +42,7 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 	struct ip_tag *tag;
 
 	if (c->hard_depth)
-		return &c->hard[(c->hard_depth - 1) & (IP_MAX_NEST - 1)];
+		return ip_hard_frame(c);
 	if (c->softirq_active && c->softirq.origin_kind)
 		return &c->softirq;
 	if (!c->carrier)

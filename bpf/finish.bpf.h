@@ -108,7 +108,7 @@ __noinline int ip_wanted(struct ip_rec_path *r)
 	if (!hit || !ip_config.filter_cpus)
 		return hit;
 	return (r->chain.ns[IP_HARDIRQ] && ip_cpu_wanted(r->chain.cpu[IP_HARDIRQ])) ||
-	       ip_cpu_wanted(r->chain.cpu[IP_SWITCH_IN]);
+	       (r->chain.ns[IP_SWITCH_IN] && ip_cpu_wanted(r->chain.cpu[IP_SWITCH_IN]));
 }
 
 /* Ask every CPU on the way for its transitions; this one delivers them at once. */
@@ -125,7 +125,7 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_chain *ch, __u64 fi
 		if (!ch->ns[i] || ch->cpu[i] == this_cpu)
 			continue;
 		other = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, ch->cpu[i]);
-		if (other && !other->flush_from_ns)
+		if (other && (!other->flush_from_ns || first_ns < other->flush_from_ns))
 			other->flush_from_ns = first_ns;
 	}
 	/* Nothing else happened until the return to user space: say so, by restating the task. */
@@ -165,6 +165,18 @@ static __always_inline __u64 ip_first_ns(struct ip_chain *ch)
 		if (ch->ns[i])
 			return ch->ns[i];
 	return 0;
+}
+
+/* First to last stamp, for a path that has no statistics. */
+static __always_inline __u64 ip_length(struct ip_chain *ch)
+{
+	__u64 last = 0;
+	int i;
+
+	for (i = 0; i < IP_NR_POINTS; i++)
+		if (ch->ns[i] > last)
+			last = ch->ns[i];
+	return last - ip_first_ns(ch);
 }
 
 /* Statistics of every stage and of the whole; returns the length of the whole. */
@@ -218,14 +230,14 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 	if (!ip_wanted(&r))
 		return 0;
 	stat = ip_path_stat_of(c, &r);
-	total = ip_account(c, &r.chain, stat);
+	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
 	if (stat) {
 		if (stat->tid != r.tid)
 			stat->several_tids = 1;
 		old_max = stat->max_ns;
 		ip_raise_max(&stat->max_ns, total);
 	}
-	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : total > old_max)
+	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && total > old_max)
 		ip_deliver_causes(c, &r.chain, ip_first_ns(&r.chain));
 	else if (!ip_config.record_all)
 		return 0;

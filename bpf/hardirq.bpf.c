@@ -34,9 +34,11 @@ int BPF_PROG(ip_irq_handler_exit, int irq, struct irqaction *action, int ret)
 	__u64 now = bpf_ktime_get_ns(), run_ns;
 	struct ip_line *line;
 	__u32 nr = irq, depth;
+	bool followed;
 
 	if (!c)
 		return 0;
+	followed = c->hard_depth;
 	run_ns = ip_hard_exit(c, now);
 	c->shared_next = (__u64)action->next;
 	line = bpf_map_lookup_elem(&ip_lines, &nr);
@@ -44,7 +46,7 @@ int BPF_PROG(ip_irq_handler_exit, int irq, struct irqaction *action, int ret)
 		ip_line_add(line, run_ns);
 	depth = c->hard_depth;
 	/* The thread is woken after this tracepoint (__handle_irq_event_percpu). */
-	if (ret == IRQ_WAKE_THREAD && action->thread && depth < IP_MAX_NEST) {
+	if (ret == IRQ_WAKE_THREAD && action->thread && followed && depth < IP_MAX_NEST) {
 		if (c->wake_tid)
 			ip_lose(c, IP_LOSS_COALESCED);
 		c->wake_tid = action->thread->pid;

@@ -235,6 +235,8 @@ struct ip_cpu {
 	__u64 hard_entry_ns[IP_MAX_NEST];
 	struct ip_chain hard[IP_MAX_NEST];
 	struct ip_chain wake_chain;
+	struct ip_chain scratch;
+	__u64 outer_raise_ns[2];	/* raise outside of an hrtimer's callback: softirq, hardirq */
 	struct ip_chain softirq;
 	struct ip_chain pending[IP_SOFTIRQ_SLOTS];
 	struct ip_line vectors[IP_NR_VECTORS];

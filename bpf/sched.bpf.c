@@ -45,6 +45,15 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
 #endif
 }
 
+/*
+ * Is the task still on a CPU? Then it has not slept yet and no switch-in will follow. A task
+ * whose dequeue is delayed is on a run queue too, but on no CPU.
+ */
+static __always_inline bool ip_still_running(struct task_struct *p)
+{
+	return p->pid == (__u32)bpf_get_current_pid_tgid() || (p->on_cpu && p->on_rq);
+}
+
 /* May this wakeup take the task's slot? */
 static __always_inline bool ip_tag_free(struct ip_cpu *c, struct ip_tag *tag,
 					struct task_struct *p)
@@ -53,6 +62,10 @@ static __always_inline bool ip_tag_free(struct ip_cpu *c, struct ip_tag *tag,
 		/* Not a new wakeup: a lock on its way was handed over. */
 		if (p->__state & TASK_RTLOCK_WAIT)
 			return false;
+		if (tag->state == IP_SLOT_AWAIT_USER) {
+			ip_lose(c, IP_LOSS_STALE_WAKEUP);	/* preempted on its way to user */
+			return false;
+		}
 		return tag->state != IP_SLOT_CARRIER || (p->__state & TASK_INTERRUPTIBLE);
 	}
 	if (tag->state == IP_SLOT_NONE && !tag->softirq_saved)
@@ -91,7 +104,17 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	if (!context)
 		return 0;
 	kind = ip_task_kind(p);
-	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER || !ip_tag_free(c, tag, p))
+	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
+		return 0;
+	if (ip_still_running(p)) {
+		if (kind != IP_TASK_TARGET)
+			return 0;
+		__builtin_memcpy(&c->scratch, context, sizeof(c->scratch));
+		ip_stamp(&c->scratch, IP_WAKING, bpf_ktime_get_ns());
+		ip_finish(c, &c->scratch, IP_END_ALREADY_RUNNING, p);
+		return 0;
+	}
+	if (!ip_tag_free(c, tag, p))
 		return 0;
 	slot = ip_slot_of(tid);
 	if (!slot)
@@ -101,14 +124,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	tag->work = 0;
 	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
 	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
-	if (tid != (__u32)bpf_get_current_pid_tgid()) {
-		tag->state = IP_SLOT_WOKEN;
-		return 0;
-	}
-	/* It has not slept yet: no switch will follow. */
-	tag->state = IP_SLOT_NONE;
-	if (kind == IP_TASK_TARGET)
-		ip_finish(c, &slot->chain, IP_END_ALREADY_RUNNING, p);
+	tag->state = IP_SLOT_WOKEN;
 	return 0;
 }
 

@@ -8,11 +8,24 @@
  * (struct timer_list) have no exact expiry; only their callback is noted.
  */
 
-static __always_inline struct ip_chain *ip_timer_context(struct ip_cpu *c)
+/* *@hard tells which of ip_cpu.outer_raise_ns belongs to it: one may interrupt the other. */
+static __always_inline struct ip_chain *ip_timer_context(struct ip_cpu *c, bool *hard)
 {
+	*hard = c->hard_depth;
 	if (c->hard_depth)
-		return &c->hard[(c->hard_depth - 1) & (IP_MAX_NEST - 1)];
+		return ip_hard_frame(c);
 	return c->softirq_active && c->softirq.origin_kind ? &c->softirq : NULL;
+}
+
+/* The earliest stamp after the raise. */
+static __always_inline __u64 ip_after_raise_ns(struct ip_chain *ch)
+{
+	int i;
+
+	for (i = IP_HARDIRQ; i < IP_NR_POINTS; i++)
+		if (ch->ns[i])
+			return ch->ns[i];
+	return 0;
 }
 
 SEC("tp_btf/hrtimer_expire_entry")
@@ -21,61 +34,66 @@ int BPF_PROG(ip_hrtimer_expire_entry, struct hrtimer *timer)
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_chain *ch;
 	__u64 raise, first;
+	bool hard;
 
 	if (!c)
 		return 0;
 	c->nr_events++;
-	ch = ip_timer_context(c);
+	ch = ip_timer_context(c, &hard);
 	if (!ch)
 		return 0;
 	/* To CLOCK_MONOTONIC: the base's offset is what its clock is ahead. */
 	raise = timer->node.expires - timer->base->offset;
-	first = ch->ns[IP_HARDIRQ] ?: ch->ns[IP_SOFTIRQ_RAISE];
+	first = ip_after_raise_ns(ch);
+	c->outer_raise_ns[hard ? 1 : 0] = ch->ns[IP_RAISE];
 	ch->ns[IP_RAISE] = raise < first ? raise : first;
 	ch->cpu[IP_RAISE] = bpf_get_smp_processor_id();
 	ch->timer_fn = (__u64)timer->function;
 	return 0;
 }
 
-static __always_inline int ip_timer_exit(void)
+SEC("tp_btf/hrtimer_expire_exit")
+int ip_hrtimer_expire_exit(void *ctx)
 {
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_chain *ch;
+	bool hard;
 
 	if (!c)
 		return 0;
 	c->nr_events++;
-	ch = ip_timer_context(c);
+	ch = ip_timer_context(c, &hard);
 	if (!ch)
 		return 0;
-	ch->ns[IP_RAISE] = 0;
+	ch->ns[IP_RAISE] = c->outer_raise_ns[hard ? 1 : 0];
 	ch->timer_fn = 0;
 	return 0;
 }
 
-SEC("tp_btf/hrtimer_expire_exit")
-int ip_hrtimer_expire_exit(void *ctx)
+/* Timers of the wheel leave the raise alone: it is that of the interrupt they ride on. */
+static __always_inline int ip_wheel_timer(__u64 function)
 {
-	return ip_timer_exit();
+	struct ip_cpu *c = ip_this_cpu();
+	struct ip_chain *ch;
+	bool hard;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	ch = ip_timer_context(c, &hard);
+	if (ch)
+		ch->timer_fn = function;
+	return 0;
 }
 
 SEC("tp_btf/timer_expire_entry")
 int BPF_PROG(ip_timer_expire_entry, struct timer_list *timer)
 {
-	struct ip_cpu *c = ip_this_cpu();
-	struct ip_chain *ch;
-
-	if (!c)
-		return 0;
-	c->nr_events++;
-	ch = ip_timer_context(c);
-	if (ch)
-		ch->timer_fn = (__u64)timer->function;
-	return 0;
+	return ip_wheel_timer((__u64)timer->function);
 }
 
 SEC("tp_btf/timer_expire_exit")
 int ip_timer_expire_exit(void *ctx)
 {
-	return ip_timer_exit();
+	return ip_wheel_timer(0);
 }

@@ -103,7 +103,11 @@ static void do_switch(void)
 
 	if (!preempt)
 		prev->__state = num(4);
+	next->on_cpu = 1;	/* as prepare_task does, before the tracepoint */
+	next->on_rq = 1;
+	prev->on_rq = preempt || !prev->__state;
 	ip_sched_switch(preempt, prev, next, prev->__state);
+	prev->on_cpu = 0;
 	sim_current[sim_cpu] = next;
 }
 
@@ -113,6 +117,7 @@ static void do_waking(void)
 
 	ip_sched_waking(p);
 	p->__state = 0;
+	p->on_rq = 1;
 }
 
 static void do_hrtimer(void)

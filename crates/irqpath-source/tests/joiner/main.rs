@@ -14,6 +14,7 @@ mod model;
 mod occupancy;
 mod output;
 mod random;
+mod regressions;
 mod rt;
 mod sched;
 mod softirq;

@@ -139,20 +139,6 @@ fn a_task_that_exits_on_its_way_is_counted() {
 }
 
 #[test]
-fn a_task_that_exits_before_its_switch_in_was_seen_is_counted() {
-    paths(
-        "1 90 switch 10
-         0 100 irq_entry 42 1
-         0 101 waking 10
-         0 102 irq_exit 42 1 1
-         1 115 exit
-         1 120 switch 0 128
-         1 130 switch 10",
-        "loss task_exit 1",
-    );
-}
-
-#[test]
 fn tids_that_share_a_slot_are_counted_and_not_mixed() {
     // 32778 is 10 + 32768: the first one keeps the slot, the second has no path.
     paths(

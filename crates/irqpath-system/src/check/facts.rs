@@ -43,6 +43,8 @@ pub struct Facts {
     pub sched_rt_period_us: Option<i64>,
     /// Largest run time of the fair servers of the CPUs, ns (6.12 and newer, in debugfs).
     pub fair_server_runtime_ns: Option<u64>,
+    /// CONFIG_RT_GROUP_SCHED; `None` if the configuration is not readable.
+    pub rt_group_sched: Option<bool>,
     /// Debugging options of the configuration.
     pub debug_options: Vec<String>,
     /// cpufreq governor of each CPU.
@@ -107,6 +109,7 @@ impl Host {
         facts.preempt_dynamic = kernel.version.contains("PREEMPT_DYNAMIC")
             || self.path("sys/kernel/debug/sched/preempt").exists();
         facts.can_force_threads = config.as_ref().map(|c| c.is_set("CONFIG_IRQ_FORCED_THREADING"));
+        facts.rt_group_sched = config.as_ref().map(|c| c.is_set("CONFIG_RT_GROUP_SCHED"));
         if let Some(config) = config {
             let set = DEBUG_OPTIONS.into_iter().filter(|option| config.is_set(option));
             facts.debug_options = set.map(str::to_owned).collect();

@@ -49,11 +49,16 @@ pub(super) fn irq_threads(facts: &Facts) -> Option<Verdict> {
     }
 }
 
-/// Linux 6.12 replaced throttling by the fair server.
+/// Linux 6.12 replaced throttling by the fair server, but with CONFIG_RT_GROUP_SCHED it stays.
 pub(super) fn rt_throttling(facts: &Facts) -> Option<Verdict> {
-    if facts.kernel_version().is_some_and(|version| version >= (6, 12)) {
+    let has_server = facts.kernel_version().is_some_and(|version| version >= (6, 12));
+    if has_server && facts.rt_group_sched != Some(true) {
         return match facts.fair_server_runtime_ns {
-            None => None,
+            None => advise(
+                Note,
+                "normal tasks that real-time tasks starve get a part of every second",
+                "to see and change it: mount -t debugfs debugfs /sys/kernel/debug, then /sys/kernel/debug/sched/fair_server",
+            ),
             Some(0) => ok("the fair server is off: real-time tasks keep the CPU"),
             Some(ns) => advise(
                 Note,
@@ -140,7 +145,7 @@ mod tests {
             ("6.1.0", Some(1_000_000), None, Some(Ok), ""),
             ("6.1.0", None, None, None, ""),
             ("6.12.1", Some(950_000), Some(50_000_000), Some(Note), "fair_server"),
-            ("6.18.44-x", Some(950_000), None, None, ""),
+            ("6.18.44-x", Some(950_000), None, Some(Note), "debugfs"),
             ("6.12.1", Some(950_000), Some(0), Some(Ok), ""),
         ] {
             let facts = Facts {
@@ -155,6 +160,18 @@ mod tests {
             let text = verdict.and_then(|v| v.fix).unwrap_or_default();
             assert!(text.contains(fix), "{text}");
         }
+    }
+
+    #[test]
+    fn group_scheduling_keeps_throttling() {
+        let facts = Facts {
+            release: "6.18.1".into(),
+            sched_rt_runtime_us: Some(950_000),
+            rt_group_sched: Some(true),
+            ..Facts::default()
+        };
+        let fix = rt_throttling(&facts).and_then(|v| v.fix).unwrap_or_default();
+        assert!(fix.contains("sched_rt_runtime_us"), "{fix}");
     }
 
     #[test]
