@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # lost.sh JSON [why]: how many records `irqpath trace --json` says were lost, or the reasons. Paths
 # that had no end to join (the target exited, or had not slept yet) and clamped stamps lose nothing
-# and do not count, as
-# in irqpath's own output.
+# and do not count, as in irqpath's own output.
 set -euo pipefail
 awk -v why="${2:-}" '
   /"loss": *\{/ { inside = 1 }
