@@ -19,13 +19,18 @@
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
 #define IP_MAX_PATHS	4096	/* distinct paths with statistics */
 #define IP_MAX_HISTS	2048	/* stage histograms, slot 0 is never used */
-#define IP_HIST_BITS	5	/* sub-buckets per power of two: 2^5, error below 3.2 % */
 #define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
 #define IP_HIST_LIMIT	(1ULL << 36)
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
 #define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
 #define IP_MAX_FILTER	32	/* entries per filter list */
 #define IP_COMM_LEN	16	/* TASK_COMM_LEN */
+
+/* Numbers that user space needs too: an enum, so that they reach it through BTF. */
+enum ip_scale {
+	IP_HIST_BITS	= 5,	/* sub-buckets per power of two: 2^5, error below 3.2 % */
+	IP_PRIO_BIAS	= 64,	/* -1 (deadline) .. 140 (idle) fits into 8 bits with it */
+};
 
 /* In the order in which a path meets them; irqpath_model::Point. */
 enum ip_point {
@@ -130,7 +135,6 @@ struct ip_occ {
 	__u64 comm[2];
 };
 
-#define IP_PRIO_BIAS	64	/* -1 (deadline) .. 140 (idle) fits into 8 bits with it */
 
 /* Record types in the ring buffer: the first word of each record. */
 enum ip_record {

@@ -88,6 +88,7 @@ struct ip_contract {
 	struct ip_line line;
 	struct ip_cpu cpu;
 	enum ip_record record;
+	enum ip_scale scale;
 	enum ip_point point;
 	enum ip_vector vector;
 	enum ip_origin_kind origin_kind;

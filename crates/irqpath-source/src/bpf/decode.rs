@@ -8,8 +8,8 @@ use irqpath_model::{
 
 use super::skel::{read, types};
 
-const HIST_BITS: u32 = 5; // IP_HIST_BITS
-const PRIO_BIAS: i16 = 64; // IP_PRIO_BIAS
+const HIST_BITS: u32 = types::ip_scale::IP_HIST_BITS.0;
+const PRIO_BIAS: i16 = types::ip_scale::IP_PRIO_BIAS.0 as i16;
 
 fn comm(words: [u64; 2]) -> Comm {
     let mut bytes = [0; 16];
