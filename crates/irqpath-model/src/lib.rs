@@ -16,6 +16,7 @@ mod occupancy;
 mod origin;
 mod path;
 mod point;
+mod reproduction;
 mod result;
 mod stats;
 mod task;
@@ -29,6 +30,9 @@ pub use occupancy::{Occupancy, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
 pub use point::Point;
+pub use reproduction::{
+    Claim, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction,
+};
 pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
     SCHEMA_VERSION, StageSummary, Summary,

@@ -9,6 +9,7 @@
 //! - [`parquet`]: `samples.parquet`, written while tracing and read back by `irqpath report`
 //! - [`perfetto`]: a trace for the Perfetto UI
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
+//! - [`reproduction`]: the lab's table of documents against measurements
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
 //! Names of tasks and interrupts come from outside and may hold any character; every exporter
@@ -20,5 +21,6 @@ pub mod json;
 pub mod openmetrics;
 pub mod parquet;
 pub mod perfetto;
+pub mod reproduction;
 pub mod schema;
 pub mod text;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The reproduction table: what a document reports, what this kernel shows, and the verdict.
+//!
+//! `irqpath lab run` stores it as `reproduction.json`; reports print it. Figures keep full
+//! precision here and are rounded where they are printed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::SCHEMA_VERSION;
+
+/// Every experiment of one run of the lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reproduction {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// irqpath's own version.
+    pub irqpath_version: String,
+    /// The command that made it.
+    pub command: Vec<String>,
+    /// In the order in which they were asked for.
+    pub experiments: Vec<Reproduced>,
+}
+
+impl Reproduction {
+    /// An empty table.
+    pub fn new(irqpath_version: &str, command: Vec<String>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            irqpath_version: irqpath_version.to_owned(),
+            command,
+            experiments: Vec::new(),
+        }
+    }
+}
+
+/// One experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reproduced {
+    /// Its id, as in `experiments/`.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// Document and section.
+    pub source: String,
+    /// What ran.
+    pub workload: String,
+    /// True if one instruction is one nanosecond in it.
+    pub exact: bool,
+    /// The kernels, in order.
+    pub columns: Vec<ReproducedColumn>,
+    /// Its claims.
+    pub claims: Vec<Claim>,
+}
+
+/// One kernel that an experiment ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReproducedColumn {
+    /// Heading.
+    pub name: String,
+    /// Release and build of the kernel.
+    pub kernel: String,
+    /// SHA-256 of its image, hex.
+    pub image_sha256: String,
+    /// Result directory, relative to the table.
+    pub directory: String,
+    /// Splats (lockdep, KASAN, warnings) of a guest that went on, one line each.
+    pub splats: Vec<String>,
+}
+
+/// One claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// What must be true.
+    pub claim: String,
+    /// What the document reports.
+    pub paper: String,
+    /// The range in which it holds, for people.
+    pub expect: String,
+    /// Why a modern kernel differs; shown where it does.
+    pub differs: Option<String>,
+    /// True if the run fails when it does not hold.
+    pub must: bool,
+    /// One per column that it is checked on.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// What became of a claim on one column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// The column.
+    pub column: String,
+    /// The figure with its unit; empty if it could not be computed.
+    pub ours: String,
+    /// The verdict.
+    pub verdict: OutcomeVerdict,
+}
+
+/// How a figure stands to its claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeVerdict {
+    /// In the range.
+    Holds,
+    /// Outside; a finding, unless the claim is one that must hold.
+    Differs,
+    /// Could not be computed on this column.
+    Missing,
+}
+
+impl Reproduced {
+    /// True if a claim that must hold does not.
+    pub fn failed(&self) -> bool {
+        let fails = |outcome: &Outcome| outcome.verdict != OutcomeVerdict::Holds;
+        self.claims.iter().any(|claim| claim.must && claim.outcomes.iter().any(fails))
+    }
+}
