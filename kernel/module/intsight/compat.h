@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The only place with version checks. Everything here looks like the newest
+ * kernel and is mapped to what older ones have; each entry names the release
+ * that changed it. A new check belongs here, not beside its user.
+ *
+ * Built and booted with 6.1 and 6.12 (PREEMPT_RT and not).
+ */
+#ifndef INTSIGHT_COMPAT_H
+#define INTSIGHT_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/irq.h>
+#include <linux/version.h>
+
+/* 6.13: hrtimer_setup() replaces hrtimer_init() and the bare assignment. */
+#if KERNEL_VERSION(6, 13, 0) > LINUX_VERSION_CODE
+static inline void
+intsight_hrtimer_setup(struct hrtimer *timer,
+		       enum hrtimer_restart (*function)(struct hrtimer *),
+		       clockid_t clock_id, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock_id, mode);
+	timer->function = function;
+}
+#else
+#define intsight_hrtimer_setup hrtimer_setup
+#endif
+
+/* 6.15: moving a line at once is the rule and no longer asks for a flag. */
+#if KERNEL_VERSION(6, 15, 0) > LINUX_VERSION_CODE
+#define INTSIGHT_IRQ_MOVE_PCNTXT IRQ_MOVE_PCNTXT
+#else
+#define INTSIGHT_IRQ_MOVE_PCNTXT 0
+#endif
+
+#endif /* INTSIGHT_COMPAT_H */

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * intsight: makes interrupts and measures what they set going.
+ *
+ * This file only puts the parts together. Each one stands alone:
+ *   line.c     interrupt lines that any machine can raise
+ *   device.c   /dev/intsight, a task that sleeps until its interrupt came
+ *   nic.c      a network device with such a line and NAPI
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/init.h>
+#include <linux/module.h>
+
+#include "intsight.h"
+
+struct intsight_part {
+	int (*init)(void);
+	void (*exit)(void);
+};
+
+/* In the order of init; taken down from the last to the first. */
+static const struct intsight_part parts[] = {
+	{ intsight_line_init, intsight_line_exit },
+	{ intsight_device_init, intsight_device_exit },
+	{ intsight_nic_init, intsight_nic_exit },
+};
+
+static void parts_exit(size_t nr_parts)
+{
+	while (nr_parts--)
+		parts[nr_parts].exit();
+}
+
+static int __init intsight_init(void)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		ret = parts[i].init();
+		if (ret) {
+			parts_exit(i);
+			return ret;
+		}
+	}
+	return 0;
+}
+module_init(intsight_init);
+
+static void __exit intsight_exit(void)
+{
+	parts_exit(ARRAY_SIZE(parts));
+}
+module_exit(intsight_exit);
+
+MODULE_DESCRIPTION("Interrupts on demand and the time their bottom halves take");
+MODULE_LICENSE("GPL");
