@@ -72,6 +72,7 @@ pub fn summary(
         lines: snapshot.lines,
         softirqs: snapshot.softirqs,
         napi: snapshot.napi,
+        bench: Vec::new(),
         slow,
         nr_slow,
         threshold_ns,

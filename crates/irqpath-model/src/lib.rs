@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The words of irqpath as types: points, stages, paths, what occupied a CPU, causes,
-//! statistics and the content of a result directory.
+//! statistics, benchmarks and the content of a result directory.
 //!
 //! Everything that crosses a crate boundary is defined here. The crate makes no OS calls and
 //! knows no clock: times are nanoseconds of `CLOCK_MONOTONIC` unless a name says otherwise.
 //! Neighbours: `irqpath-source` produces [`Event`]s and a [`Snapshot`], `irqpath-analysis`
 //! turns them into [`SlowPath`]s and a [`Summary`], `irqpath-report` shows them.
 
+pub mod bench;
 mod cause;
 mod cpulist;
 mod event;
@@ -21,6 +22,7 @@ mod result;
 mod stats;
 mod task;
 
+pub use bench::{BenchCapture, BenchConfig, BenchSeries, Clock, Mechanism, Wait};
 pub use cause::{Cause, CauseClass, CauseKind, SlowPath, StageCauses};
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{Event, Snapshot};

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Histogram, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point, Quantiles, SlowPath,
-    SoftirqStats,
+    BenchSeries, Histogram, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point,
+    Quantiles, SlowPath, SoftirqStats,
 };
 
 /// Version of the stored format; a change that old readers cannot follow raises it.
@@ -46,6 +46,9 @@ pub struct Meta {
     pub after: InterruptCounts,
     /// Names of lines and timer callbacks.
     pub names: Names,
+    /// True if the machine was the lab's in exact mode: one instruction is one nanosecond.
+    #[serde(default)]
+    pub is_exact: bool,
     /// What the observer changed on the system it measured, one sentence each; empty is a claim.
     pub observer_effects: Vec<String>,
 }
@@ -206,6 +209,9 @@ pub struct Summary {
     /// NAPI polls per CPU.
     #[serde(default)]
     pub napi: Vec<NapiStats>,
+    /// Benchmarks of bottom-half mechanisms; then there are no paths.
+    #[serde(default)]
+    pub bench: Vec<BenchSeries>,
     /// Slowest paths with their causes, slowest first.
     pub slow: Vec<SlowPath>,
     /// How many records over the threshold there were, kept in `slow` or not.

@@ -133,6 +133,7 @@ pub fn summary() -> Summary {
             NapiStats { cpu: 0, nr: 4_200, nr_packets: 61_000, nr_exhausted: 17 },
             NapiStats { cpu: 1, nr: 300, nr_packets: 900, nr_exhausted: 0 },
         ],
+        bench: vec![],
         slow: vec![slow()],
         nr_slow: 2,
         threshold_ns: Some(100_000),
@@ -174,6 +175,7 @@ pub fn meta() -> Meta {
             ..<_>::default()
         },
         names: names(),
+        is_exact: false,
         observer_effects: vec!["BPF statistics were on for 1 s".to_owned()],
         ..Meta::default()
     }

@@ -70,6 +70,7 @@ pub fn meta() -> Meta {
         before: counts(1_000),
         after: counts(5_000),
         names: names(),
+        is_exact: false,
         observer_effects: vec![text("Programs were attached to 23 tracepoints.")],
     }
 }

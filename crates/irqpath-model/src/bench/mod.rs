@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Benchmarks of bottom-half mechanisms: what `intsight` was told, what it recorded, and what
+//! that amounts to.
+//!
+//! - [`BenchConfig`]: the parameters of one benchmark.
+//! - [`BenchCapture`], [`Runs`]: what came out of the kernel, in clock ticks.
+//! - [`BenchSeries`]: its summary, in nanoseconds, as `summary.json` keeps it.
+//!
+//! `irqpath-source` makes captures, `irqpath-analysis` turns each into a series, `irqpath-report`
+//! shows series. A *run* is one interrupt with its bottom half; a *checkpoint* is a name and a
+//! stamp of every clock.
+
+mod capture;
+mod clock;
+mod config;
+mod latencies;
+mod mechanism;
+mod series;
+
+pub use capture::{BOTTOM_HALF, BenchCapture, BenchOverflow, Run, Runs, RunsError, TOP_HALF};
+pub use clock::{Clock, ClockRate, RateSource};
+pub use config::{BenchConfig, Wait};
+pub use latencies::{BenchQuantiles, Latencies};
+pub use mechanism::Mechanism;
+pub use series::{BenchCause, BenchSeries, BenchTail, ClockResolution};
+
+/// A word is not one of those that exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} '{found}'; there is: {known}")]
+pub struct UnknownWord {
+    /// What the word should have named.
+    pub what: &'static str,
+    /// The word.
+    pub found: String,
+    /// Those that exist.
+    pub known: String,
+}
+
+impl UnknownWord {
+    fn new(what: &'static str, found: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
+        let known = known.into_iter().collect::<Vec<_>>().join(" ");
+        Self { what, found: found.to_owned(), known }
+    }
+}

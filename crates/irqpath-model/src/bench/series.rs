@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The summary of one benchmark by one clock, as `summary.json` keeps it. Lengths are ns.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BenchConfig, BenchOverflow, BenchQuantiles, Clock, ClockRate, Latencies};
+
+/// What the distinct values of a clock tell about its resolution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockResolution {
+    /// Different latencies that occurred.
+    pub nr_distinct: u64,
+    /// Largest step, in ticks, of which all differences between latencies are multiples; 0 with
+    /// fewer than two of them.
+    pub step_ticks: u64,
+    /// Smallest difference between two different latencies, ns; 0 with fewer than two.
+    pub min_gap_ns: u64,
+}
+
+/// Runs in which the same happened between top and bottom half.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchCause {
+    /// For people: `Entr.+Sched.`; empty for runs in which nothing happened beyond the base path.
+    pub label: String,
+    /// Tracepoints met more often than on the base path, sorted; repeated ones once.
+    pub tracepoints: Vec<String>,
+    /// True if one of them is the entry of an interrupt.
+    pub is_irq: bool,
+    /// The row of numbers.
+    pub quantiles: BenchQuantiles,
+    /// How many of them took longer than the series' `q95_ns`.
+    pub nr_over_q95: u64,
+    /// All of it.
+    pub latencies: Latencies,
+}
+
+/// Who is to blame for the runs over Q95.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchTail {
+    /// Complete runs over `q95_ns`, with and without interrupt.
+    pub nr_over_q95: u64,
+    /// Those with something between their halves that undelayed runs do not have.
+    pub nr_explained: u64,
+}
+
+impl BenchTail {
+    /// Runs over Q95 without a named cause.
+    pub const fn nr_unexplained(self) -> u64 {
+        self.nr_over_q95.saturating_sub(self.nr_explained)
+    }
+}
+
+/// One benchmark by one clock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchSeries {
+    /// What tells this series from the others of the result: `workqueue, load 256`. Unique there.
+    pub label: String,
+    /// Machine or kernel, where a result joins several; else empty.
+    #[serde(default)]
+    pub set: String,
+    /// The parameters.
+    pub config: BenchConfig,
+    /// The clock.
+    pub clock: Clock,
+    /// Its rate.
+    pub rate: ClockRate,
+    /// Runs that were recorded, complete or not.
+    pub nr_runs: u64,
+    /// Runs with an interrupt between top and bottom half; `None` if no tracepoint that would
+    /// have shown one was hooked.
+    pub nr_irq: Option<u64>,
+    /// Of these, runs whose bottom half came after the next run had begun.
+    pub nr_late: u64,
+    /// Runs without top or bottom half; in no other number.
+    pub nr_incomplete: u64,
+    /// Runs whose stamps ran backwards; in no other number.
+    pub nr_backwards: u64,
+    /// Over the runs without an interrupt in between.
+    pub quantiles: BenchQuantiles,
+    /// Longest of all complete runs, ns.
+    pub max_irq_ns: u64,
+    /// Where the axis of the series ends by default, ns.
+    pub bound_ns: u64,
+    /// Runs without an interrupt in between that are longer than that.
+    pub nr_oob: u64,
+    /// Runs without an interrupt in between.
+    pub latencies: Latencies,
+    /// Runs with one.
+    pub irq_latencies: Latencies,
+    /// The clock's resolution.
+    pub resolution: ClockResolution,
+    /// Tracepoints that undelayed runs meet between their halves, each as often as they do.
+    pub base_path: Vec<String>,
+    /// All complete runs by what happened in between, the most frequent first; empty if no
+    /// tracepoint was hooked.
+    pub causes: Vec<BenchCause>,
+    /// Runs over Q95 and their causes; `None` if no tracepoint was hooked.
+    pub tail: Option<BenchTail>,
+    /// Checkpoints that found no room; `None` if the module did not say.
+    pub overflow: Option<BenchOverflow>,
+    /// What one checkpoint takes, ns, if this is the clock it was measured by.
+    pub checkpoint_cost_ns: Option<u64>,
+    /// Interrupts and softirqs while the benchmark ran, all CPUs, by the label of their row in
+    /// `/proc`; empty if they were not kept.
+    #[serde(default)]
+    pub interrupts: BTreeMap<String, u64>,
+}
