@@ -4,6 +4,8 @@
 //!
 //! - [`bpf`]: the running kernel, joined in the kernel by the programs under `bpf/`.
 //! - [`replay`]: a recording made by `irqpath trace --record`.
+//! - [`intsight`]: benchmarks of bottom-half mechanisms by our kernel module. They come as runs,
+//!   not as events.
 //!
 //! This is the only crate with `unsafe`.
 
@@ -13,6 +15,7 @@ use std::time::Duration;
 use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
 pub mod bpf;
+pub mod intsight;
 pub mod replay;
 
 /// What to trace.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The files in `csv_results`: a line per run, fields separated by commas, no header.
+//!
+//! Read line by line, so that a result of any length takes the memory of its columns only. An
+//! empty line is a run without checkpoints.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use irqpath_model::bench::{Clock, Runs};
+
+use super::IntsightError;
+
+/// No run has that many bytes in one file; a longer line is another kind of file.
+const MAX_LINE: u64 = 1 << 20;
+
+/// Longest checkpoint name; the kernel's longest tracepoint has half of it.
+const MAX_NAME: usize = 128;
+
+/// Calls `each` with every line, without its end, and its number from 1.
+fn lines(
+    path: &Path,
+    mut each: impl FnMut(usize, &str) -> Result<(), String>,
+) -> Result<(), IntsightError> {
+    let unreadable = |source: io::Error| IntsightError::Read { path: path.to_owned(), source };
+    let malformed = |line, reason| IntsightError::Malformed { path: path.to_owned(), line, reason };
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
+    let mut bytes = Vec::new();
+    for line in 1.. {
+        bytes.clear();
+        let read = (&mut file).take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        if bytes.pop_if(|last| *last == b'\n').is_none() && read as u64 == MAX_LINE {
+            return Err(malformed(line, format!("the line has more than {MAX_LINE} bytes")));
+        }
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| malformed(line, "the line is not text".to_owned()))?;
+        each(line, text).map_err(|reason| malformed(line, reason))?;
+    }
+    Ok(())
+}
+
+/// The names of the checkpoints: the runs, without their clocks.
+pub(super) fn read_names(path: &Path) -> Result<Runs, IntsightError> {
+    let mut runs = Runs::default();
+    lines(path, |_, line| {
+        if let Some(bad) = fields(line).find(|f| !is_name(f)) {
+            return Err(format!("'{}' is not the name of a checkpoint", shortened(bad)));
+        }
+        runs.push(fields(line)).map_err(|e| e.to_string())
+    })?;
+    Ok(runs)
+}
+
+/// One clock's stamps; each line must have as many as the run has checkpoints.
+pub(super) fn read_clock(path: &Path, clock: Clock, runs: &mut Runs) -> Result<(), IntsightError> {
+    let mut ticks = Vec::new();
+    let mut nr_lines = 0;
+    lines(path, |line, text| {
+        nr_lines = line;
+        if line > runs.len() {
+            return Err(format!("there are {} runs only", runs.len()));
+        }
+        let before = ticks.len();
+        for field in fields(text) {
+            ticks.push(stamp(field)?);
+        }
+        let (got, want) = (ticks.len() - before, runs.nr_checkpoints(line - 1));
+        if got == want { Ok(()) } else { Err(format!("{got} stamps for {want} checkpoints")) }
+    })?;
+    if nr_lines < runs.len() {
+        let reason = format!("the file ends after {nr_lines} of {} runs", runs.len());
+        return Err(IntsightError::Malformed { path: path.to_owned(), line: nr_lines + 1, reason });
+    }
+    runs.set_clock(clock, ticks)
+        .map_err(|source| IntsightError::Mismatch { path: path.to_owned(), source })
+}
+
+/// No field at all in an empty line.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').filter(|_| !line.is_empty())
+}
+
+fn is_name(field: &str) -> bool {
+    !field.is_empty()
+        && field.len() <= MAX_NAME
+        && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:+/".contains(&b))
+}
+
+fn stamp(field: &str) -> Result<u64, String> {
+    // parse() would also take a plus sign.
+    let is_number = !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit());
+    let number = if is_number { field.parse().ok() } else { None };
+    number.ok_or_else(|| format!("'{}' is not a stamp", shortened(field)))
+}
+
+/// Text for an error line.
+fn shortened(text: &str) -> String {
+    text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
