@@ -7,6 +7,7 @@
 //! - [`Engine`]: the same for a stream, waiting for transitions that arrive late.
 //! - [`SlowKeeper`]: which slow paths to keep.
 //! - [`Accumulator`], [`summary`]: statistics of all paths.
+//! - [`bench`]: benchmarks of bottom-half mechanisms.
 //! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
 //!
 //! The rule: a hole is never explained. What no transition covers is reported as unexplained,
@@ -14,6 +15,7 @@
 
 mod accumulate;
 mod attribute;
+pub mod bench;
 mod counts;
 mod engine;
 mod slow;
