@@ -4,3 +4,23 @@
 //! `kernel` provides images and modules from a cache, `guest` makes an initramfs, `vm` boots it
 //! and brings its results back, `flame` attributes the instructions of one path to functions,
 //! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
+
+pub mod cache;
+pub mod kernel;
+mod progress;
+mod project;
+
+pub use cache::{Cache, CacheError};
+pub use progress::{Progress, Unit};
+pub use project::{Project, ProjectError};
+
+/// What everything in the lab works with.
+#[derive(Debug, Clone)]
+pub struct Lab {
+    /// Where the lab's own files are.
+    pub project: Project,
+    /// Where what was made is kept.
+    pub cache: Cache,
+    /// Where to say how far it is.
+    pub progress: Progress,
+}

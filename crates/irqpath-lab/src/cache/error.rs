@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why the cache cannot be used: one line, with the path and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with the cache.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// No environment variable says where the cache is.
+    #[error("there is no place for the cache; set HOME, or IRQPATH_CACHE to a directory of yours")]
+    NoPlace,
+    /// The place of the cache is not an absolute path, and would depend on where one stands.
+    #[error("{variable}={path} is not an absolute path; give one that starts with /", path = .path.display())]
+    Relative {
+        /// The environment variable.
+        variable: &'static str,
+        /// Its value.
+        path: PathBuf,
+    },
+    /// An input of a product cannot be read.
+    #[error("{path} cannot be read: {source}; it is an input of what is built", path = .path.display())]
+    Input {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something in the cache cannot be read or written.
+    #[error("{path} cannot be {action}: {source}; make room, or set IRQPATH_CACHE to another directory",
+        path = .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried: `written`, `locked`.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// For `map_err`: an error at `path` while it was `action`.
+pub(crate) fn at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> CacheError {
+    let path = path.to_owned();
+    move |source| CacheError::Io { path, action, source }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What takes long to make is made once: kernels, headers, modules, packages, initramfs.
+//!
+//! A product is a directory whose name ends in the hash of its [`Inputs`]. It is made under
+//! another name and renamed when complete, so whatever has the name is whole, also after a
+//! kill or a power cut. Who makes a product holds its lock; who comes later waits and then
+//! finds it. All of it lies outside the checkout and may be removed at any time.
+
+mod error;
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+pub use error::CacheError;
+pub(crate) use error::at;
+pub use inputs::{Inputs, files, sha256};
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::fs::{FlockOperation, flock, syncfs};
+
+use crate::Progress;
+
+/// Digits of the key in a directory's name: enough to never meet, short enough to read.
+const KEY_DIGITS: usize = 16;
+/// The file in a product that lists what it was made from.
+const INPUTS: &str = "inputs";
+
+/// The directory with everything that was made.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// What to make: where it belongs, and from what it is made.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// Directory of its kind below the cache: `kernels`, `modules`.
+    pub kind: &'static str,
+    /// What people recognise it by: `stock-rt-x86_64`.
+    pub label: String,
+    /// What it is made from.
+    pub inputs: Inputs,
+    /// True if a new attempt can go on with what an interrupted one left.
+    pub resumable: bool,
+}
+
+/// A product in the making.
+#[derive(Debug)]
+pub struct Staging {
+    /// Directory to fill; it gets the product's name afterwards.
+    pub directory: PathBuf,
+    /// Where it will be when it is complete, for files that contain their own place.
+    pub destination: PathBuf,
+    lock: File,
+}
+
+impl Staging {
+    /// Standard input for programs that write into the staging directory. It is the lock: if
+    /// irqpath is killed and they live on, nobody else starts before they have ended.
+    pub fn stdin(&self) -> Stdio {
+        self.lock.try_clone().map_or_else(|_| Stdio::null(), Stdio::from)
+    }
+}
+
+impl Cache {
+    /// The cache of this user: `$IRQPATH_CACHE`, else `$XDG_CACHE_HOME/irqpath`, else
+    /// `~/.cache/irqpath`.
+    ///
+    /// # Errors
+    /// If none of them is set to an absolute path.
+    pub fn locate() -> Result<Self, CacheError> {
+        place(|name| env::var_os(name)).map(Self::at)
+    }
+
+    /// A cache in this directory, which need not exist yet.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a product is or will be.
+    pub fn path(&self, product: &Product) -> PathBuf {
+        let key = product.inputs.key();
+        self.root.join(product.kind).join(format!("{}-{}", product.label, &key[..KEY_DIGITS]))
+    }
+
+    /// The product, if it is there.
+    pub fn get(&self, product: &Product) -> Option<PathBuf> {
+        let path = self.path(product);
+        path.is_dir().then_some(path)
+    }
+
+    /// The product; made by `make` if it is not there. Waits for another process or thread
+    /// that makes the same, and says so.
+    ///
+    /// # Errors
+    /// What `make` returns; [`CacheError`] if the cache cannot be written.
+    pub fn product<E: From<CacheError>>(
+        &self,
+        product: &Product,
+        progress: &Progress,
+        make: impl FnOnce(&Staging) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
+        if let Some(path) = self.get(product) {
+            return Ok(path);
+        }
+        let destination = self.path(product);
+        let lock = self.lock(&lock_name(product), &product.label, progress)?;
+        if destination.is_dir() {
+            return Ok(destination); // made by the one that was waited for
+        }
+        let directory = with_suffix(&destination, ".partial");
+        prepare(&directory, product.resumable)?;
+        let staging = Staging { directory, destination, lock };
+        let made = make(&staging);
+        if made.is_err() && !product.resumable {
+            remove(&staging.directory)?;
+        }
+        made?;
+        complete(&staging, &product.inputs)?;
+        Ok(staging.destination)
+    }
+
+    /// Hold the lock of this name until the file is dropped; `what` is named when waiting.
+    pub(crate) fn lock(
+        &self,
+        name: &str,
+        what: &str,
+        progress: &Progress,
+    ) -> Result<File, CacheError> {
+        let directory = self.root.join("locks");
+        fs::create_dir_all(&directory).map_err(at(&directory, "written"))?;
+        let path = directory.join(name);
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(at(&path, "written"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                progress.note(&format!("waiting for another irqpath that makes {what}"));
+                lock_patiently(&file)
+            }
+            other => other,
+        }
+        .map_err(|e| at(&path, "locked")(e.into()))?;
+        Ok(file)
+    }
+}
+
+fn lock_patiently(file: &File) -> rustix::io::Result<()> {
+    loop {
+        match flock(file, FlockOperation::LockExclusive) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// The root of the cache by these environment variables.
+fn place(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, CacheError> {
+    let choices: [(&str, &[&str]); 3] = [
+        ("IRQPATH_CACHE", &[]),
+        ("XDG_CACHE_HOME", &["irqpath"]),
+        ("HOME", &[".cache", "irqpath"]),
+    ];
+    for (name, below) in choices {
+        let Some(value) = variable(name).filter(|v| !v.is_empty()) else { continue };
+        let path = PathBuf::from(value);
+        if !path.is_absolute() {
+            return Err(CacheError::Relative { variable: name, path });
+        }
+        return Ok(below.iter().fold(path, |path, name| path.join(name)));
+    }
+    Err(CacheError::NoPlace)
+}
+
+fn lock_name(product: &Product) -> String {
+    format!("{}-{}-{}", product.kind, product.label, &product.inputs.key()[..KEY_DIGITS])
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn prepare(directory: &Path, keep: bool) -> Result<(), CacheError> {
+    if !keep {
+        remove(directory)?;
+    }
+    fs::create_dir_all(directory).map_err(at(directory, "written"))
+}
+
+/// Remove a directory that need not exist.
+pub(crate) fn remove(directory: &Path) -> Result<(), CacheError> {
+    match fs::remove_dir_all(directory) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(directory, "removed")(e)),
+        _ => Ok(()),
+    }
+}
+
+/// Write the list of inputs, let everything reach the disk, and give the product its name.
+fn complete(staging: &Staging, inputs: &Inputs) -> Result<(), CacheError> {
+    let directory = &staging.directory;
+    let list = directory.join(INPUTS);
+    fs::write(&list, inputs.text()).map_err(at(&list, "written"))?;
+    let handle = File::open(directory).map_err(at(directory, "read"))?;
+    syncfs(&handle).map_err(|e| at(directory, "written")(e.into()))?;
+    fs::rename(directory, &staging.destination).map_err(at(&staging.destination, "written"))
+}

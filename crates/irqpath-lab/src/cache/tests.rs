@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Keys, staging, locks: what makes the cache trustworthy after a kill and beside another build.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+
+fn product(value: &str, resumable: bool) -> Product {
+    let inputs = Inputs::of("test", 1).value("value", value);
+    Product { kind: "things", label: "thing".to_owned(), inputs, resumable }
+}
+
+fn make(cache: &Cache, product: &Product, text: &str) -> Result<PathBuf, CacheError> {
+    cache.product(product, &Progress::hidden(), |staging| {
+        let path = staging.directory.join("content");
+        fs::write(&path, text).map_err(at(&path, "written"))
+    })
+}
+
+fn content(path: &Path) -> String {
+    fs::read_to_string(path.join("content")).unwrap()
+}
+
+#[test]
+fn every_input_changes_the_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    fs::create_dir_all(tree.join("sub")).unwrap();
+    fs::write(tree.join("sub/a"), "1").unwrap();
+    let key = |version, name: &str, value: &str| {
+        let inputs = Inputs::of("r", version).value(name, value);
+        inputs.file("f", &tree.join("sub/a")).unwrap().tree("t", &tree).unwrap().key()
+    };
+    let mut keys = vec![key(1, "n", "v"), key(2, "n", "v"), key(1, "m", "v"), key(1, "n", "w")];
+    fs::write(tree.join("sub/a"), "2").unwrap();
+    keys.push(key(1, "n", "v"));
+    fs::write(tree.join("sub/b"), "").unwrap();
+    keys.push(key(1, "n", "v"));
+    fs::set_permissions(tree.join("sub/b"), fs::Permissions::from_mode(0o755)).unwrap();
+    keys.push(key(1, "n", "v"));
+    fs::remove_file(tree.join("sub/b")).unwrap();
+    symlink("a", tree.join("sub/b")).unwrap();
+    keys.push(key(1, "n", "v"));
+    let different: std::collections::BTreeSet<_> = keys.iter().collect();
+    assert_eq!(different.len(), keys.len(), "{keys:#?}");
+    fs::write(tree.join(".swp"), "an editor's").unwrap();
+    assert_eq!(keys.last(), Some(&key(1, "n", "v")));
+}
+
+#[test]
+fn a_value_cannot_imitate_two_inputs() {
+    let one = Inputs::of("r", 1).value("a", "x\nvalue b 1 y").key();
+    let two = Inputs::of("r", 1).value("a", "x").value("b", "y").key();
+    assert_ne!(one, two);
+}
+
+#[test]
+fn a_product_is_made_once_and_lists_its_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let first = make(&cache, &product("a", false), "first").unwrap();
+    let again = make(&cache, &product("a", false), "again").unwrap();
+    let other = make(&cache, &product("b", false), "other").unwrap();
+    assert_eq!((content(&first), content(&other)), ("first".to_owned(), "other".to_owned()));
+    assert_eq!(again, first);
+    let list = fs::read_to_string(first.join(INPUTS)).unwrap();
+    assert_eq!(list, "recipe test 1\nvalue value 1 a\n");
+    assert_eq!(cache.get(&product("a", false)), Some(first));
+    assert_eq!(cache.get(&product("c", false)), None);
+}
+
+#[test]
+fn what_failed_or_was_killed_is_never_taken_for_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    for (resumable, kept) in [(false, false), (true, true)] {
+        let product = product("a", resumable);
+        let failed = cache.product(&product, &Progress::hidden(), |staging| {
+            fs::write(staging.directory.join("half"), "").unwrap();
+            Err(CacheError::NoPlace)
+        });
+        assert!(failed.is_err());
+        assert_eq!(cache.get(&product), None);
+        let partial = with_suffix(&cache.path(&product), ".partial");
+        assert_eq!(partial.join("half").exists(), kept);
+    }
+    // The same state as after a kill: a partial directory of a product that cannot resume.
+    let made = make(&cache, &product("a", false), "whole").unwrap();
+    assert!(!made.join("half").exists());
+    assert_eq!(content(&made), "whole");
+}
+
+#[test]
+fn a_resumable_product_goes_on_with_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let product = product("a", true);
+    let partial = with_suffix(&cache.path(&product), ".partial");
+    fs::create_dir_all(&partial).unwrap();
+    fs::write(partial.join("step-1"), "").unwrap();
+    let made = make(&cache, &product, "rest").unwrap();
+    assert!(made.join("step-1").exists() && !partial.exists());
+}
+
+#[test]
+fn two_makers_wait_for_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let (made, inside) = (AtomicU32::new(0), AtomicU32::new(0));
+    let maker = || {
+        let path = cache.product(&product("a", false), &Progress::hidden(), |staging| {
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+            thread::sleep(Duration::from_millis(100));
+            fs::write(staging.directory.join("content"), "x").unwrap();
+            made.fetch_add(1, Ordering::SeqCst);
+            inside.fetch_sub(1, Ordering::SeqCst);
+            Ok::<(), CacheError>(())
+        });
+        content(&path.unwrap())
+    };
+    thread::scope(|scope| {
+        let makers: Vec<_> = (0..4).map(|_| scope.spawn(maker)).collect();
+        for maker in makers {
+            assert_eq!(maker.join().unwrap(), "x");
+        }
+    });
+    assert_eq!(made.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn programs_that_outlive_irqpath_keep_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let mut child = None;
+    let failed = cache.product(&product("a", false), &Progress::hidden(), |staging| {
+        let sleep = std::process::Command::new("sleep").arg("60").stdin(staging.stdin()).spawn();
+        child = Some(sleep.unwrap());
+        Err(CacheError::NoPlace)
+    });
+    assert!(failed.is_err());
+    let lock = File::open(cache.root().join("locks").join(lock_name(&product("a", false))));
+    let lock = lock.unwrap();
+    let busy = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+    assert_eq!(busy, Err(rustix::io::Errno::WOULDBLOCK));
+    let mut child = child.unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+}
+
+#[test]
+fn the_place_follows_the_environment() {
+    let from = |set: &[(&str, &str)]| {
+        let set = set.to_owned();
+        let found = place(|name| {
+            set.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value))
+        });
+        found.map(|path| path.display().to_string()).map_err(|e| e.to_string())
+    };
+    let home = ("HOME", "/users/u");
+    assert_eq!(from(&[home]).unwrap(), "/users/u/.cache/irqpath");
+    assert_eq!(from(&[home, ("XDG_CACHE_HOME", "/c")]).unwrap(), "/c/irqpath");
+    assert_eq!(from(&[home, ("IRQPATH_CACHE", "/i"), ("XDG_CACHE_HOME", "/c")]).unwrap(), "/i");
+    assert_eq!(from(&[home, ("IRQPATH_CACHE", "")]).unwrap(), "/users/u/.cache/irqpath");
+    assert!(from(&[home, ("IRQPATH_CACHE", "here")]).unwrap_err().contains("IRQPATH_CACHE=here"));
+    assert!(from(&[]).unwrap_err().contains("HOME"));
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Debian packages without root: apt with its lists and caches inside of ours.
+//!
+//! The sources and keys are those of the host, so packages are verified as everywhere on it.
+//! The lists cover every architecture of the lab. The host's dpkg is neither read nor changed,
+//! and the host's hooks do not run. Nothing is installed: a package is downloaded, unpacked,
+//! and kept as a product.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use super::error::io_at;
+use super::packages::{Package, compare_versions, parse_show};
+use super::run::{command, output, watched};
+use super::{Arch, KernelError};
+use crate::cache::{Inputs, Product, Staging};
+use crate::{Lab, Unit};
+
+/// Version of the recipe that unpacks a package.
+const RECIPE: u32 = 1;
+/// How old lists may be when something is missing in them.
+const FRESH: Duration = Duration::from_secs(3600);
+
+/// apt with a state of its own.
+#[derive(Debug)]
+pub struct Apt<'a> {
+    lab: &'a Lab,
+    directory: PathBuf,
+}
+
+impl<'a> Apt<'a> {
+    /// Prepare it; asks no server yet.
+    ///
+    /// # Errors
+    /// [`KernelError::NoApt`] where there is no apt, and if the cache cannot be written.
+    pub fn open(lab: &'a Lab) -> Result<Self, KernelError> {
+        output(command("apt-get").arg("--version"), "apt-get --version")?;
+        output(command("dpkg-deb").arg("--version"), "dpkg-deb --version")?;
+        let directory = lab.cache.root().join("apt");
+        for below in ["state/lists/partial", "cache/archives/partial"] {
+            let path = directory.join(below);
+            fs::create_dir_all(&path).map_err(io_at(&path, "written"))?;
+        }
+        let apt = Self { lab, directory };
+        let path = apt.config();
+        if fs::read_to_string(&path).ok().as_deref() != Some(&apt.config_text()) {
+            fs::write(&path, apt.config_text()).map_err(io_at(&path, "written"))?;
+        }
+        Ok(apt)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.directory.join("apt.conf")
+    }
+
+    fn config_text(&self) -> String {
+        let native = Arch::host().unwrap_or(Arch::X86_64).debian();
+        let architectures = Arch::ALL.map(|a| format!("\"{}\"; ", a.debian())).concat();
+        // Root drops privileges to read the network, and the dropped user could not write here.
+        let sandbox = rustix::process::geteuid().is_root();
+        let sandbox = if sandbox { "APT::Sandbox::User \"root\";\n" } else { "" };
+        format!(
+            "#clear APT::Update::Pre-Invoke;\n#clear APT::Update::Post-Invoke;\n\
+             #clear APT::Update::Post-Invoke-Success;\n#clear APT::Architectures;\n\
+             APT::Architecture \"{native}\";\nAPT::Architectures {{ {architectures}}};\n\
+             Dir::State \"{0}/state\";\nDir::State::lists \"{0}/state/lists\";\n\
+             Dir::State::status \"/dev/null\";\nDir::Cache \"{0}/cache\";\n\
+             Dir::Cache::pkgcache \"pkgcache.bin\";\nDir::Cache::srcpkgcache \"\";\n\
+             Acquire::Languages \"none\";\n\
+             Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+             Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled \"false\";\n{sandbox}",
+            self.directory.display()
+        )
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = command(program);
+        command.arg("-q").arg("-c").arg(self.config());
+        command
+    }
+
+    /// Fetch the lists, unless they are as young as [`FRESH`]. Returns whether it did.
+    ///
+    /// # Errors
+    /// If no list could be fetched. One source that fails, of many, is only noted.
+    pub fn refresh(&self) -> Result<bool, KernelError> {
+        let _lock = self.lab.cache.lock("apt", "the package lists", &self.lab.progress)?;
+        let stamp = self.directory.join("refreshed");
+        let age = stamp.metadata().and_then(|m| m.modified()).ok();
+        let age = age.and_then(|t| SystemTime::now().duration_since(t).ok());
+        if age.is_some_and(|age| age < FRESH) {
+            return Ok(false);
+        }
+        self.lab.progress.step("fetching package lists", None, Unit::Steps);
+        let log = self.directory.join("update.log");
+        if let Err(error) =
+            watched(self.command("apt-get").arg("update"), "apt-get update", &log, || {})
+        {
+            if self.names("linux-image-")?.is_empty() {
+                return Err(error);
+            }
+            self.lab.progress.note(&format!("{error}; going on with the lists that are there"));
+            return Ok(true);
+        }
+        fs::write(&stamp, "").map_err(io_at(&stamp, "written"))?;
+        Ok(true)
+    }
+
+    /// Names of the packages that begin so.
+    pub fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
+        let text = output(
+            self.command("apt-cache").args(["pkgnames", prefix]),
+            "asking apt-cache for names",
+        )?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// The versions of a package in the lists, newest first; empty if there is none. A package
+    /// that is the same for all architectures is found for each.
+    pub fn versions(&self, name: &str, arch: Arch) -> Result<Vec<Package>, KernelError> {
+        let mut command = self.command("apt-cache");
+        let shown = command.args(["show", &qualified(name, arch)]).output();
+        // It fails when there is no such package, and that is an answer too.
+        let text = shown.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+        let text = text.map_err(io_at(Path::new("apt-cache"), "started"))?;
+        let mut found = parse_show(&text);
+        found.retain(|p| p.architecture == arch.debian() || p.architecture == "all");
+        found.sort_by(|a, b| compare_versions(&b.version, &a.version));
+        Ok(found)
+    }
+
+    /// One version of a package; the newest if none is named. Lists that do not have it are
+    /// fetched again.
+    ///
+    /// # Errors
+    /// [`KernelError::NoPackage`] if no source has it.
+    pub fn find(
+        &self,
+        name: &str,
+        arch: Arch,
+        version: Option<&str>,
+    ) -> Result<Package, KernelError> {
+        let found = |apt: &Self| {
+            let mut versions = apt.versions(name, arch)?.into_iter();
+            Ok::<_, KernelError>(versions.find(|p| version.is_none_or(|v| p.version == v)))
+        };
+        if let Some(package) = found(self)? {
+            return Ok(package);
+        }
+        if self.refresh()?
+            && let Some(package) = found(self)?
+        {
+            return Ok(package);
+        }
+        let version = version.map(|v| format!(" {v}")).unwrap_or_default();
+        Err(KernelError::NoPackage { package: format!("{name} ({arch}){version}") })
+    }
+
+    /// Download packages into a directory; returns their files in the same order.
+    pub fn download(
+        &self,
+        packages: &[Package],
+        directory: &Path,
+        staging: &Staging,
+    ) -> Result<Vec<PathBuf>, KernelError> {
+        fs::create_dir_all(directory).map_err(io_at(directory, "written"))?;
+        let wanted: Vec<String> = packages.iter().map(exact).collect();
+        let total = packages.iter().map(|p| p.size).sum();
+        let what = format!("downloading {}", packages.first().map_or("", |p| &p.name));
+        self.lab.progress.step(&what, Some(total), Unit::Bytes);
+        let mut command = self.command("apt-get");
+        command.arg("download").args(wanted).current_dir(directory).stdin(staging.stdin());
+        let log = directory.join("download.log");
+        watched(&mut command, &what, &log, || self.lab.progress.done(size_of(directory)))?;
+        packages.iter().map(|p| file_of(p, directory)).collect()
+    }
+
+    /// The files of a package, unpacked; from the cache if they are there.
+    ///
+    /// # Errors
+    /// As [`Apt::find`], and if it cannot be downloaded or unpacked.
+    pub fn unpacked(
+        &self,
+        name: &str,
+        arch: Arch,
+        version: Option<&str>,
+    ) -> Result<PathBuf, KernelError> {
+        let package = self.find(name, arch, version)?;
+        let inputs = Inputs::of("package", RECIPE)
+            .value("name", name)
+            .value("version", &package.version)
+            .value("architecture", arch.name())
+            .value("sha256", &package.sha256);
+        let label = format!("{name}-{arch}");
+        let product = Product { kind: "packages", label, inputs, resumable: false };
+        self.lab.cache.product(&product, &self.lab.progress, |staging| {
+            let debs = staging.directory.join("debs");
+            for deb in self.download(std::slice::from_ref(&package), &debs, staging)? {
+                unpack(&deb, &staging.directory)?;
+            }
+            crate::cache::remove(&debs)?;
+            Ok(())
+        })
+    }
+}
+
+/// Unpack the files of a package.
+pub(super) fn unpack(deb: &Path, directory: &Path) -> Result<(), KernelError> {
+    let what = format!("unpacking {}", deb.file_name().unwrap_or_default().to_string_lossy());
+    output(command("dpkg-deb").arg("-x").arg(deb).arg(directory), &what)?;
+    Ok(())
+}
+
+fn qualified(name: &str, arch: Arch) -> String {
+    if Arch::host() == Some(arch) { name.to_owned() } else { format!("{name}:{}", arch.debian()) }
+}
+
+/// As `apt-get download` takes it.
+fn exact(package: &Package) -> String {
+    let native = Arch::host().is_some_and(|host| host.debian() == package.architecture);
+    if native || package.architecture == "all" {
+        format!("{}={}", package.name, package.version)
+    } else {
+        format!("{}:{}={}", package.name, package.architecture, package.version)
+    }
+}
+
+fn size_of(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let debs = entries.filter(|e| e.path().extension().is_some_and(|x| x == "deb"));
+    debs.filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+}
+
+fn file_of(package: &Package, directory: &Path) -> Result<PathBuf, KernelError> {
+    let start = format!("{}_", package.name);
+    let entries = fs::read_dir(directory).map_err(io_at(directory, "read"))?.flatten();
+    let mut names = entries.map(|e| e.path());
+    let found = names.find(|p| {
+        p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&start))
+            && p.extension().is_some_and(|x| x == "deb")
+    });
+    found.ok_or_else(|| KernelError::Incomplete {
+        place: directory.to_owned(),
+        missing: format!("file of the package {}", package.name),
+        advice: "look at download.log there",
+    })
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why there is no kernel: one line, what was wrong and what to do. Where a program failed,
+//! its last lines are at [`KernelError::log`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Arch, Flavour};
+use crate::CacheError;
+
+/// What went wrong on the way to a kernel or a module.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The list of kernels is wrong.
+    #[error("{path}: {reason}; correct it as its first lines say", path = .path.display())]
+    Pins {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The list has no such kernel.
+    #[error(
+        "there is no {flavour} kernel for {arch}; `irqpath lab build --help` lists what there is"
+    )]
+    NotOffered {
+        /// The flavour.
+        flavour: Flavour,
+        /// The architecture.
+        arch: Arch,
+    },
+    /// A program that is needed is not installed.
+    #[error(
+        "{program} is not installed; run scripts/setup.sh --with lab in a checkout, or install it"
+    )]
+    MissingProgram {
+        /// Its name.
+        program: String,
+    },
+    /// Not a Debian system.
+    #[error(
+        "there is no {program} here, and kernels come as Debian packages; use Debian 12 or newer, also in a container"
+    )]
+    NoApt {
+        /// `apt-get`, `dpkg-deb`.
+        program: String,
+    },
+    /// A package that no source has.
+    #[error(
+        "the package sources of this host have no {package}; add Debian's main and security archives, source lines `deb`, to /etc/apt/sources.list.d"
+    )]
+    NoPackage {
+        /// The package, or a pattern.
+        package: String,
+    },
+    /// A program failed.
+    #[error("{what} failed ({status}): {reason}")]
+    Failed {
+        /// What it should do.
+        what: String,
+        /// How it ended.
+        status: String,
+        /// The line of its output that tells most.
+        reason: String,
+        /// Its last lines.
+        log: String,
+    },
+    /// A file of a kernel cannot be read or written.
+    #[error("{path} cannot be {action}: {source}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// `read`, `written`.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A package, a product or a build does not contain what it must.
+    #[error("{place} has no {missing}; {advice}", place = .place.display())]
+    Incomplete {
+        /// Where it should be.
+        place: PathBuf,
+        /// What is not there.
+        missing: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+impl KernelError {
+    /// The last lines of the program that failed; empty if none did.
+    pub fn log(&self) -> &str {
+        match self {
+            Self::Failed { log, .. } => log,
+            _ => "",
+        }
+    }
+}
+
+/// For `map_err`: an error at `path` while it was `action`.
+pub(super) fn io_at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> KernelError {
+    let path = path.to_owned();
+    move |source| KernelError::Io { path, action, source }
+}

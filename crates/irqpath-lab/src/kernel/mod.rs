@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kernels for guests: Debian's as they are, and ours built from Debian's source, each with
+//! what is needed to build a module for it.
+//!
+//! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `module`
+//! builds against a kernel. Everything is a product of the cache: [`Kernel::provide`] returns
+//! at once what was made before.
+
+mod apt;
+mod error;
+mod flavour;
+mod image;
+pub mod module;
+mod packages;
+mod pins;
+mod run;
+mod stock;
+
+pub use apt::Apt;
+pub use error::KernelError;
+pub use flavour::{Arch, Flavour, UnknownName};
+pub use packages::{Package, compare_versions};
+pub use pins::{ImagePin, Pins, SourcePin};
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Lab;
+use error::io_at;
+
+/// The description of a kernel in its product.
+const DESCRIPTION: &str = "kernel.json";
+
+/// A kernel that can be booted and built against. Paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// What kind it is.
+    pub flavour: Flavour,
+    /// For which machines.
+    pub arch: Arch,
+    /// What `uname -r` prints.
+    pub release: String,
+    /// Version of the Debian package that it is, or is built from.
+    pub package_version: String,
+    /// True if that is the version listed in `lab/kernels.toml`. Where it is false, the archive
+    /// no longer has the listed one, and exact figures may differ.
+    #[serde(skip_deserializing, default)]
+    pub pinned: bool,
+    /// Release, builder, `#1 SMP PREEMPT_RT` and date, as in the image.
+    pub version_string: String,
+    /// SHA-256 of the image.
+    pub sha256: String,
+    /// What QEMU boots: bzImage or arm64's Image.
+    pub image: PathBuf,
+    /// Its configuration.
+    pub config: PathBuf,
+    /// Compiler that modules for it are built with, without a cross prefix.
+    pub compiler: String,
+    /// ELF file with its types (BTF); no symbols in a stock kernel's.
+    pub vmlinux: Option<PathBuf>,
+    /// Directory for `make -C` to build modules.
+    pub build: PathBuf,
+    /// Addresses of its symbols; a stock kernel's are only in the guest's `/proc/kallsyms`.
+    pub system_map: Option<PathBuf>,
+    /// A few modules that guests may need, in the order in which to load them; empty if all of
+    /// them are built in.
+    pub modules: Vec<PathBuf>,
+    /// Its product in the cache.
+    #[serde(skip_deserializing, default)]
+    pub directory: PathBuf,
+}
+
+impl Kernel {
+    /// The kernel of this flavour; made if the cache does not have it.
+    ///
+    /// # Errors
+    /// [`KernelError`], one line that says what to do.
+    pub fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
+        let kernel = stock::provide(lab, flavour, arch);
+        lab.progress.clear();
+        kernel
+    }
+
+    /// Read the description in a product.
+    fn load(directory: &Path, pinned: bool) -> Result<Self, KernelError> {
+        let path = directory.join(DESCRIPTION);
+        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let stored: Self = serde_json::from_str(&text).map_err(|e| KernelError::Incomplete {
+            place: path,
+            missing: format!("description of a kernel ({e})"),
+            advice: "remove its directory to have it made again",
+        })?;
+        let absolute = |path: PathBuf| directory.join(path);
+        Ok(Self {
+            pinned,
+            image: absolute(stored.image),
+            config: absolute(stored.config),
+            build: absolute(stored.build),
+            vmlinux: stored.vmlinux.map(absolute),
+            system_map: stored.system_map.map(absolute),
+            modules: stored.modules.into_iter().map(absolute).collect(),
+            directory: directory.to_owned(),
+            ..stored
+        })
+    }
+
+    /// Write the description, whose paths are still relative, into a product.
+    fn save(&self, directory: &Path) -> Result<(), KernelError> {
+        let path = directory.join(DESCRIPTION);
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        fs::write(&path, text).map_err(io_at(&path, "written"))
+    }
+
+    /// The compiler with its cross prefix.
+    pub fn compiler_program(&self) -> String {
+        format!("{}{}", self.arch.cross_prefix(), self.compiler)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Modules of ours, built against a kernel of the lab.
+//!
+//! The source is copied first: several kernels can be built for at once, and a checkout stays
+//! clean. The path of the copy does not get into the module, so that two machines make the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::io_at;
+use super::run::{Lines, command, output, watched};
+use super::{Kernel, KernelError};
+use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::{Lab, Unit};
+
+/// Version of the recipe below.
+const RECIPE: u32 = 1;
+
+/// Build the module in `source`, a directory with a `Kbuild` and one module, for a kernel.
+/// `variables` are handed to make. Returns the `.ko` file.
+///
+/// # Errors
+/// [`KernelError::Failed`] with the first error of the compiler; its last lines are in
+/// [`KernelError::log`].
+pub fn build(
+    lab: &Lab,
+    kernel: &Kernel,
+    source: &Path,
+    variables: &[(&str, &str)],
+) -> Result<PathBuf, KernelError> {
+    let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let compiler = kernel.compiler_program();
+    let answer = output(command(&compiler).arg("--version"), &compiler)?;
+    let mut inputs = Inputs::of("module", RECIPE)
+        .value("kernel", &kernel.directory.file_name().unwrap_or_default().to_string_lossy())
+        .value("kernel image", &kernel.sha256)
+        .value("compiler", answer.lines().next().unwrap_or_default())
+        .tree("source", source)?;
+    for (variable, value) in variables {
+        inputs = inputs.value(variable, value);
+    }
+    let label = format!("{name}-{}-{}", kernel.flavour, kernel.arch);
+    let product = Product { kind: "modules", label, inputs, resumable: false };
+    let directory = lab
+        .cache
+        .product(&product, &lab.progress, |staging| make(lab, kernel, source, variables, staging));
+    lab.progress.clear();
+    the_module(&directory?)
+}
+
+fn make(
+    lab: &Lab,
+    kernel: &Kernel,
+    source: &Path,
+    variables: &[(&str, &str)],
+    staging: &Staging,
+) -> Result<(), KernelError> {
+    let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let what = format!("building {name} for {} {}", kernel.flavour, kernel.arch);
+    let all = files(source)?;
+    let objects = all.iter().filter(|p| p.extension().is_some_and(|x| x == "c")).count();
+    lab.progress.step(&what, Some(objects as u64 + 5), Unit::Steps);
+    let copy = staging.directory.join("src");
+    for path in &all {
+        let to = copy.join(path.strip_prefix(source).unwrap_or(path));
+        let parent = to.parent().unwrap_or(&copy);
+        fs::create_dir_all(parent).map_err(io_at(parent, "written"))?;
+        fs::copy(path, &to).map_err(io_at(path, "copied"))?;
+    }
+    let log = staging.directory.join("build.log");
+    let mut make = command("make");
+    make.arg("-C").arg(&kernel.build).arg(format!("M={}", copy.display()));
+    make.arg(format!("ARCH={}", kernel.arch.kbuild()));
+    make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));
+    make.arg(format!("CC={}", kernel.compiler_program()));
+    make.arg(format!("KCFLAGS=-ffile-prefix-map={}=.", copy.display()));
+    make.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+    make.arg("modules").stdin(staging.stdin());
+    let mut lines = Lines::of(&log);
+    watched(&mut make, &what, &log, || lab.progress.done(lines.count()))?;
+    let built = the_module(&copy)?;
+    let kept = staging.directory.join(built.file_name().unwrap_or_default());
+    fs::rename(&built, kept).map_err(io_at(&built, "taken"))?;
+    remove(&copy)?;
+    Ok(())
+}
+
+/// The one module in a directory.
+fn the_module(directory: &Path) -> Result<PathBuf, KernelError> {
+    let mut found = files(directory)?;
+    found.retain(|path| path.extension().is_some_and(|x| x == "ko"));
+    match <[PathBuf; 1]>::try_from(found) {
+        Ok([one]) => Ok(one),
+        Err(other) => Err(KernelError::Incomplete {
+            place: directory.to_owned(),
+            missing: format!("single module (it has {})", other.len()),
+            advice: "one directory makes one module; look at obj-m in its Kbuild",
+        }),
+    }
+}

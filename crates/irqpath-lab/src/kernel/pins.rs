@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which exact kernels the lab uses: `lab/kernels.toml`, and what to take when the archive has
+//! dropped one of them.
+//!
+//! Exact figures hold for one image only. So another version is never taken silently: the
+//! choice says whether it is the one in the list.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Deserialize;
+
+use super::error::io_at;
+use super::packages::compare_versions;
+use super::{Arch, Flavour, KernelError};
+use crate::Project;
+
+/// The content of `lab/kernels.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    /// Compiler of our own kernels, without a cross prefix: `gcc-12`.
+    pub compiler: String,
+    /// The source of our own kernels.
+    pub source: SourcePin,
+    /// Debian's images.
+    pub image: BTreeMap<Flavour, BTreeMap<Arch, ImagePin>>,
+}
+
+/// A Debian kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImagePin {
+    /// What `uname -r` prints in it; part of its package's name.
+    pub release: String,
+    /// Version of its packages.
+    pub version: String,
+}
+
+/// The package with the source of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourcePin {
+    /// Its name.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Pins {
+    /// Read the list of a project.
+    pub fn read(project: &Project) -> Result<Self, KernelError> {
+        let path = project.kernels_toml();
+        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        toml::from_str(&text).map_err(|e| KernelError::Pins {
+            path,
+            reason: e.to_string().trim().replace('\n', " "),
+        })
+    }
+
+    /// The image of a flavour.
+    pub fn image(&self, flavour: Flavour, arch: Arch) -> Result<&ImagePin, KernelError> {
+        let image = self.image.get(&flavour).and_then(|of| of.get(&arch));
+        image.ok_or(KernelError::NotOffered { flavour, arch })
+    }
+}
+
+impl ImagePin {
+    /// Name of the package with the image.
+    pub fn package(&self) -> String {
+        format!("linux-image-{}", self.release)
+    }
+
+    /// Name of the package with the headers.
+    pub fn headers(&self) -> String {
+        format!("linux-headers-{}", self.release)
+    }
+
+    /// `linux-image-6.12.`: how the names of all images of the same series begin.
+    pub fn series_prefix(&self) -> String {
+        let mut parts = self.release.splitn(3, '.');
+        let (major, minor) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        format!("linux-image-{major}.{minor}.")
+    }
+
+    /// `-rt-amd64`: what follows the number of the release.
+    fn kind(&self) -> &str {
+        kind(&self.release)
+    }
+
+    /// The releases of the same series and kind among the names of packages, newest first.
+    pub fn relatives(&self, names: &[String]) -> Vec<String> {
+        let mut releases: Vec<String> = names
+            .iter()
+            .filter(|name| name.starts_with(&self.series_prefix()))
+            .filter_map(|name| name.strip_prefix("linux-image-"))
+            .filter(|release| kind(release) == self.kind())
+            .map(str::to_owned)
+            .collect();
+        releases.sort_by(|a, b| compare_versions(b, a));
+        releases
+    }
+}
+
+/// From the first dash that a letter follows: `6.1.0-56-rt-amd64` is of the kind `-rt-amd64`.
+fn kind(release: &str) -> &str {
+    let mut dashes = release.match_indices('-').map(|(at, _)| at);
+    let start = dashes.find(|at| release[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic()));
+    start.map_or("", |at| &release[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin(release: &str) -> ImagePin {
+        ImagePin { release: release.to_owned(), version: "1".to_owned() }
+    }
+
+    #[test]
+    fn relatives_are_of_the_same_series_and_kind_and_the_newest_is_first() {
+        let names = [
+            "linux-image-6.12.9+deb12-rt-amd64",
+            "linux-image-6.12.113+deb12-rt-amd64",
+            "linux-image-6.12.113+deb12-rt-amd64-dbg",
+            "linux-image-6.12.115+deb12-rt-amd64-unsigned",
+            "linux-image-6.12.115+deb12-amd64",
+            "linux-image-6.12.115+deb12-cloud-amd64",
+            "linux-image-6.12-rt-amd64",
+            "linux-image-6.1.0-56-rt-amd64",
+            "linux-image-6.1.0-9-rt-amd64",
+            "linux-image-6.1.0-56-amd64",
+        ]
+        .map(str::to_owned);
+        assert_eq!(
+            pin("6.12.117+deb12-rt-amd64").relatives(&names),
+            ["6.12.113+deb12-rt-amd64", "6.12.9+deb12-rt-amd64"]
+        );
+        assert_eq!(
+            pin("6.1.0-47-rt-amd64").relatives(&names),
+            ["6.1.0-56-rt-amd64", "6.1.0-9-rt-amd64"]
+        );
+        assert_eq!(pin("6.1.0-47-amd64").relatives(&names), ["6.1.0-56-amd64"]);
+        assert_eq!(pin("6.6.1-amd64").relatives(&names), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn the_list_of_this_project_has_every_stock_kernel() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pins = Pins::read(&Project::at(&root).unwrap()).unwrap();
+        for flavour in Flavour::ALL.into_iter().filter(|f| f.is_stock()) {
+            let image = pins.image(flavour, Arch::X86_64).unwrap();
+            assert!(image.release.ends_with("-amd64"), "{}", image.release);
+            assert_eq!(image.release.contains("-rt-"), flavour.name().ends_with("-rt"));
+        }
+        for flavour in [Flavour::StockRt, Flavour::Stock] {
+            assert!(pins.image(flavour, Arch::Arm64).unwrap().release.ends_with("-arm64"));
+        }
+        assert!(pins.source.version.starts_with("6.12."));
+        assert!(pins.image(Flavour::Debug, Arch::Arm64).is_err());
+    }
+
+    #[test]
+    fn a_wrong_list_is_one_line_with_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("lab")).unwrap();
+        fs::write(dir.path().join("lab/kernels.toml"), "compiler = 12\n").unwrap();
+        let error = Pins::read(&Project::at(dir.path()).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("lab/kernels.toml") && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Debian's kernels: image, configuration, a few modules and the headers, out of packages.
+//!
+//! Headers are made for `/usr/src`: the only absolute path in them that counts is one `include`
+//! line, which is made relative, so that the directory works wherever it lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::apt::{Apt, unpack};
+use super::error::io_at;
+use super::image::version_string;
+use super::packages::Package;
+use super::pins::{ImagePin, Pins};
+use super::run::{command, output};
+use super::{Arch, Flavour, Kernel, KernelError};
+use crate::cache::{Inputs, Product, Staging, files, remove, sha256};
+use crate::{Lab, Unit};
+
+/// Version of the recipe below.
+const RECIPE: u32 = 1;
+/// Modules that guests may need and Debian does not build in; what one depends on stands before it.
+const MODULES: [&str; 6] = ["veth", "dummy", "failover", "net_failover", "virtio_net", "tun"];
+
+/// Provide a stock kernel.
+pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
+    let pins = Pins::read(&lab.project)?;
+    let pin = pins.image(flavour, arch)?;
+    if let Some(path) = lab.cache.get(&product(flavour, arch, pin)) {
+        return Kernel::load(&path, true);
+    }
+    let apt = Apt::open(lab)?;
+    let chosen = choose(&apt, pin, arch)?;
+    let pinned = chosen == *pin;
+    if !pinned {
+        lab.progress.note(&format!(
+            "{} {} is gone from the archive, taking {} {}; exact figures may differ",
+            pin.release, pin.version, chosen.release, chosen.version
+        ));
+    }
+    let path = lab.cache.product(&product(flavour, arch, &chosen), &lab.progress, |staging| {
+        make(lab, &apt, staging, flavour, arch, &chosen)
+    })?;
+    Kernel::load(&path, pinned)
+}
+
+fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
+    let inputs = Inputs::of("stock kernel", RECIPE)
+        .value("flavour", flavour.name())
+        .value("arch", arch.name())
+        .value("host", Arch::host().map_or("", Arch::name))
+        .value("release", &pin.release)
+        .value("version", &pin.version);
+    Product { kind: "kernels", label: format!("{flavour}-{arch}"), inputs, resumable: false }
+}
+
+/// The listed kernel, or else the newest of its series.
+fn choose(apt: &Apt<'_>, pin: &ImagePin, arch: Arch) -> Result<ImagePin, KernelError> {
+    match apt.find(&pin.package(), arch, Some(&pin.version)) {
+        Ok(_) => return Ok(pin.clone()),
+        Err(KernelError::NoPackage { .. }) => {}
+        Err(other) => return Err(other),
+    }
+    for release in pin.relatives(&apt.names(&pin.series_prefix())?) {
+        let candidate = ImagePin { release, version: String::new() };
+        if let Some(newest) = apt.versions(&candidate.package(), arch)?.into_iter().next() {
+            return Ok(ImagePin { version: newest.version, ..candidate });
+        }
+    }
+    Err(KernelError::NoPackage { package: format!("{}*", pin.series_prefix()) })
+}
+
+fn make(
+    lab: &Lab,
+    apt: &Apt<'_>,
+    staging: &Staging,
+    flavour: Flavour,
+    arch: Arch,
+    pin: &ImagePin,
+) -> Result<(), KernelError> {
+    let packages = wanted(apt, arch, pin)?;
+    let debs = staging.directory.join("debs");
+    let files = apt.download(&packages, &debs, staging)?;
+    lab.progress.step(&format!("unpacking {}", pin.release), None, Unit::Steps);
+    let root = staging.directory.join("root");
+    let headers = staging.directory.join("headers");
+    let (image, rest) = files.split_first().ok_or_else(|| incomplete(&debs, "package"))?;
+    unpack(image, &root)?;
+    for deb in rest {
+        unpack(deb, &headers)?;
+    }
+    keep_image(&root, &staging.directory, &pin.release)?;
+    keep_modules(&root, &staging.directory.join("modules"))?;
+    let build = headers.join("usr/src").join(format!("linux-headers-{}", pin.release));
+    relocate(&build)?;
+    for gone in [&debs, &root, &headers.join("usr/share"), &headers.join("lib")] {
+        remove(gone)?;
+    }
+    describe(&staging.directory, flavour, arch, pin)?.save(&staging.directory)
+}
+
+/// The image first, then what building a module takes.
+fn wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Vec<Package>, KernelError> {
+    let version = Some(pin.version.as_str());
+    let image = apt.find(&pin.package(), arch, version)?;
+    let headers = apt.find(&pin.headers(), arch, version)?;
+    let depends = headers.depends.clone();
+    let mut packages = vec![image, headers];
+    for name in depends {
+        // Both are for the machine that builds; common headers are the same on all.
+        if name.starts_with("linux-kbuild-") || name.starts_with("linux-headers-") {
+            packages.push(apt.find(&name, Arch::host().unwrap_or(arch), version)?);
+        }
+    }
+    Ok(packages)
+}
+
+fn keep_image(root: &Path, directory: &Path, release: &str) -> Result<(), KernelError> {
+    for name in ["vmlinuz", "config"] {
+        let from = root.join("boot").join(format!("{name}-{release}"));
+        fs::rename(&from, directory.join(name)).map_err(io_at(&from, "taken"))?;
+    }
+    Ok(())
+}
+
+fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
+    fs::create_dir_all(directory).map_err(io_at(directory, "written"))?;
+    for path in files(root)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((stem, packed)) = name.split_once(".ko") else { continue };
+        if !MODULES.contains(&stem) {
+            continue;
+        }
+        let kept = directory.join(&name);
+        fs::rename(&path, &kept).map_err(io_at(&path, "taken"))?;
+        if packed == ".xz" {
+            output(command("xz").arg("-d").arg(&kept), "unpacking a module with xz")?;
+        }
+    }
+    Ok(())
+}
+
+/// Make the `include` line of a header package's Makefile relative to the directory that make
+/// runs in, which is the Makefile's own.
+fn relocate(build: &Path) -> Result<(), KernelError> {
+    let path = build.join("Makefile");
+    let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+    let relative = text.replacen("include /usr/src/", "include ../", 1);
+    if relative == text {
+        return Err(incomplete(&path, "line `include /usr/src/...`"));
+    }
+    fs::write(&path, relative).map_err(io_at(&path, "written"))
+}
+
+fn incomplete(place: &Path, missing: &str) -> KernelError {
+    KernelError::Incomplete {
+        place: place.to_owned(),
+        missing: missing.to_owned(),
+        advice: "Debian has changed its packages; please report it with their version",
+    }
+}
+
+fn describe(
+    directory: &Path,
+    flavour: Flavour,
+    arch: Arch,
+    pin: &ImagePin,
+) -> Result<Kernel, KernelError> {
+    let build = PathBuf::from("headers/usr/src").join(format!("linux-headers-{}", pin.release));
+    let image = directory.join("vmlinuz");
+    let vmlinux = build.join("vmlinux");
+    let modules = MODULES.map(|name| PathBuf::from("modules").join(format!("{name}.ko")));
+    let there = |path: &PathBuf| directory.join(path).is_file();
+    Ok(Kernel {
+        flavour,
+        arch,
+        release: pin.release.clone(),
+        package_version: pin.version.clone(),
+        pinned: true,
+        version_string: version_string(&image, arch)?,
+        sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+        image: "vmlinuz".into(),
+        config: "config".into(),
+        compiler: compiler(&directory.join(&build))?,
+        vmlinux: directory.join(&vmlinux).is_file().then_some(vmlinux),
+        build,
+        system_map: None, // Debian's is a note that the real one is in the -dbg package
+        modules: modules.into_iter().filter(there).collect(),
+        directory: PathBuf::new(),
+    })
+}
+
+/// The compiler that the headers ask for: `gcc-12`.
+fn compiler(build: &Path) -> Result<String, KernelError> {
+    let path = build.join(".kernelvariables");
+    let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+    let line = text.lines().find(|line| line.starts_with("CC ="));
+    let name = line.and_then(|line| line.rsplit("$(CROSS_COMPILE)").next()).unwrap_or_default();
+    if name.is_empty() || name.contains(['=', ' ']) {
+        return Err(incomplete(&path, "line `CC = ...$(CROSS_COMPILE)gcc-N`"));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_include_line_of_the_headers_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("Makefile");
+        fs::write(&path, "include /usr/src/linux-headers-1-common-rt/Makefile\n").unwrap();
+        relocate(dir.path()).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "include ../linux-headers-1-common-rt/Makefile\n");
+        let error = relocate(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("include /usr/src"), "{error}");
+    }
+
+    #[test]
+    fn the_compiler_is_the_one_the_headers_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".kernelvariables");
+        let line = "CC = $(if $(USE_CCACHE),$(CCACHE)) $(CROSS_COMPILE)gcc-12\n";
+        fs::write(&path, format!("override ARCH = arm64\n{line}")).unwrap();
+        assert_eq!(compiler(dir.path()).unwrap(), "gcc-12");
+        fs::write(&path, "override ARCH = arm64\n").unwrap();
+        assert!(compiler(dir.path()).is_err());
+    }
+
+    #[test]
+    fn another_version_is_another_product() {
+        let pin = |release: &str, version: &str| ImagePin {
+            release: release.to_owned(),
+            version: version.to_owned(),
+        };
+        let key = |f, a, p: &ImagePin| product(f, a, p).inputs.key();
+        let base = key(Flavour::StockRt, Arch::X86_64, &pin("6.12.1-rt-amd64", "1"));
+        for other in [
+            key(Flavour::Stock, Arch::X86_64, &pin("6.12.1-rt-amd64", "1")),
+            key(Flavour::StockRt, Arch::Arm64, &pin("6.12.1-rt-amd64", "1")),
+            key(Flavour::StockRt, Arch::X86_64, &pin("6.12.2-rt-amd64", "1")),
+            key(Flavour::StockRt, Arch::X86_64, &pin("6.12.1-rt-amd64", "2")),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where the lab's own files are: `lab/`, `experiments/` and `kernel/`, in a checkout or as
+//! `make install` put them below `share/irqpath`.
+//!
+//! The mark of such a directory is `lab/kernels.toml`. Nothing is ever written there.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The file by which a project directory is known.
+const MARK: &str = "lab/kernels.toml";
+
+/// The directory with the lab's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    root: PathBuf,
+}
+
+/// The lab's files were not found.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// A directory was named, but it is another one.
+    #[error("{path} is not irqpath's project directory (it has no {MARK}); correct {origin}", path = .path.display())]
+    NotHere {
+        /// The directory.
+        path: PathBuf,
+        /// What named it: `--project` or `IRQPATH_PROJECT`.
+        origin: &'static str,
+    },
+    /// Nothing was named and nothing was found.
+    #[error(
+        "the lab's files ({MARK}) are neither here nor above nor installed; run it in a checkout of irqpath, or give --project DIR"
+    )]
+    NotFound,
+}
+
+impl Project {
+    /// Find it: the one that was asked for, else `$IRQPATH_PROJECT`, else the nearest directory
+    /// upwards that has the mark, else `share/irqpath` of the prefix this program is installed in.
+    pub fn locate(asked_for: Option<&Path>) -> Result<Self, ProjectError> {
+        let variable = env::var_os("IRQPATH_PROJECT").filter(|v| !v.is_empty());
+        let named = match (asked_for, &variable) {
+            (Some(path), _) => Some((path, "--project")),
+            (None, Some(path)) => Some((Path::new(path), "IRQPATH_PROJECT")),
+            (None, None) => None,
+        };
+        if let Some((path, origin)) = named {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            return Self::at(&path).ok_or(ProjectError::NotHere { path, origin });
+        }
+        search(env::current_dir().ok().as_deref(), env::current_exe().ok().as_deref())
+            .ok_or(ProjectError::NotFound)
+    }
+
+    /// The project in this directory, if it is one.
+    pub fn at(root: &Path) -> Option<Self> {
+        root.join(MARK).is_file().then(|| Self { root: root.to_owned() })
+    }
+
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The kernels the lab uses, by exact version.
+    pub fn kernels_toml(&self) -> PathBuf {
+        self.root.join(MARK)
+    }
+
+    /// Guest init, plugin, budgets.
+    pub fn lab(&self) -> PathBuf {
+        self.root.join("lab")
+    }
+
+    /// One file per experiment.
+    pub fn experiments(&self) -> PathBuf {
+        self.root.join("experiments")
+    }
+
+    /// Configuration fragments, hooks and overlay.
+    pub fn kernel(&self) -> PathBuf {
+        self.root.join("kernel")
+    }
+
+    /// Source of a module of ours.
+    pub fn module(&self, name: &str) -> PathBuf {
+        self.kernel().join("module").join(name)
+    }
+}
+
+fn search(here: Option<&Path>, program: Option<&Path>) -> Option<Project> {
+    let above = here.into_iter().flat_map(Path::ancestors).find_map(Project::at);
+    above.or_else(|| {
+        let prefix = program?.parent()?.parent()?;
+        Project::at(&prefix.join("share/irqpath"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn project(root: &Path) {
+        fs::create_dir_all(root.join("lab")).unwrap();
+        fs::write(root.join(MARK), "").unwrap();
+    }
+
+    #[test]
+    fn the_nearest_directory_upwards_wins_over_the_installed_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let checkout = dir.path().join("checkout");
+        let deep = checkout.join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        let program = dir.path().join("usr/bin/irqpath");
+        let installed = dir.path().join("usr/share/irqpath");
+        project(&installed);
+        assert_eq!(search(Some(&deep), Some(&program)).unwrap().root(), installed);
+        project(&checkout);
+        assert_eq!(search(Some(&deep), Some(&program)).unwrap().root(), checkout);
+        assert_eq!(search(Some(dir.path()), None), None);
+    }
+
+    #[test]
+    fn a_wrong_directory_is_refused_with_what_named_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Project::locate(Some(dir.path())).unwrap_err().to_string();
+        assert!(error.contains("--project") && error.contains("lab/kernels.toml"), "{error}");
+        project(dir.path());
+        assert_eq!(Project::locate(Some(dir.path())).unwrap().root(), dir.path());
+    }
+}

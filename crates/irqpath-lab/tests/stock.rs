@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Debian's kernels from the archive, and a module built for them. Uses the cache of this user,
+//! so that only the first run downloads; skipped where there is no apt, network or compiler.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
+
+use std::fs;
+use std::path::Path;
+
+use irqpath_lab::kernel::{Arch, Flavour, Kernel, KernelError, module};
+use irqpath_lab::{Cache, Lab, Progress, Project};
+
+fn lab() -> Lab {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Lab {
+        project: Project::at(&root).unwrap(),
+        cache: Cache::locate().unwrap(),
+        progress: Progress::hidden(),
+    }
+}
+
+/// The result; `None`, said aloud, where this machine cannot have it.
+fn or_skip<T>(what: &str, result: Result<T, KernelError>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(
+            error @ (KernelError::NoApt { .. }
+            | KernelError::MissingProgram { .. }
+            | KernelError::NoPackage { .. }),
+        ) => {
+            println!("skipped: {what}: {error}");
+            None
+        }
+        Err(KernelError::Failed { what: step, reason, .. })
+            if step.starts_with("apt-get update") || step.starts_with("downloading") =>
+        {
+            println!("skipped: {what}: {step}: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}\n{}", error.log()),
+    }
+}
+
+fn stock_rt(arch: Arch) {
+    let lab = lab();
+    let what = format!("stock-rt for {arch}");
+    let Some(kernel) = or_skip(&what, Kernel::provide(&lab, Flavour::StockRt, arch)) else {
+        return;
+    };
+    assert!(kernel.version_string.contains("PREEMPT_RT"), "{}", kernel.version_string);
+    assert!(kernel.version_string.starts_with(&kernel.release), "{}", kernel.version_string);
+    assert!(fs::metadata(&kernel.image).unwrap().len() > 5_000_000);
+    let config = fs::read_to_string(&kernel.config).unwrap();
+    for line in ["CONFIG_PREEMPT_RT=y", "CONFIG_DEBUG_INFO_BTF=y", "CONFIG_KPROBES=y"] {
+        assert!(config.lines().any(|l| l == line), "{line}");
+    }
+    assert!(kernel.build.join("Module.symvers").is_file());
+    assert!(kernel.modules.iter().all(|m| m.is_file()) && kernel.modules.len() == 6);
+    tiny_module(&lab, &kernel);
+}
+
+fn tiny_module(lab: &Lab, kernel: &Kernel) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");
+    let what = format!("a module for {}", kernel.arch);
+    let Some(built) = or_skip(&what, module::build(lab, kernel, &source, &[])) else { return };
+    let bytes = fs::read(&built).unwrap();
+    let machine = u16::from_le_bytes([bytes[18], bytes[19]]);
+    let expected = if kernel.arch == Arch::X86_64 { 62 } else { 183 };
+    assert_eq!((&bytes[..4], machine), (&b"\x7fELF"[..], expected));
+    let has = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
+    assert!(has(&format!("vermagic={} SMP ", kernel.release)));
+    // Built in another place it is the same, byte for byte.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Lab { cache: Cache::at(elsewhere.path()), ..lab.clone() };
+    let again = module::build(&other, kernel, &source, &[]).unwrap();
+    assert_ne!(again, built);
+    assert!(fs::read(again).unwrap() == bytes, "two builds of one module differ");
+    // What the compiler said reaches the one who asked.
+    let broken = module::build(&other, kernel, &source, &[("TINY_BREAK", "y")]).unwrap_err();
+    assert!(broken.to_string().contains("broken on purpose"), "{broken}");
+    assert!(broken.log().contains("tiny.c"), "{}", broken.log());
+}
+
+#[test]
+fn stock_rt_for_x86_64_has_image_headers_and_builds_modules() {
+    stock_rt(Arch::X86_64);
+}
+
+#[test]
+fn stock_rt_for_arm64_has_image_headers_and_builds_modules() {
+    stock_rt(Arch::Arm64);
+}
