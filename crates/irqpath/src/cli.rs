@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use irqpath_model::CpuList;
 
+use crate::cli_lab::Lab;
 use crate::values::{duration, microseconds};
 
 /// Follow every interrupt to the task it woke, and name what made it slow
@@ -32,6 +33,8 @@ pub enum Verb {
     Compare(Compare),
     /// Look at this host: what makes its interrupts late, and how to fix it
     Check(Check),
+    /// Kernels and guests in which one instruction is one nanosecond
+    Lab(Lab),
     /// Print the JSON schema of results
     Schema(Schema),
     /// Write man pages or shell completions (for packagers)
@@ -293,6 +296,6 @@ mod tests {
     fn only_verbs_that_exist_are_offered() {
         let verbs: Vec<_> =
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
-        assert_eq!(verbs, ["trace", "report", "compare", "check", "schema", "generate"]);
+        assert_eq!(verbs, ["trace", "report", "compare", "check", "lab", "schema", "generate"]);
     }
 }

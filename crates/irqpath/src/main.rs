@@ -6,6 +6,7 @@
 //! Exit codes: 0 done, 1 threshold exceeded, 2 could not run (one line on stderr says why).
 
 mod cli;
+mod cli_lab;
 mod commands;
 mod meta;
 mod names;

@@ -30,6 +30,14 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "irqpath: {text}");
 }
 
+/// Show what another program said, indented, before the line that names the error.
+pub fn quote(text: &str) {
+    let mut stderr = io::stderr().lock();
+    for line in text.lines() {
+        let _ = writeln!(stderr, "  {line}");
+    }
+}
+
 /// True if the error is that the reader of our output went away.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error

@@ -4,6 +4,7 @@
 mod check;
 mod compare;
 mod generate;
+mod lab;
 mod report;
 mod schema;
 mod trace;
@@ -19,6 +20,7 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),
     }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `irqpath lab`; the part of `cli` that has verbs of its own.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueHint};
+use irqpath_lab::kernel::{Arch, Flavour};
+
+#[derive(Debug, Args)]
+#[command(after_help = LAB_HELP)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: LabVerb,
+
+    /// Directory with lab/, kernel/ and experiments/ [default: the checkout around the current
+    /// directory, else what was installed]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub project: Option<PathBuf>,
+}
+
+const LAB_HELP: &str = "\
+What is downloaded and built is kept in $IRQPATH_CACHE, else in ~/.cache/irqpath; it can be
+removed at any time. No privileges are needed.";
+
+/// The verbs of the lab.
+#[derive(Debug, Subcommand)]
+pub enum LabVerb {
+    /// Get a kernel: download Debian's, or build ours
+    Build(LabBuild),
+}
+
+#[derive(Debug, Args)]
+pub struct LabBuild {
+    /// Which kernel
+    #[arg(long, default_value = "stock-rt", value_parser = flavours())]
+    pub flavour: Flavour,
+
+    /// For which machines
+    #[arg(long, default_value = "x86_64", value_parser = architectures())]
+    pub arch: Arch,
+
+    /// Print where everything is as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `--flavour` accepts.
+fn flavours() -> impl TypedValueParser<Value = Flavour> {
+    PossibleValuesParser::new(Flavour::ALL.map(|f| PossibleValue::new(f.name()).help(about(f))))
+        .try_map(|name| name.parse::<Flavour>())
+}
+
+const fn about(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::StockRt => "Debian's 6.12 with PREEMPT_RT",
+        Flavour::Stock => "Debian's 6.12",
+        Flavour::Stock61Rt => "Debian's 6.1 with PREEMPT_RT (x86_64 only)",
+        Flavour::Stock61 => "Debian's 6.1 (x86_64 only)",
+        Flavour::Irqpath => {
+            "small PREEMPT_RT kernel, built here from Debian's source (x86_64 only)"
+        }
+        Flavour::Debug => "the same with lockdep, KASAN and other checks (x86_64 only)",
+    }
+}
+
+/// What `--arch` accepts.
+fn architectures() -> impl TypedValueParser<Value = Arch> {
+    PossibleValuesParser::new(Arch::ALL.map(|a| PossibleValue::new(a.name()).alias(alias(a))))
+        .try_map(|name| name.parse::<Arch>())
+}
+
+const fn alias(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "amd64",
+        Arch::Arm64 => "aarch64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser as _;
+
+    fn build(arguments: &[&str]) -> Result<(Lab, Flavour, Arch), String> {
+        let all = ["irqpath", "lab", "build"].iter().chain(arguments);
+        match Cli::try_parse_from(all).map_err(|e| e.to_string())?.verb {
+            Verb::Lab(lab) => match &lab.verb {
+                LabVerb::Build(b) => {
+                    let (flavour, arch) = (b.flavour, b.arch);
+                    Ok((lab, flavour, arch))
+                }
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_flavour_and_both_names_of_an_architecture_are_accepted() {
+        for flavour in Flavour::ALL {
+            assert_eq!(build(&["--flavour", flavour.name()]).unwrap().1, flavour);
+        }
+        for (name, arch) in
+            [("amd64", Arch::X86_64), ("aarch64", Arch::Arm64), ("arm64", Arch::Arm64)]
+        {
+            assert_eq!(build(&["--arch", name]).unwrap().2, arch);
+        }
+        assert_eq!(build(&[]).unwrap().1, Flavour::StockRt);
+        let error = build(&["--flavour", "rt"]).unwrap_err();
+        assert!(error.contains("stock-6.1-rt"), "{error}");
+    }
+
+    #[test]
+    fn the_project_can_be_named_after_the_verb() {
+        assert_eq!(build(&["--project", "/x"]).unwrap().0.project, Some("/x".into()));
+    }
+}

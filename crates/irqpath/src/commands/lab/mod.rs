@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath lab`: one file per verb. The work is done in `irqpath-lab`.
+
+mod build;
+
+use std::process::ExitCode;
+
+use irqpath_lab::{Cache, Lab, Progress, Project};
+
+use crate::cli_lab::{self, LabVerb};
+use crate::out;
+use irqpath_lab::kernel::KernelError;
+
+/// Run it.
+pub fn run(arguments: &cli_lab::Lab) -> anyhow::Result<ExitCode> {
+    let lab = Lab {
+        project: Project::locate(arguments.project.as_deref())?,
+        cache: Cache::locate()?,
+        progress: Progress::stderr(),
+    };
+    match &arguments.verb {
+        LabVerb::Build(arguments) => build::run(&lab, arguments),
+    }
+}
+
+/// The error as the program ends with it; what a compiler said before is shown first.
+fn told(error: KernelError) -> anyhow::Error {
+    out::quote(error.log());
+    error.into()
+}
