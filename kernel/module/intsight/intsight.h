@@ -14,8 +14,8 @@ int intsight_line_init(void);
 void intsight_line_exit(void);
 
 /* device.c: /dev/intsight. */
-static inline int intsight_device_init(void) { return 0; }
-static inline void intsight_device_exit(void) { }
+int intsight_device_init(void);
+void intsight_device_exit(void);
 
 /* nic.c: the test NIC. */
 static inline int intsight_nic_init(void) { return 0; }

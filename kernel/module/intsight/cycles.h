@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The cycle counter of the device and of the test NIC: the one that user space
+ * can read too (TSC, CNTVCT), so that the stamps of a path can be compared from
+ * the raise to the task.
+ */
+#ifndef INTSIGHT_CYCLES_H
+#define INTSIGHT_CYCLES_H
+
+#include <linux/math64.h>
+#include <linux/processor.h>
+#include <linux/time64.h>
+#include <linux/timex.h>
+
+#ifdef CONFIG_X86
+#include <asm/tsc.h>
+#endif
+#ifdef CONFIG_ARM64
+#include <asm/arch_timer.h>
+#endif
+
+static inline u64 intsight_cycles(void)
+{
+	return get_cycles();
+}
+
+static inline u64 intsight_cycles_khz(void)
+{
+#if defined(CONFIG_X86)
+	return tsc_khz;
+#elif defined(CONFIG_ARM64)
+	return arch_timer_get_cntfrq() / 1000;
+#else
+#error "which rate has get_cycles() here?"
+#endif
+}
+
+/* For spans of up to a second. */
+static inline u64 intsight_ns_to_cycles(u64 ns)
+{
+	return div_u64(ns * intsight_cycles_khz(), NSEC_PER_MSEC);
+}
+
+#endif /* INTSIGHT_CYCLES_H */

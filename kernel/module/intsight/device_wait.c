@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One interrupt of /dev/intsightN, from its handler to the task.
+ *
+ * The wait loops look at their condition again after every wakeup, hold no
+ * lock while they sleep, and end at a signal. In driver mode the handler wakes
+ * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
+ * a task that outranks the interrupt's thread meets that thread in there. In
+ * direct mode the handler, which is in hardirq context, wakes the task itself.
+ */
+#include <linux/rcuwait.h>
+#include <linux/sched/signal.h>
+
+#include "cycles.h"
+#include "device.h"
+#include "intsight_mark.h"
+
+static bool dev_has_event(struct intsight_reader *reader)
+{
+	return READ_ONCE(reader->dev->event.seq) != READ_ONCE(reader->seen);
+}
+
+/* Returns when there is an event; @resumed is when schedule() last returned. */
+static int sleep_on_queue(struct intsight_reader *reader, u64 *resumed)
+{
+	struct intsight_dev *dev = reader->dev;
+	DEFINE_WAIT(wait);
+	int ret = 0;
+
+	for (;;) {
+		prepare_to_wait(&dev->wait, &wait, TASK_INTERRUPTIBLE);
+		if (dev_has_event(reader))
+			break;
+		if (signal_pending(current)) {
+			ret = -ERESTARTSYS;
+			break;
+		}
+		schedule();
+		*resumed = intsight_cycles();
+	}
+	finish_wait(&dev->wait, &wait);
+	return ret;
+}
+
+static int sleep_directly(struct intsight_reader *reader, u64 *resumed)
+{
+	struct intsight_dev *dev = reader->dev;
+	int ret = 0;
+
+	prepare_to_rcuwait(&dev->sleeper);
+	for (;;) {
+		/* Pairs with the barrier in rcuwait_wake_up(). */
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (dev_has_event(reader))
+			break;
+		if (signal_pending(current)) {
+			ret = -ERESTARTSYS;
+			break;
+		}
+		schedule();
+		*resumed = intsight_cycles();
+	}
+	finish_rcuwait(&dev->sleeper);
+	return ret;
+}
+
+/* The mode cannot change between this and the sleeper's end. */
+static int dev_begin_sleep(struct intsight_dev *dev, u32 *mode)
+{
+	int ret = 0;
+
+	if (mutex_lock_interruptible(&dev->mutex))
+		return -ERESTARTSYS;
+	*mode = dev->mode;
+	if (*mode == INTSIGHT_MODE_DIRECT && atomic_read(&dev->sleepers))
+		ret = -EBUSY;
+	else
+		atomic_inc(&dev->sleepers);
+	mutex_unlock(&dev->mutex);
+	return ret;
+}
+
+/* Copies the event, unless another thread with the same file was faster. */
+static bool dev_take_event(struct intsight_reader *reader,
+			   struct intsight_event *event)
+{
+	struct intsight_dev *dev = reader->dev;
+	unsigned long flags;
+	bool taken = false;
+
+	raw_spin_lock_irqsave(&dev->lock, flags);
+	if (dev->event.seq != reader->seen) {
+		u64 task = event->task;
+		u64 resumed = event->resumed;
+
+		*event = dev->event;
+		event->size = sizeof(*event);
+		event->missed = event->seq - reader->seen - 1;
+		event->resumed = resumed;
+		event->task = task;
+		event->task_cpu = raw_smp_processor_id();
+		if (reader->polled_seq == event->seq) {
+			event->task = reader->polled;
+			event->task_cpu = reader->polled_cpu;
+		}
+		WRITE_ONCE(reader->seen, event->seq);
+		taken = true;
+	}
+	raw_spin_unlock_irqrestore(&dev->lock, flags);
+	return taken;
+}
+
+/**
+ * intsight_dev_wait() - sleep until an event that this file did not get
+ * @reader: the file
+ * @nonblock: do not sleep
+ * @event: gets the event
+ *
+ * Context: the reader's task.
+ * Return: 0, -EAGAIN if it would have to sleep and must not, -EBUSY if another
+ * task sleeps in direct mode, -ERESTARTSYS after a signal.
+ */
+int intsight_dev_wait(struct intsight_reader *reader, bool nonblock,
+		      struct intsight_event *event)
+{
+	struct intsight_dev *dev = reader->dev;
+	u32 mode;
+	int ret;
+
+	do {
+		event->resumed = 0;
+		event->task = intsight_cycles();
+		if (dev_has_event(reader))
+			continue;
+		if (nonblock)
+			return -EAGAIN;
+
+		ret = dev_begin_sleep(dev, &mode);
+		if (ret)
+			return ret;
+		if (mode == INTSIGHT_MODE_DIRECT)
+			ret = sleep_directly(reader, &event->resumed);
+		else
+			ret = sleep_on_queue(reader, &event->resumed);
+		event->task = intsight_cycles();
+		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_KERNEL);
+		atomic_dec(&dev->sleepers);
+		if (ret)
+			return ret;
+	} while (!dev_take_event(reader, event));
+
+	atomic64_inc(&dev->read);
+	return 0;
+}
+
+/**
+ * intsight_dev_forget() - let a file wait for what happens from now on
+ * @reader: the file
+ */
+void intsight_dev_forget(struct intsight_reader *reader)
+{
+	struct intsight_dev *dev = reader->dev;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&dev->lock, flags);
+	WRITE_ONCE(reader->seen, dev->event.seq);
+	raw_spin_unlock_irqrestore(&dev->lock, flags);
+}
+
+/**
+ * intsight_dev_polled() - whether a read would find an event
+ * @reader: the file
+ *
+ * The first call that finds an event stamps it for the read that follows.
+ */
+bool intsight_dev_polled(struct intsight_reader *reader)
+{
+	u64 now = intsight_cycles();
+	struct intsight_dev *dev = reader->dev;
+	unsigned long flags;
+
+	if (!dev_has_event(reader))
+		return false;
+
+	raw_spin_lock_irqsave(&dev->lock, flags);
+	if (reader->polled_seq != dev->event.seq) {
+		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_KERNEL);
+		reader->polled_seq = dev->event.seq;
+		reader->polled = now;
+		reader->polled_cpu = raw_smp_processor_id();
+	}
+	raw_spin_unlock_irqrestore(&dev->lock, flags);
+	return true;
+}
+
+/**
+ * intsight_dev_wake() - the event is there
+ * @dev: the device
+ *
+ * Context: its handler.
+ */
+void intsight_dev_wake(struct intsight_dev *dev)
+{
+	if (dev->mode == INTSIGHT_MODE_DRIVER) {
+		wake_up_interruptible(&dev->wait);
+		return;
+	}
+	rcuwait_wake_up(&dev->sleeper);
+	if (wq_has_sleeper(&dev->wait))
+		irq_work_queue(&dev->poll_work);
+}
+
+/* Context: hardirq, or on PREEMPT_RT the irq_work thread. */
+void intsight_dev_poll_work(struct irq_work *work)
+{
+	struct intsight_dev *dev = container_of(work, struct intsight_dev,
+						poll_work);
+
+	wake_up_interruptible(&dev->wait);
+}
