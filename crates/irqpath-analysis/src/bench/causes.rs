@@ -28,7 +28,7 @@ pub struct Causes<'a> {
     base: BTreeMap<u16, u32>,
     /// By pattern.
     meanings: Vec<Meaning>,
-    sees_anything: bool,
+    sees_work: bool,
     sees_interrupts: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Causes<'a> {
             names,
             base: base(names, pairing),
             meanings: Vec::new(),
-            sees_anything: hooked().any(|n| !is_nothing(n) && n != TOP_HALF && n != BOTTOM_HALF),
+            sees_work: hooked().any(|n| !is_nothing(n) && !is_interrupt(n) && n != BOTTOM_HALF),
             sees_interrupts: hooked().any(|n| is_interrupt(n) && n != TOP_HALF),
         };
         let own = capture.config.mechanism.own_interrupts();
@@ -67,9 +67,9 @@ impl<'a> Causes<'a> {
         meaning
     }
 
-    /// True if a tracepoint was hooked at all.
-    pub fn sees_anything(&self) -> bool {
-        self.sees_anything
+    /// True if a tracepoint was hooked that shows more than interrupts.
+    pub fn sees_work(&self) -> bool {
+        self.sees_work
     }
 
     /// True if a tracepoint was hooked that shows interrupts.
@@ -90,10 +90,10 @@ impl<'a> Causes<'a> {
         self.base.iter().flat_map(repeated).collect()
     }
 
-    /// All runs by their cause, the most frequent first; none if nothing was hooked.
+    /// All runs by their cause, the most frequent first; none if only interrupts were hooked.
     pub fn groups(&self, pairing: &Pairing, rate: ClockRate, q95_ns: u64) -> Vec<BenchCause> {
         let mut groups: HashMap<(BTreeSet<&str>, bool), Latencies> = HashMap::new();
-        let runs = pairing.runs.iter().filter(|_| self.sees_anything);
+        let runs = pairing.runs.iter().filter(|_| self.sees_work);
         for run in runs {
             let beyond = &self.meanings[run.pattern].beyond;
             let key = beyond.iter().map(|&index| self.name(index)).collect();

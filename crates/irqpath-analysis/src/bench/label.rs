@@ -8,15 +8,21 @@ use std::collections::HashMap;
 
 use irqpath_model::bench::BenchSeries;
 
+type Part = fn(&BenchSeries) -> String;
+
 /// What may tell one series from another, and its words.
-const PARTS: [fn(&BenchSeries) -> String; 8] = [
+const PARTS: [Part; 6] = [
     |s| s.set.clone(),
     |s| s.config.wait.to_string(),
     |s| s.config.nr_load.map_or_else(String::new, |n| format!("load {n}")),
     |s| s.config.rate_label(),
     |s| s.config.trigger.clone(),
-    |s| if s.causes.is_empty() { String::new() } else { "traced".to_owned() },
     |s| s.config.cpu.map_or_else(String::new, |cpu| format!("CPU {cpu}")),
+];
+
+/// How it was looked at: said only where a mechanism was looked at in several ways.
+const LOOKS: [Part; 2] = [
+    |s| if s.causes.is_empty() { String::new() } else { "traced".to_owned() },
     |s| s.clock.to_string(),
 ];
 
@@ -27,18 +33,26 @@ pub fn finish(mut series: Vec<BenchSeries>) -> Vec<BenchSeries> {
         let rest = |s: &BenchSeries| (s.config.delay_us, s.clock);
         a.set.cmp(&b.set).then(key(a).cmp(&key(b))).then(rest(a).cmp(&rest(b)))
     });
-    let differs = |part: &fn(&BenchSeries) -> String| {
-        series.windows(2).any(|pair| part(&pair[0]) != part(&pair[1]))
+    let differs = |part: &Part, all: &[&BenchSeries]| {
+        all.windows(2).any(|pair| part(pair[0]) != part(pair[1]))
     };
-    let parts: Vec<_> = PARTS.into_iter().filter(|part| differs(part)).collect();
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for one in &mut series {
-        let words = parts.iter().map(|part| part(one)).filter(|word| !word.is_empty());
-        let label = std::iter::once(one.config.mechanism.to_string()).chain(words);
-        let label = label.collect::<Vec<_>>().join(", ");
-        let nr = seen.entry(label.clone()).or_default();
+    let all: Vec<&BenchSeries> = series.iter().collect();
+    let conditions: Vec<Part> = PARTS.into_iter().filter(|part| differs(part, &all)).collect();
+    let label = |one: &BenchSeries| {
+        let mechanism = one.config.mechanism;
+        let same: Vec<_> =
+            all.iter().copied().filter(|s| s.config.mechanism == mechanism).collect();
+        let looks = LOOKS.iter().filter(|part| differs(part, &same));
+        let words = conditions.iter().chain(looks).map(|part| part(one));
+        let words = words.filter(|word| !word.is_empty());
+        std::iter::once(mechanism.to_string()).chain(words).collect::<Vec<_>>().join(", ")
+    };
+    let labels: Vec<String> = series.iter().map(label).collect();
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    for (one, label) in series.iter_mut().zip(&labels) {
+        let nr = seen.entry(label).or_default();
         *nr += 1;
-        one.label = if *nr == 1 { label } else { format!("{label}, again {nr}") };
+        one.label = if *nr == 1 { label.clone() } else { format!("{label}, again {nr}") };
     }
     series
 }

@@ -94,7 +94,7 @@ pub fn analyse(
         irq_latencies: interrupted,
         resolution: resolution(&pairing, rate),
         base_path: causes.base_path(),
-        tail: causes.sees_anything().then(|| causes::tail(&groups)),
+        tail: causes.sees_work().then(|| causes::tail(&groups)),
         causes: groups,
         overflow: capture.overflow,
         checkpoint_cost_ns: checkpoint_cost(capture, clock, rate),

@@ -86,7 +86,9 @@ fn a_hook_that_was_never_met_is_a_claim() {
     let mut capture = capture(Mechanism::Tasklet, &[run(0, 10, &[])]);
     capture.config.tracepoints = vec!["irq_handler_entry".to_owned()];
     let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
-    assert_eq!(s.nr_irq, Some(0));
+    assert_eq!((s.nr_irq, s.tail), (Some(0), None), "interrupts only tell nothing of causes");
+    capture.config.tracepoints.push("softirq_entry".to_owned());
+    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!(s.tail.map(|t| t.nr_over_q95), Some(0));
 }
 
@@ -246,6 +248,9 @@ fn series_are_named_by_what_differs() {
     assert_eq!(labels(loads), "softirq, load 0; softirq, load 256");
     let rates = vec![one(Softirq, None, 39_063), one(Softirq, None, 20_000)];
     assert_eq!(labels(rates), "softirq, 50.0 Hz; softirq, 25.6 Hz");
+    let ns = BenchSeries { clock: Clock::Ktime, ..one(Softirq, None, 1) };
+    assert_eq!(labels(vec![one(Softirq, None, 1), ns.clone()]), "softirq, tsc; softirq, ktime");
+    assert_eq!(labels(vec![one(Workqueue, None, 1), ns]), "softirq; workqueue");
     let same = vec![one(Softirq, None, 1), one(Softirq, None, 1)];
     assert_eq!(labels(same), "softirq; softirq, again 2");
 }
