@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `trace once` and `trace hist` print: tables, a tree of causes, histograms.
+//! What `trace once`, `trace hist` and `bench` print: tables, a tree of causes, histograms.
 //!
 //! Width and colour are given, never found out here. Times are us. Every text that came from
 //! outside passes [`style::clean`], so that a task's name cannot steer the terminal. Whatever is
@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use irqpath_model::{Meta, Summary};
 
+mod bench;
 mod counts;
 mod footer;
 mod hist;
@@ -17,6 +18,8 @@ mod slow;
 mod style;
 mod table;
 
+pub use bench::write_bench;
+pub(crate) use bench::{EXACT, known_by};
 pub use hist::Scale;
 use style::{Style, clean};
 pub use style::{grouped, us};

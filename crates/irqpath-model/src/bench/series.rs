@@ -95,9 +95,9 @@ pub struct BenchSeries {
     /// Tracepoints that undelayed runs meet between their halves, each as often as they do.
     pub base_path: Vec<String>,
     /// All complete runs by what happened in between, the most frequent first; empty if no
-    /// tracepoint was hooked.
+    /// tracepoint was hooked that shows more than interrupts.
     pub causes: Vec<BenchCause>,
-    /// Runs over Q95 and their causes; `None` if no tracepoint was hooked.
+    /// Runs over Q95 and their causes; `None` where `causes` is empty for that reason.
     pub tail: Option<BenchTail>,
     /// Checkpoints that found no room; `None` if the module did not say.
     pub overflow: Option<BenchOverflow>,

@@ -83,52 +83,13 @@
     ns.byId("napi").hidden = false;
   }
 
-  /** Names and values; empty values are said to be so, not left out. */
-  function facts(title, entries) {
-    const list = ns.el("dl");
-    for (const [term, value, className] of entries) {
-      list.append(ns.el("dt", {}, term), ns.el("dd", { class: className }, value || "–"));
-    }
-    return ns.el("div", { class: "facts" }, ns.el("h3", {}, title), list);
-  }
-
-  function kernelFacts({ kernel, isolation }) {
-    return facts("Kernel", [
-      ["release", kernel.release, "name"],
-      ["version", kernel.version],
-      ["preemption", kernel.preemption || "unknown"],
-      ["irq threads", kernel.forced_irq_threads ? "forced" : "where the driver asks for one"],
-      ["clock source", kernel.clocksource],
-      ["command line", kernel.cmdline, "name"],
-      ["config SHA-256", kernel.config_sha256 || "not readable", "name"],
-      ["isolcpus", isolation.isolated || "none"],
-      ["nohz_full", isolation.nohz_full || "none"],
-      ["rcu_nocbs", isolation.rcu_nocbs || "none"],
-      ["default affinity", isolation.default_smp_affinity],
-    ]);
-  }
-
-  function cpuFacts({ cpu, kernel, host }) {
-    const latency = cpu.cpu_dma_latency_us;
-    return facts("Hardware", [
-      ["host", host, "name"],
-      ["CPU", cpu.model],
-      ["architecture", kernel.machine],
-      ["online", cpu.online],
-      ["governor", cpu.governor || "no cpufreq"],
-      ["SMT", cpu.smt ? "on" : "off"],
-      ["hypervisor", cpu.hypervisor || "none seen"],
-      ["cpu_dma_latency", latency === null ? "not readable" : ns.count(latency) + " us"],
-    ]);
-  }
-
   function measurementFacts(machine, overhead) {
     const load = (overhead.nr_events * overhead.mean_event_ns * 100) / (machine.duration_ns || 1);
     const perEvent = overhead.nr_sampled
       ? `${ns.count(overhead.mean_event_ns)} ns, mean of ${ns.count(overhead.nr_sampled)} runs; ` +
         `${load.toFixed(2)} % of one CPU in all`
       : "not measured";
-    return facts("Measurement", [
+    return ns.facts("Measurement", [
       ["command", machine.command.join(" "), "name"],
       ["started", machine.started_at],
       ["duration", ns.seconds(machine.duration_ns)],
@@ -141,21 +102,14 @@
     ]);
   }
 
-  function list(title, items, none) {
-    const content = items.length
-      ? ns.el("ul", {}, ...items.map((item) => ns.el("li", {}, ...[item].flat())))
-      : ns.el("p", {}, none);
-    return ns.el("div", { class: "facts" }, ns.el("h3", {}, title), content);
-  }
-
   function limits(data) {
     const missing = data.missing.map((m) => [ns.el("span", { class: "name" }, m.what), ": " + m.consequence]);
     const losses = data.losses.map((loss) => `${ns.count(loss.nr)} ${loss.advice}` +
       (loss.is_lost_data ? "" : " (not lost data)"));
     return [
-      list("Lost or not joined", losses, "Nothing."),
-      list("What this kernel lacks", missing, "Nothing that irqpath uses."),
-      list("What the observer changed", data.machine.observer_effects, "Nothing that it knows of."),
+      ns.factList("Lost or not joined", losses, "Nothing."),
+      ns.factList("What this kernel lacks", missing, "Nothing that irqpath uses."),
+      ns.factList("What the observer changed", data.machine.observer_effects, "Nothing that it knows of."),
     ];
   }
 
@@ -167,7 +121,7 @@
     showNapi(data.napi, duration);
     if (data.virtual_note) ns.byId("machine").append(ns.el("p", { class: "note" }, data.virtual_note));
     ns.byId("machine").append(
-      ns.el("div", { class: "columns thirds" }, kernelFacts(machine), cpuFacts(machine),
+      ns.el("div", { class: "columns thirds" }, ns.kernelFacts(machine), ns.cpuFacts(machine),
         measurementFacts(machine, data.overhead)),
       ns.el("div", { class: "columns thirds" }, ...limits(data)));
   };

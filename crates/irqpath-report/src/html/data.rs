@@ -111,7 +111,7 @@ struct LossRow {
 }
 
 #[derive(Serialize)]
-struct Machine<'a> {
+pub(super) struct Machine<'a> {
     irqpath_version: &'a str,
     command: &'a [String],
     host: &'a str,
@@ -263,7 +263,7 @@ fn losses(summary: &Summary) -> Vec<LossRow> {
     summary.loss.0.iter().filter(|(_, nr)| **nr > 0).map(of).collect()
 }
 
-fn machine(meta: &Meta) -> Machine<'_> {
+pub(super) fn machine(meta: &Meta) -> Machine<'_> {
     Machine {
         irqpath_version: &meta.irqpath_version,
         command: &meta.command,

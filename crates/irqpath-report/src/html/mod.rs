@@ -3,10 +3,12 @@
 //!
 //! The page is put together from the pieces in `assets/`: `report.html` is the frame with
 //! `{{markers}}`, `report.css` the style, `report/*.js` the script, `uplot/` the chart library.
-//! `data` reduces the result to what the page shows, `verdict` says it in sentences, `json`
+//! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, whose
+//! figures are SVG. `data` and `bench` reduce the result to what a page shows, `verdict` says it in sentences, `json`
 //! embeds it. The rule to know: whatever was measured reaches the page as JSON only and is
 //! inserted as text only; a task may call itself `</script>`.
 
+mod bench;
 mod buckets;
 mod data;
 mod json;
@@ -17,22 +19,50 @@ use std::io::{self, Write};
 
 use irqpath_model::{Meta, Summary};
 
-const FRAME: &str = include_str!("../../assets/report.html");
-const STYLE: [&str; 2] =
+const STYLES: [&str; 2] =
     [include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/report.css")];
 const CHART_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
-/// In the order in which they use each other.
-const SCRIPTS: [&str; 9] = [
-    include_str!("../../assets/uplot/uPlot.iife.min.js"),
-    include_str!("../../assets/report/base.js"),
-    include_str!("../../assets/report/table.js"),
-    include_str!("../../assets/report/histogram.js"),
-    include_str!("../../assets/report/causes.js"),
-    include_str!("../../assets/report/detail.js"),
-    include_str!("../../assets/report/paths.js"),
-    include_str!("../../assets/report/system.js"),
-    include_str!("../../assets/report/main.js"),
-];
+/// The page of paths; scripts in the order in which they use each other.
+const PATHS: Pieces = Pieces {
+    frame: include_str!("../../assets/report.html"),
+    styles: &STYLES,
+    scripts: &[
+        include_str!("../../assets/uplot/uPlot.iife.min.js"),
+        include_str!("../../assets/report/base.js"),
+        include_str!("../../assets/report/table.js"),
+        include_str!("../../assets/report/histogram.js"),
+        include_str!("../../assets/report/causes.js"),
+        include_str!("../../assets/report/detail.js"),
+        include_str!("../../assets/report/paths.js"),
+        include_str!("../../assets/report/facts.js"),
+        include_str!("../../assets/report/system.js"),
+        include_str!("../../assets/report/main.js"),
+    ],
+};
+/// The page of benchmarks.
+const BENCH: Pieces = Pieces {
+    frame: include_str!("../../assets/bench.html"),
+    styles: &[include_str!("../../assets/report.css"), include_str!("../../assets/bench.css")],
+    scripts: &[
+        include_str!("../../assets/report/base.js"),
+        include_str!("../../assets/report/table.js"),
+        include_str!("../../assets/report/facts.js"),
+        include_str!("../../assets/bench/numbers.js"),
+        include_str!("../../assets/bench/facet.js"),
+        include_str!("../../assets/bench/grid.js"),
+        include_str!("../../assets/bench/latency.js"),
+        include_str!("../../assets/bench/causes.js"),
+        include_str!("../../assets/bench/clocks.js"),
+        include_str!("../../assets/bench/main.js"),
+    ],
+};
+
+/// What a page is put together from.
+struct Pieces {
+    frame: &'static str,
+    styles: &'static [&'static str],
+    scripts: &'static [&'static str],
+}
 
 /// What to put into the page, where there is a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,28 +78,39 @@ impl Default for Options {
     }
 }
 
-/// Write the page. Fails only where `w` does.
+/// Write the page: of benchmarks if there are any, else of paths. Fails only where `w` does.
 pub fn write<W: Write + ?Sized>(
     w: &mut W,
     meta: &Meta,
     summary: &Summary,
     options: Options,
 ) -> io::Result<()> {
-    let page = data::Page::new(meta, summary, options.max_slow);
-    let mut pieces = FRAME.split("{{");
-    w.write_all(pieces.next().unwrap_or_default().as_bytes())?;
-    for piece in pieces {
-        let (marker, rest) = piece.split_once("}}").unwrap_or(("", piece));
+    if summary.bench.is_empty() {
+        assemble(w, &PATHS, &data::Page::new(meta, summary, options.max_slow))
+    } else {
+        assemble(w, &BENCH, &bench::Page::new(meta, summary))
+    }
+}
+
+fn assemble<W: Write + ?Sized, T: serde::Serialize>(
+    w: &mut W,
+    pieces: &Pieces,
+    page: &T,
+) -> io::Result<()> {
+    let mut parts = pieces.frame.split("{{");
+    w.write_all(parts.next().unwrap_or_default().as_bytes())?;
+    for part in parts {
+        let (marker, rest) = part.split_once("}}").unwrap_or(("", part));
         match marker {
-            "style" => write_all(w, &STYLE)?,
+            "style" => write_all(w, pieces.styles)?,
             "chart_license" => write_all(w, &[CHART_LICENSE])?,
-            "data" => json::write(w, &page)?,
+            "data" => json::write(w, page)?,
             "scripts" => {
-                for script in SCRIPTS {
+                for script in pieces.scripts {
                     write_all(w, &["<script>\n", script, "</script>\n"])?;
                 }
             }
-            other => unreachable!("assets/report.html has an unknown marker '{other}'"),
+            other => unreachable!("a page of assets/ has an unknown marker '{other}'"),
         }
         w.write_all(rest.as_bytes())?;
     }

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `bench` prints: latencies per series, what delayed runs, the clocks, and the accounting.
+//!
+//! The rows are those of the tables in which the field reports bottom halves: minimum, quantiles
+//! and maximum over the runs without an interrupt between their halves, then `max irq` over all
+//! of them. In exact mode the same numbers stand in instructions too.
+
+use std::io::{self, Write};
+
+use irqpath_model::bench::{BenchCause, BenchQuantiles, BenchSeries, RateSource};
+use irqpath_model::{Meta, Summary};
+
+use super::style::{clean, grouped, percent, us2, wrapped};
+use super::table::{Column, Table};
+use super::{TextOptions, heading, write_header};
+use crate::causes;
+
+/// Combinations of causes shown for a series; the rest is counted in a line.
+const MAX_CAUSES: usize = 8;
+
+/// Everything that `bench` prints.
+pub fn write_bench(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    write_header(&mut out, meta, options)?;
+    let all = &summary.bench;
+    let about = conditions(all);
+    latencies(&mut out, all, options, &format!("us; {about}"), us3)?;
+    if meta.is_exact {
+        let about = "the same numbers: 1 instruction is 1 ns here";
+        latencies(&mut out, all, options, &format!("instructions; {about}"), grouped)?;
+    }
+    for series in all.iter().filter(|s| !s.causes.is_empty()) {
+        causes_of(&mut out, series, options)?;
+    }
+    clocks(&mut out, all, options)?;
+    accounting(&mut out, meta, all, options)
+}
+
+/// A latency in us, with as many digits as tell something.
+fn us3(ns: u64) -> String {
+    if ns < 1_000 { format!("{:.3}", ns as f64 / 1e3) } else { us2(ns) }
+}
+
+/// What all series have in common; what differs is in their labels.
+fn conditions(all: &[BenchSeries]) -> String {
+    let common = |part: fn(&BenchSeries) -> String| {
+        let mut values = all.iter().map(part);
+        let first = values.next()?;
+        values.all(|v| v == first).then_some(first).filter(|v| !v.is_empty())
+    };
+    let parts = [
+        common(|s| s.config.rate_label()),
+        common(|s| format!("{} wait", s.config.wait)),
+        common(|s| s.config.nr_load.map_or_else(String::new, |n| format!("load {n}"))),
+        common(|s| match s.config.trigger.as_str() {
+            "" => String::new(),
+            trigger => format!("trigger {trigger}"),
+        }),
+        common(|s| format!("clock {}", s.clock)),
+        common(|s| s.config.cpu.map_or_else(String::new, |cpu| format!("CPU {cpu}"))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn row(q: &BenchQuantiles, format: fn(u64) -> String) -> [String; 5] {
+    [q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(|ns| match q.n {
+        0 => "-".to_owned(),
+        _ => format(ns),
+    })
+}
+
+fn latencies(
+    out: &mut impl Write,
+    all: &[BenchSeries],
+    options: &TextOptions,
+    about: &str,
+    format: fn(u64) -> String,
+) -> io::Result<()> {
+    let style = options.style();
+    heading(out, style, "TOP HALF TO BOTTOM HALF", about)?;
+    let mut table = Table::new(&[
+        Column::text("mechanism", 12),
+        Column::number("min"),
+        Column::number("Q05").or_drop(1),
+        Column::number("Q50"),
+        Column::number("Q95"),
+        Column::number("max"),
+        Column::number("max irq"),
+        Column::number("n"),
+        Column::number("irq").or_drop(2),
+        Column::number("oob").or_drop(3),
+    ]);
+    for s in all {
+        let mut cells = vec![clean(&s.label)];
+        cells.extend(row(&s.quantiles, format));
+        let complete = s.latencies.len() + s.irq_latencies.len();
+        cells.extend([
+            if complete == 0 { "-".to_owned() } else { format(s.max_irq_ns) },
+            grouped(complete),
+            s.nr_irq.map_or_else(|| "?".to_owned(), grouped),
+            grouped(s.nr_oob),
+        ]);
+        table.row(cells);
+    }
+    table.write(out, style, options.width)
+}
+
+fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) -> io::Result<()> {
+    let style = options.style();
+    let base = match series.base_path.as_slice() {
+        [] => "undelayed runs meet nothing".to_owned(),
+        path => format!("undelayed runs meet: {}", path.join(" ")),
+    };
+    let title = format!("CAUSES {}", clean(&series.label));
+    heading(out, style, &title, &format!("us; {}", clean(&base)))?;
+    let mut table = Table::new(&[
+        Column::text("beyond that", 12).rather(30),
+        Column::number("n"),
+        Column::number("%"),
+        Column::number("Q05").or_drop(1),
+        Column::number("Q50"),
+        Column::number("Q95"),
+        Column::number("max"),
+        Column::number("over Q95"),
+    ]);
+    let nr_all: u64 = series.causes.iter().map(|c| c.quantiles.n).sum();
+    for cause in series.causes.iter().take(MAX_CAUSES) {
+        table.row(cause_row(cause, nr_all));
+    }
+    table.write(out, style, options.width)?;
+    if let Some(rest) = series.causes.get(MAX_CAUSES..).filter(|rest| !rest.is_empty()) {
+        let nr: u64 = rest.iter().map(|c| c.quantiles.n).sum();
+        let over: u64 = rest.iter().map(|c| c.nr_over_q95).sum();
+        let (kinds, nr, over) = (grouped(rest.len() as u64), grouped(nr), grouped(over));
+        writeln!(out, "{kinds} more combinations: {nr} runs, {over} over Q95")?;
+    }
+    let Some(tail) = series.tail else { return Ok(()) };
+    let line = format!(
+        "over Q95: {}, with a cause: {}, unexplained: {} ({:.1} %)",
+        grouped(tail.nr_over_q95),
+        grouped(tail.nr_explained),
+        grouped(tail.nr_unexplained()),
+        percent(tail.nr_unexplained(), tail.nr_over_q95)
+    );
+    writeln!(out, "{line}")
+}
+
+fn cause_row(cause: &BenchCause, nr_all: u64) -> Vec<String> {
+    let label = match cause.label.as_str() {
+        "" => "nothing".to_owned(),
+        label => clean(label),
+    };
+    let [_, q05, q50, q95, max] = row(&cause.quantiles, us3);
+    let n = cause.quantiles.n;
+    let share = format!("{:.1}", percent(n, nr_all));
+    vec![label, grouped(n), share, q05, q50, q95, max, grouped(cause.nr_over_q95)]
+}
+
+/// One row per clock, by the series with most runs.
+fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> io::Result<()> {
+    let mut best: Vec<&BenchSeries> = Vec::new();
+    for series in all {
+        match best.iter_mut().find(|b| b.clock == series.clock && b.set == series.set) {
+            Some(b) if b.resolution.nr_distinct >= series.resolution.nr_distinct => {}
+            Some(b) => *b = series,
+            None => best.push(series),
+        }
+    }
+    let style = options.style();
+    heading(out, style, "CLOCKS", "")?;
+    let mut table = Table::new(&[
+        Column::text("clock", 8),
+        Column::number("MHz"),
+        Column::text("known by", 8),
+        Column::number("step, ns"),
+        Column::number("distinct"),
+        Column::number("checkpoint, ns"),
+        Column::text("seen in", 8),
+    ]);
+    for s in best {
+        table.row(vec![
+            s.clock.to_string(),
+            format!("{:.3}", s.rate.hz as f64 / 1e6),
+            known_by(s.rate.source).to_owned(),
+            format!("{:.1}", s.resolution.step_ticks as f64 * 1e9 / s.rate.hz as f64),
+            grouped(s.resolution.nr_distinct),
+            s.checkpoint_cost_ns.map_or_else(|| "-".to_owned(), grouped),
+            clean(&s.label),
+        ]);
+    }
+    table.write(out, style, options.width)
+}
+
+/// How a rate is known.
+pub(crate) const fn known_by(source: RateSource) -> &'static str {
+    match source {
+        RateSource::Nanoseconds => "counts ns",
+        RateSource::Exact => "exact mode",
+        RateSource::Given => "given",
+        RateSource::WholeSpan => "ktime, whole span",
+        RateSource::WithinRuns => "ktime, within runs",
+    }
+}
+
+fn accounting(
+    out: &mut impl Write,
+    meta: &Meta,
+    all: &[BenchSeries],
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    heading(out, style, "ACCOUNTING", "")?;
+    let sum = |of: fn(&BenchSeries) -> u64| grouped(all.iter().map(of).sum());
+    writeln!(
+        out,
+        "runs: {}, incomplete: {}, backwards: {}, after the next one began: {}",
+        sum(|s| s.nr_runs),
+        sum(|s| s.nr_incomplete),
+        sum(|s| s.nr_backwards),
+        sum(|s| s.nr_late)
+    )?;
+    let over = sum(|s| s.overflow.map_or(0, |o| o.nr_runs));
+    let checkpoints = sum(|s| s.overflow.map_or(0, |o| o.nr_checkpoints));
+    writeln!(out, "runs with too many checkpoints: {over}, not stored: {checkpoints}")?;
+    let mut notes = NOTES.map(str::to_owned).to_vec();
+    if all.iter().any(|s| s.nr_irq.is_none()) {
+        notes.push(NO_HOOKS.to_owned());
+    }
+    if meta.is_exact {
+        notes.push(EXACT.to_owned());
+    }
+    notes.extend(causes::virtual_note(meta).filter(|_| !meta.is_exact));
+    notes.extend(meta.observer_effects.iter().map(|effect| format!("observer: {effect}")));
+    notes.iter().try_for_each(|note| writeln!(out, "{}", wrapped(&clean(note), options.width)))
+}
+
+const NOTES: [&str; 2] = [
+    "irq: runs with an interrupt between their halves, in max irq only. oob: runs without one \
+     that took more than 1.5 times Q95, rounded up.",
+    "Quantiles are nearest rank: the smallest latency that so many of the runs do not exceed.",
+];
+
+const NO_HOOKS: &str = "irq ?: no tracepoint was hooked that would have shown interrupts; the \
+     quantiles are over all runs.";
+
+/// What exact mode means for every number.
+pub(crate) const EXACT: &str = "Exact mode: instructions, not cycles. There are no caches and no \
+     TLBs, and a CR3 or MSR write counts as one.";
