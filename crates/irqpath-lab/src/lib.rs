@@ -6,9 +6,11 @@
 //! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
 
 pub mod cache;
+pub mod guest;
 pub mod kernel;
 mod progress;
 mod project;
+pub mod vm;
 
 pub use cache::{Cache, CacheError};
 pub use progress::{Progress, Unit};

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! QEMU's command line. Pure: what is decided here decides whether two runs are the same.
+//!
+//! Why each flag of mode exact is there:
+//!
+//! * `thread=single -smp 1`: two virtual CPUs take turns by host time.
+//! * `-icount shift=0,sleep=off`: one instruction is one nanosecond; idle time is skipped, not
+//!   waited for.
+//! * `-rdrand,-rdseed`: they hand host randomness to the guest.
+//! * `-rtc clock=vm,base=...`, `-seed 1`: the date and QEMU's own random numbers.
+//! * console to a file and not to a pipe: a full pipe would delay the serial port's interrupts.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Accelerator, Machine, Mode};
+use crate::kernel::Arch;
+
+/// What a run adds to what the [`Machine`] says.
+pub struct Run<'a> {
+    /// Who executes the guest's instructions.
+    pub accelerator: Accelerator,
+    /// The image as QEMU shall load it.
+    pub kernel: &'a Path,
+    /// The initramfs.
+    pub initramfs: &'a Path,
+    /// Where the console goes; on this terminal if there is none.
+    pub console: Option<&'a Path>,
+    /// Memory shared with the guest, if results are wanted.
+    pub results: Option<&'a Path>,
+    /// Abstract name of the socket for questions to QEMU.
+    pub control: Option<&'a str>,
+}
+
+/// The program for this kind of machine.
+pub fn program(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu-system-x86_64",
+        Arch::Arm64 => "qemu-system-aarch64",
+    }
+}
+
+/// The package that has [`program`].
+pub fn package(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu-system-x86",
+        Arch::Arm64 => "qemu-system-arm",
+    }
+}
+
+/// All arguments.
+pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
+    let mut args = Args::default();
+    args.pair("-machine", board(machine));
+    args.pair("-cpu", cpu(machine.arch, run.accelerator));
+    accelerator(&mut args, machine, run.accelerator);
+    args.pair("-m", machine.memory_mib.to_string());
+    for flag in ["-nodefaults", "-no-user-config", "-no-reboot"] {
+        args.one(flag);
+    }
+    args.pair("-nic", "none");
+    args.pair("-display", "none");
+    console(&mut args, run);
+    if let Some(path) = run.results {
+        args.path("-object", &results_backend(machine), path, "");
+        args.pair("-device", "ivshmem-plain,memdev=results");
+    }
+    if machine.devices.edu {
+        args.pair("-device", "edu");
+    }
+    if let Some(name) = run.control {
+        args.pair("-qmp", format!("unix:{name},abstract=on,server=on,wait=off"));
+    }
+    if let Some((path, plugin_args)) = &machine.plugin {
+        args.path("-plugin", "", path, &prefixed(plugin_args));
+    }
+    args.path("-kernel", "", run.kernel, "");
+    args.path("-initrd", "", run.initramfs, "");
+    args.pair("-append", kernel_parameters(machine, run));
+    args.0
+}
+
+fn prefixed(plugin_args: &str) -> String {
+    if plugin_args.is_empty() { String::new() } else { format!(",{plugin_args}") }
+}
+
+fn board(machine: &Machine) -> String {
+    match machine.arch {
+        Arch::X86_64 => {
+            let hpet = if machine.devices.hpet { "on" } else { "off" };
+            format!("pc,usb=off,smbus=off,vmport=off,hpet={hpet}")
+        }
+        Arch::Arm64 => "virt,gic-version=3,highmem=off".to_owned(),
+    }
+}
+
+fn cpu(arch: Arch, accelerator: Accelerator) -> &'static str {
+    match (arch, accelerator) {
+        (_, Accelerator::Kvm) => "host",
+        (Arch::X86_64, _) => "max,-rdrand,-rdseed",
+        (Arch::Arm64, _) => "cortex-a57",
+    }
+}
+
+fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
+    match machine.mode {
+        Mode::Exact => args.pair("-smp", "1"),
+        Mode::Smp { cpus } => args.pair("-smp", cpus.to_string()),
+    }
+    match accelerator {
+        Accelerator::TcgExact => {
+            args.pair("-accel", "tcg,thread=single");
+            args.pair("-icount", "shift=0,sleep=off");
+            args.pair("-rtc", "clock=vm,base=2020-01-01");
+            args.pair("-seed", "1");
+        }
+        Accelerator::TcgMulti => args.pair("-accel", "tcg,thread=multi"),
+        Accelerator::Kvm => args.pair("-accel", "kvm"),
+    }
+}
+
+fn console(args: &mut Args, run: &Run) {
+    if let Some(path) = run.console {
+        args.path("-chardev", "file,id=console,path=", path, "");
+    } else {
+        // Ctrl-a x ends it, Ctrl-c belongs to the guest.
+        args.pair("-chardev", "stdio,id=console,mux=on,signal=off");
+        args.pair("-mon", "chardev=console,mode=readline");
+    }
+    args.pair("-serial", "chardev:console");
+}
+
+fn results_backend(machine: &Machine) -> String {
+    let size = machine.result_mib;
+    format!("memory-backend-file,id=results,share=on,size={size}M,mem-path=")
+}
+
+/// The kernel's command line.
+///
+/// * `nokaslr randomize_kstack_offset=off`: addresses and stack depths must repeat.
+/// * `tsc=reliable`: no watchdog that compares clocks.
+/// * `panic=-1`: restart at once, which `-no-reboot` turns into an end.
+/// * `loglevel=5`: warnings are on the console, where [`super::splat`] looks for them, and
+///   nothing less is, because each byte costs instructions.
+fn kernel_parameters(machine: &Machine, run: &Run) -> String {
+    let mut words = vec![match machine.arch {
+        Arch::X86_64 => "console=ttyS0".to_owned(),
+        Arch::Arm64 => "console=ttyAMA0".to_owned(),
+    }];
+    words.extend(["panic=-1", "loglevel=5"].map(str::to_owned));
+    if run.accelerator == Accelerator::TcgExact {
+        words.extend(["nokaslr", "randomize_kstack_offset=off"].map(str::to_owned));
+        if machine.arch == Arch::X86_64 {
+            words.extend(["tsc=reliable".to_owned()]);
+        }
+    }
+    words.extend(machine.limit_guest.map(|limit| format!("irqpath.limit_s={}", seconds(limit))));
+    if run.results.is_none() {
+        words.push("irqpath.shell".to_owned());
+    }
+    words.extend(machine.append.split_whitespace().map(str::to_owned));
+    words.join(" ")
+}
+
+/// Whole seconds, at least one.
+fn seconds(limit: Duration) -> u64 {
+    limit.as_secs().max(1)
+}
+
+#[derive(Default)]
+struct Args(Vec<OsString>);
+
+impl Args {
+    fn one(&mut self, flag: &str) {
+        self.0.push(flag.into());
+    }
+
+    fn pair(&mut self, flag: &str, value: impl Into<String>) {
+        self.0.push(flag.into());
+        self.0.push(value.into().into());
+    }
+
+    fn path(&mut self, flag: &str, before: &str, path: &Path, after: &str) {
+        let mut value = OsString::from(before);
+        value.push(path);
+        value.push(after);
+        self.0.push(flag.into());
+        self.0.push(value);
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Asks a QEMU that is about to be ended by force what its processors do.
+//!
+//! The socket has an abstract name, so it leaves no file; nobody talks to it while a guest runs.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::thread;
+use std::time::Duration;
+
+use super::outcome::Forced;
+
+/// A QEMU that does not answer is not waited for.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+const NR_SAMPLES: usize = 10;
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(20);
+const INTERRUPT_FLAG: u64 = 1 << 9;
+
+/// What one processor was doing at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sample {
+    instruction: String,
+    /// x86-64 only: elsewhere an idle processor has its interrupts masked.
+    interrupts_off: bool,
+    halted: bool,
+}
+
+/// Looks several times at the guest behind the socket `name`.
+pub fn inspect(name: &str, silent: Duration) -> Forced {
+    match samples(name) {
+        Ok(samples) => judge(&samples, silent),
+        Err(error) => Forced { silent, cpus: format!("QEMU does not answer: {error}"), dead: true },
+    }
+}
+
+fn samples(name: &str) -> io::Result<Vec<Vec<Sample>>> {
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+    let mut reader = BufReader::new(stream);
+    ask(&mut reader, r#"{"execute":"qmp_capabilities"}"#)?;
+    let question =
+        r#"{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}"#;
+    let mut samples = Vec::new();
+    for _ in 0..NR_SAMPLES {
+        samples.push(parse(&ask(&mut reader, question)?));
+        thread::sleep(BETWEEN_SAMPLES);
+    }
+    Ok(samples)
+}
+
+/// Sends a command and returns the text of its answer; events and the greeting are passed over.
+fn ask(stream: &mut BufReader<UnixStream>, command: &str) -> io::Result<String> {
+    stream.get_mut().write_all(format!("{command}\n").as_bytes())?;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let message: serde_json::Value = serde_json::from_str(&line)?;
+        if let Some(answer) = message.get("return") {
+            return Ok(answer.as_str().unwrap_or_default().to_owned());
+        }
+        if let Some(error) = message.get("error") {
+            return Err(io::Error::other(error.to_string()));
+        }
+    }
+}
+
+/// Reads the registers of all processors.
+fn parse(registers: &str) -> Vec<Sample> {
+    let mut samples: Vec<Sample> = Vec::new();
+    for word in registers.split_whitespace() {
+        if let Some(value) = word.strip_prefix("RIP=").or(word.strip_prefix("PC=")) {
+            let instruction = value.to_owned();
+            samples.push(Sample { instruction, interrupts_off: false, halted: false });
+        }
+        let Some(last) = samples.last_mut() else { continue };
+        if let Some(flags) = word.strip_prefix("RFL=") {
+            let flags = u64::from_str_radix(flags, 16).unwrap_or(INTERRUPT_FLAG);
+            last.interrupts_off = flags & INTERRUPT_FLAG == 0;
+        }
+        last.halted |= word == "HLT=1";
+    }
+    samples
+}
+
+fn judge(samples: &[Vec<Sample>], silent: Duration) -> Forced {
+    let all = |test: fn(&Sample) -> bool| {
+        let mut seen = samples.iter().flatten().peekable();
+        seen.peek().is_some() && seen.all(test)
+    };
+    let off = all(|sample| sample.interrupts_off);
+    let idle = all(|sample| sample.halted);
+    let at = samples.last().into_iter().flatten().map(|sample| sample.instruction.as_str());
+    let at = at.collect::<Vec<_>>().join(", ");
+    let doing = match (off, idle) {
+        (true, true) => "halted for good",
+        (true, false) => "running with interrupts off",
+        (false, true) => "idle with nothing to wait for",
+        (false, false) => "running",
+    };
+    Forced { silent, cpus: format!("its processors are {doing} at {at}"), dead: off || idle }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPINNING: &str = "\r\nCPU#0\r\nRAX=0000000000000000 RBX=0000000000000001\r\n\
+        RIP=ffffffff81e2a3b5 RFL=00000046 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=0\r\n";
+    const WORKING: &str =
+        "RIP=00000000004c1d2e RFL=00000246 [---Z-P-] CPL=3 II=0 A20=1 SMM=0 HLT=0";
+    const IDLE: &str = "RIP=ffffffff81e2a3b6 RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1";
+    const ARM: &str =
+        " PC=ffff800080f1c9d8 X00=0000000000000000 SP=ffff8000 PSTATE=600003c5 -ZC- EL1h";
+
+    #[test]
+    fn what_processors_do() {
+        for (registers, words, dead) in [
+            (vec![SPINNING, SPINNING], "interrupts off at ffffffff81e2a3b5", true),
+            (vec![SPINNING, WORKING], "running at 00000000004c1d2e", false),
+            (vec![IDLE, IDLE], "idle with nothing", true),
+            (vec![ARM], "running at ffff800080f1c9d8", false),
+            (vec![], "running at", false),
+        ] {
+            let samples: Vec<_> = registers.iter().map(|text| parse(text)).collect();
+            let forced = judge(&samples, Duration::ZERO);
+            assert!(forced.cpus.contains(words), "{}", forced.cpus);
+            assert_eq!(forced.dead, dead, "{registers:?}");
+        }
+    }
+
+    #[test]
+    fn several_processors() {
+        let samples = parse(&format!("CPU#0\n{SPINNING}CPU#1\n{WORKING}"));
+        assert_eq!(samples.len(), 2);
+        assert!(samples[0].interrupts_off && !samples[1].interrupts_off);
+    }
+}

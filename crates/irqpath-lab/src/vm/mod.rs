@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs a guest in QEMU and brings its results back.
+//!
+//! Two modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
+//! identical to the byte; figures are path lengths in instructions. *Smp*: several virtual CPUs
+//! by KVM where it works, else by QEMU's translator with a thread each; figures are times, are
+//! not exact, and are marked so.
+//!
+//! `args` decides how QEMU is called, `run` watches it, `result` reads what the guest left,
+//! `splat` finds what its kernel complained about, `accel` tries KVM, `shell` is for people.
+
+mod accel;
+mod args;
+mod control;
+mod direct;
+mod error;
+mod memory;
+mod outcome;
+mod result;
+mod run;
+mod shell;
+mod splat;
+
+pub use error::VmError;
+pub use outcome::{Ending, Outcome, Stage};
+pub use result::{JobEnd, ResultError, Results};
+pub use splat::{Splat, SplatKind, find as find_splats};
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Lab;
+use crate::guest::Initramfs;
+use crate::kernel::{Arch, Kernel};
+
+/// How the guest's time passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// One virtual CPU, one instruction is one nanosecond, nothing depends on the host.
+    Exact,
+    /// Several virtual CPUs in real time.
+    Smp {
+        /// How many.
+        cpus: u32,
+    },
+}
+
+/// Who executes the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accelerator {
+    /// QEMU's translator, counting instructions.
+    TcgExact,
+    /// QEMU's translator, one host thread per virtual CPU.
+    TcgMulti,
+    /// The processor.
+    Kvm,
+}
+
+/// Devices that not every guest has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Devices {
+    /// QEMU's `edu` PCI device, which raises an interrupt on a register write.
+    pub edu: bool,
+    /// The HPET (x86-64 only). It is off otherwise: with it the kernel counts the ticks before
+    /// the switch to the TSC too fast.
+    pub hpet: bool,
+}
+
+/// A virtual machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Its kind.
+    pub arch: Arch,
+    /// The kernel as packaged: `vmlinuz-...`.
+    pub image: PathBuf,
+    /// How time passes.
+    pub mode: Mode,
+    /// Memory, MiB.
+    pub memory_mib: u32,
+    /// Room for the results, MiB; a power of two.
+    pub result_mib: u32,
+    /// More kernel parameters.
+    pub append: String,
+    /// A QEMU plugin and its arguments (`a=b,c=d`).
+    pub plugin: Option<(PathBuf, String)>,
+    /// More devices.
+    pub devices: Devices,
+    /// Host time after which it is ended by force.
+    pub limit_host: Duration,
+    /// Guest time after which the job is killed; what it has written until then comes back.
+    /// In mode exact this ends a job that only waits, within few seconds of host time.
+    pub limit_guest: Option<Duration>,
+}
+
+impl Machine {
+    /// A machine in mode exact.
+    pub fn exact(kernel: &Kernel) -> Self {
+        Self {
+            arch: kernel.arch,
+            image: kernel.image.clone(),
+            mode: Mode::Exact,
+            memory_mib: 1024,
+            result_mib: 64,
+            append: String::new(),
+            plugin: None,
+            devices: Devices::default(),
+            limit_host: Duration::from_secs(600),
+            limit_guest: Some(Duration::from_secs(3600)),
+        }
+    }
+
+    /// A machine with several virtual CPUs in real time.
+    pub fn smp(kernel: &Kernel, cpus: u32) -> Self {
+        Self { mode: Mode::Smp { cpus }, limit_guest: None, ..Self::exact(kernel) }
+    }
+
+    /// Adds kernel parameters.
+    pub fn append(mut self, parameters: &str) -> Self {
+        self.append.extend([" ", parameters]);
+        self
+    }
+
+    /// Boots the guest, waits for its end, and reads what it left. A guest that went wrong is an
+    /// [`Outcome`] too; [`Outcome::checked`] makes an error of it.
+    ///
+    /// # Errors
+    /// If QEMU or a file is not there, or QEMU ends with an error of its own.
+    pub fn run(&self, lab: &Lab, guest: &Initramfs) -> Result<Outcome, VmError> {
+        let accelerator = accel::choose(lab, self)?;
+        run::run(lab, self, guest, accelerator)
+    }
+
+    /// Boots the guest on this terminal with a shell instead of its job, until it is left.
+    ///
+    /// # Errors
+    /// If QEMU or a file is not there, or QEMU ends with an error of its own.
+    pub fn shell(&self, lab: &Lab, guest: &Initramfs) -> Result<(), VmError> {
+        let accelerator = accel::choose(lab, self)?;
+        shell::run(lab, self, guest, accelerator)
+    }
+}
+
+impl Accelerator {
+    /// Whether two runs are identical.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, Self::TcgExact)
+    }
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TcgExact => "tcg, exact",
+            Self::TcgMulti => "tcg, multi-threaded",
+            Self::Kvm => "kvm",
+        })
+    }
+}

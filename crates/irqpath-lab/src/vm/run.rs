@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Starts QEMU, watches it until it ends or must be ended, and collects what is left.
+//!
+//! The rule: nothing outlives this process. QEMU gets a signal when the thread that started it
+//! dies (`setpriv --pdeathsig`), and every file between the two has no name.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::memory::Memory;
+use super::outcome::{Evidence, Forced, Outcome};
+use super::result::{HEAD_LEN, Head, ResultError, Results, State};
+use super::{Accelerator, Machine, VmError, args, control, direct};
+use crate::Lab;
+use crate::guest::Initramfs;
+
+/// How often the console and the limit are looked at; the end of QEMU is noticed at once.
+const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// QEMU says so and then waits for a person to look at its state.
+const KVM_GAVE_UP: &str = "KVM internal error";
+
+/// Everything that this process and QEMU share.
+struct Shared {
+    initramfs: Memory,
+    console: Memory,
+    results: Memory,
+    messages: Memory,
+    control: String,
+}
+
+/// Boots the guest and waits for its end.
+pub fn run(
+    lab: &Lab,
+    machine: &Machine,
+    guest: &Initramfs,
+    accelerator: Accelerator,
+) -> Result<Outcome, VmError> {
+    let kernel = direct::image(lab, machine, accelerator)?;
+    let shared = Shared::new(machine, guest)?;
+    let run = args::Run {
+        accelerator,
+        kernel: &kernel,
+        initramfs: &shared.initramfs.path(),
+        console: Some(&shared.console.path()),
+        results: Some(&shared.results.path()),
+        control: Some(&shared.control),
+    };
+    let start = Instant::now();
+    let mut qemu = Qemu::start(&mut command(machine, &run, &shared)?)?;
+    let forced = watch(&mut qemu, machine, &shared, start)?;
+    let status = qemu.end()?;
+    let wall = start.elapsed();
+    if forced.is_none() && !status.success() {
+        return Err(failed(machine, &shared.messages, status));
+    }
+    collect(&shared, machine, forced, wall, accelerator)
+}
+
+impl Shared {
+    fn new(machine: &Machine, guest: &Initramfs) -> Result<Self, VmError> {
+        static NR_RUNS: AtomicU32 = AtomicU32::new(0);
+        let memory = |e| VmError::at("memory".as_ref(), "reserved")(e);
+        let nr = NR_RUNS.fetch_add(1, Ordering::Relaxed);
+        Ok(Self {
+            initramfs: Memory::with("initramfs", &guest.bytes).map_err(memory)?,
+            console: Memory::new("console").map_err(memory)?,
+            results: Memory::zeroed("results", result_bytes(machine)).map_err(memory)?,
+            messages: Memory::new("messages").map_err(memory)?,
+            control: format!("irqpath-{}-{nr}", std::process::id()),
+        })
+    }
+}
+
+fn result_bytes(machine: &Machine) -> u64 {
+    u64::from(machine.result_mib) << 20
+}
+
+/// QEMU behind `setpriv`, which replaces itself by it.
+pub fn program(machine: &Machine) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", args::program(machine.arch)]);
+    command
+}
+
+fn command(machine: &Machine, run: &args::Run, shared: &Shared) -> Result<Command, VmError> {
+    let messages = || shared.messages.handle().map_err(VmError::at("memory".as_ref(), "shared"));
+    let mut command = program(machine);
+    command.args(args::arguments(machine, run)).stdin(Stdio::null());
+    command.stdout(messages()?).stderr(messages()?);
+    Ok(command)
+}
+
+/// A QEMU that is ended when this is dropped.
+pub struct Qemu(Child);
+
+impl Qemu {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Result<Self, VmError> {
+        let no_program =
+            |source| VmError::NoProgram { program: "setpriv", package: "util-linux", source };
+        command.spawn().map(Self).map_err(no_program)
+    }
+
+    /// Waits at most one glance; true if it has ended.
+    fn ended(&self) -> Result<bool, VmError> {
+        let io = |e: rustix::io::Errno| VmError::at("QEMU".as_ref(), "watched")(e.into());
+        let pid = Pid::from_child(&self.0);
+        let fd = pidfd_open(pid, PidfdFlags::empty()).map_err(io)?;
+        let mut fds = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
+        match poll(&mut fds, Some(&GLANCE)) {
+            Ok(nr) => Ok(nr > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(e) => Err(io(e)),
+        }
+    }
+
+    /// Ends it if it runs, and says how it ended.
+    pub fn end(&mut self) -> Result<ExitStatus, VmError> {
+        if let Ok(Some(status)) = self.0.try_wait() {
+            return Ok(status);
+        }
+        let result = self.0.kill().and_then(|()| self.0.wait());
+        result.map_err(VmError::at("QEMU".as_ref(), "ended"))
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self) -> Result<ExitStatus, VmError> {
+        self.0.wait().map_err(VmError::at("QEMU".as_ref(), "watched"))
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.end();
+    }
+}
+
+/// Waits for the end; what was seen of a guest that did not end in time.
+fn watch(
+    qemu: &mut Qemu,
+    machine: &Machine,
+    shared: &Shared,
+    start: Instant,
+) -> Result<Option<Forced>, VmError> {
+    let mut said = 0;
+    let mut last_word = start;
+    while !qemu.ended()? {
+        let len = fs::metadata(shared.console.path()).map_or(said, |meta| meta.len());
+        if len != said {
+            (said, last_word) = (len, Instant::now());
+        }
+        if shared.messages.text().is_ok_and(|text| text.contains(KVM_GAVE_UP)) {
+            let log = format!("{KVM_GAVE_UP}; this host's KVM does not run this kernel");
+            return Err(VmError::Qemu { log });
+        }
+        if start.elapsed() >= machine.limit_host {
+            return Ok(Some(control::inspect(&shared.control, last_word.elapsed())));
+        }
+    }
+    Ok(None)
+}
+
+fn failed(machine: &Machine, messages: &Memory, status: ExitStatus) -> VmError {
+    /// What `setpriv` ends with when there is no such program.
+    const NOT_FOUND: i32 = 127;
+    if status.code() == Some(NOT_FOUND) {
+        let (program, package) = (args::program(machine.arch), args::package(machine.arch));
+        let source = io::ErrorKind::NotFound.into();
+        return VmError::NoProgram { program, package, source };
+    }
+    let text = messages.text().unwrap_or_default();
+    let log = text.trim().lines().last().map_or_else(|| status.to_string(), str::to_owned);
+    VmError::Qemu { log }
+}
+
+fn collect(
+    shared: &Shared,
+    machine: &Machine,
+    forced: Option<Forced>,
+    wall: Duration,
+    accelerator: Accelerator,
+) -> Result<Outcome, VmError> {
+    let read =
+        |from, len| shared.results.read(from, len).map_err(VmError::at("results".as_ref(), "read"));
+    let head = match Head::parse(&read(0, HEAD_LEN)?) {
+        Err(ResultError::Missing) => None,
+        parsed => Some(parsed?),
+    };
+    let results = match head.filter(|head| head.state == State::Complete) {
+        None => Results::default(),
+        Some(head) => {
+            let len = head.length.min(result_bytes(machine));
+            Results::parse(&head, &read(HEAD_LEN as u64, len as usize)?)?
+        }
+    };
+    let console = shared.console.text().map_err(VmError::at("console".as_ref(), "read"))?;
+    Ok(Outcome::of(Evidence { console, head, results, forced, wall, accelerator }))
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A guest for people: its console on this terminal, a shell instead of the job.
+//!
+//! QEMU itself puts the terminal into raw mode and back, so that Ctrl-c reaches the guest.
+
+use std::process::Stdio;
+
+use super::memory::Memory;
+use super::run::{self, Qemu};
+use super::{Accelerator, Machine, VmError, args, direct};
+use crate::Lab;
+use crate::guest::Initramfs;
+
+/// How to leave, for the one who starts it.
+pub const HELP: &str = "exit or Ctrl-d switches the guest off, Ctrl-a x ends it at once, \
+                        Ctrl-a c is QEMU's monitor";
+
+/// Runs the guest until it is left.
+pub fn run(
+    lab: &Lab,
+    machine: &Machine,
+    guest: &Initramfs,
+    accelerator: Accelerator,
+) -> Result<(), VmError> {
+    let kernel = direct::image(lab, machine, accelerator)?;
+    let initramfs = Memory::with("initramfs", &guest.bytes)
+        .map_err(VmError::at("memory".as_ref(), "reserved"))?;
+    let run = args::Run {
+        accelerator,
+        kernel: &kernel,
+        initramfs: &initramfs.path(),
+        console: None,
+        results: None,
+        control: None,
+    };
+    lab.progress.note(HELP);
+    let mut command = run::program(machine);
+    command.args(args::arguments(machine, &run)).stdin(Stdio::inherit());
+    let status = Qemu::start(&mut command)?.wait()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(VmError::Qemu { log: format!("{status}; its message is above") })
+}

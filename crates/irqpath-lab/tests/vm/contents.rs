@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a guest is given is there and works.
+
+use irqpath_lab::guest::Guest;
+use irqpath_lab::kernel::Arch;
+
+use crate::scene::{Scene, runs};
+
+fn scene() -> Option<Scene> {
+    Scene::exact(Arch::X86_64)
+}
+
+#[test]
+fn the_stage_is_set() {
+    let Some(scene) = scene() else { return };
+    let job = r"
+        cat /proc/mounts; ip -o addr show lo; cat /proc/sys/kernel/panic_on_oops
+        cat /data/text; stat -c %a /data/text; pwd
+    ";
+    let guest = scene.guest().job(job).text("/data/text", "content\n", 0o640);
+    let outcome = scene.run(&guest.sysctl("kernel.panic_on_oops", "1")).checked().unwrap();
+    let log = outcome.results.job_log();
+    for mount in ["/proc", "/sys", "/sys/kernel/debug", "/sys/kernel/tracing", "/tmp", "/results"] {
+        assert!(log.lines().any(|line| line.split(' ').nth(1) == Some(mount)), "{mount}: {log}");
+    }
+    assert!(log.contains("127.0.0.1"), "{log}");
+    assert!(log.ends_with("1\ncontent\n640\n/results\n"), "{log}");
+}
+
+#[test]
+fn programs_run_with_their_libraries() {
+    let Some(scene) = scene() else { return };
+    let calls = [
+        ("cyclictest", "cyclictest -q -l 10", "T: 0"),
+        ("hackbench", "hackbench -l 1", "Time:"),
+        ("stress-ng", "stress-ng --cpu 1 --cpu-ops 10", "successful run"),
+        ("iperf3", "iperf3 --version", "iperf 3"),
+        ("perf", "perf stat -e context-switches true", "context-switches"),
+        ("bpftrace", "bpftrace --version", "bpftrace v"),
+    ];
+    let there: Vec<_> = calls
+        .iter()
+        .filter(|(name, ..)| runs(name).inspect_err(|why| eprintln!("skipped: {why}")).is_ok())
+        .collect();
+    let guest = there.iter().fold(scene.guest(), |guest, (name, ..)| guest.program(name));
+    let lines: Vec<String> =
+        there.iter().map(|(name, call, _)| format!("{call} > {name}.txt 2>&1")).collect();
+    let outcome = scene.run(&guest.job(&lines.join("\n"))).checked().unwrap();
+    for (name, _, words) in there {
+        let text = outcome.results.text(&format!("{name}.txt")).unwrap();
+        assert!(text.contains(words), "{name}: {text}");
+    }
+}
+
+#[test]
+fn results_are_files_and_directories() {
+    let Some(scene) = scene() else { return };
+    let job = "mkdir -p a/b; echo deep > a/b/c; ln -s /etc/passwd link; echo wide > d";
+    let outcome = scene.job(job).checked().unwrap();
+    let names: Vec<String> =
+        outcome.results.files().map(|(path, _)| path.display().to_string()).collect();
+    assert_eq!(names, ["a/b/c", "d", "job.log"]);
+    let dir = tempfile::tempdir().unwrap();
+    outcome.results.extract(dir.path()).unwrap();
+    assert_eq!(std::fs::read_to_string(dir.path().join("a/b/c")).unwrap(), "deep\n");
+}
+
+#[test]
+fn modules_come_with_what_they_need() {
+    let Some(scene) = scene() else { return };
+    // virtio_net needs net_failover, which needs failover.
+    let guest = scene.guest().job("lsmod").module("virtio_net", "");
+    let log = scene.run(&guest).checked().unwrap().results.job_log();
+    assert!(
+        ["virtio_net", "net_failover", "failover"].iter().all(|name| log.contains(name)),
+        "{log}"
+    );
+}
+
+#[test]
+fn same_requests_give_same_bytes() {
+    let Some(scene) = scene() else { return };
+    let guest = || scene.guest().job("true").text("/b", "b", 0o600).text("/a", "a", 0o600);
+    let bytes = |guest: Guest| guest.build(&scene.lab).unwrap().bytes;
+    assert!(bytes(guest()) == bytes(guest()));
+    assert!(bytes(guest()) != bytes(guest().text("/c", "", 0o600)));
+}
