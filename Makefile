@@ -8,6 +8,8 @@ BIN     := $(TARGET)/release/irqpath
 MAN     := $(TARGET)/man
 COMPL   := $(TARGET)/completions
 SHARE   := $(DESTDIR)$(PREFIX)/share
+# What `irqpath lab` reads: in a checkout from there, installed from share/irqpath.
+LAB_DIRS := $(wildcard lab experiments kernel)
 
 .PHONY: help setup build demo test bench fmt lint check-house man completions install clean
 
@@ -20,7 +22,8 @@ setup: ## install what building needs and this machine lacks
 build: setup ## build the release binary
 	@$(CARGO) build --release -p irqpath
 
-demo: setup ## trace this machine for ten seconds, or replay a recording
+demo: ## trace this machine for ten seconds, or replay a recording
+	@scripts/setup.sh --with lab
 	@$(CARGO) build --release -p irqpath --bin irqpath --example demo_load
 	@scripts/demo.sh
 
@@ -55,6 +58,8 @@ install: man completions ## install to PREFIX, below DESTDIR
 	install -D -m 644 $(COMPL)/irqpath.bash $(SHARE)/bash-completion/completions/irqpath
 	install -D -m 644 $(COMPL)/_irqpath $(SHARE)/zsh/site-functions/_irqpath
 	install -D -m 644 $(COMPL)/irqpath.fish $(SHARE)/fish/vendor_completions.d/irqpath.fish
+	install -d $(SHARE)/irqpath
+	find $(LAB_DIRS) -type f ! -name '.*' -exec cp --parents -t $(SHARE)/irqpath {} +
 
 clean: ## remove everything that was built, and the demo's result
 	@$(CARGO) clean

@@ -1,18 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs what building irqpath needs and this machine lacks (Debian 12/13, Ubuntu), by apt-get.
-# With `--with test` also what the tests and the benchmark use; what of that cannot be had is
-# noted, and the tests that want it skip themselves. Silent and quick when nothing is missing.
+# With `--with test` also what the tests and the benchmark use, with `--with lab` what builds and
+# runs guests; what of that cannot be had is noted, and what wants it is skipped and says so.
+# Silent and quick when nothing is missing.
 # Exit codes: 0 ready, 2 something needed for the build is missing.
 set -euo pipefail
 
-usage='usage: scripts/setup.sh [--with test]'
+usage='usage: scripts/setup.sh [--with test] [--with lab]'
 with_test=0
-case "$*" in
-  '') ;;
-  '--with test' | '--with=test') with_test=1 ;;
-  *) echo "$usage" >&2; exit 2 ;;
-esac
+with_lab=0
+while [[ $# -gt 0 ]]; do
+  if [[ $1 == --with && $# -gt 1 ]]; then set -- "--with=$2" "${@:3}"; fi
+  case $1 in
+    --with=test) with_test=1 ;;
+    --with=lab) with_lab=1 ;;
+    *) echo "$usage" >&2; exit 2 ;;
+  esac
+  shift
+done
 
 # Debian keeps bpftool where users do not look.
 PATH=$PATH:/usr/sbin:/sbin
@@ -24,6 +30,8 @@ say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 2; }
 has() { command -v "$1" >/dev/null 2>&1; }
 library() { pkg-config --exists "$1" 2>/dev/null; }
+exists() { [[ -e $1 ]]; }
+static_busybox() { has busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
 any() { local tool; for tool; do if has "$tool"; then return 0; fi; done; return 1; }
 
 must=() # packages without which nothing builds
@@ -50,7 +58,11 @@ check_packages() {
   need must libelf-dev libelf-dev 'libbpf reads object files with it' library libelf
   need must zlib1g-dev zlib1g-dev 'libelf needs it' library zlib
   need may bpftool linux-tools-common 'shows what the kernel has loaded' has bpftool
-  if [[ $with_test == 0 ]]; then return; fi
+  if [[ $with_test == 1 ]]; then check_test_packages; fi
+  if [[ $with_lab == 1 ]]; then check_lab_packages; fi
+}
+
+check_test_packages() {
   need may shellcheck shellcheck 'checks the scripts' has shellcheck
   need may chromium chromium-browser 'opens the HTML report' any chromium chromium-browser
   need may chromium-driver chromium-chromedriver 'steers it' has chromedriver
@@ -59,6 +71,29 @@ check_packages() {
   need may bpftrace bpftrace 'is compared with' has bpftrace
   need may linux-perf linux-tools-generic 'is compared with' has perf
   need may trace-cmd trace-cmd 'is compared with' has trace-cmd
+}
+
+check_lab_packages() {
+  need may qemu-system-x86 qemu-system-x86 'runs the guests' has qemu-system-x86_64
+  need may qemu-system-arm qemu-system-arm 'runs the arm64 guests' has qemu-system-aarch64
+  need may busybox-static busybox-static 'is the shell of a guest' static_busybox
+  need may gcc-12 gcc-12 'compiles kernels and modules, as Debian did' has gcc-12
+  need may gcc-12-aarch64-linux-gnu gcc-12-aarch64-linux-gnu 'the same for arm64' has aarch64-linux-gnu-gcc-12
+  need may gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu 'compiles the init of arm64 guests' has aarch64-linux-gnu-gcc
+  need may libc6-dev libc6-dev 'its C library' exists /usr/lib/*/libc.a
+  need may libc6-dev-arm64-cross libc6-dev-arm64-cross 'the same for arm64' exists /usr/aarch64-linux-gnu/lib/libc.a
+  need may bc bc 'a kernel build computes with it' has bc
+  need may bison bison 'reads Kconfig' has bison
+  need may flex flex 'reads Kconfig' has flex
+  need may dwarves dwarves 'makes the types of a kernel (BTF) with pahole' has pahole
+  need may patch patch 'applies kernel/hooks' has patch
+  need may xz-utils xz-utils 'unpacks the source and the modules of kernels' has xz
+  need may kmod kmod 'lists what a module depends on' has modinfo
+  need may sparse sparse 'checks the C code of the module' has sparse
+  need may rt-tests rt-tests 'cyclictest and hackbench, as programs of guests' has cyclictest
+  need may stress-ng stress-ng 'makes load in guests' has stress-ng
+  need may dbench dbench 'tbench, network load in guests' has tbench
+  need may iperf3 iperf3 'network load in guests' has iperf3
 }
 
 check_rust() {

@@ -43,7 +43,7 @@ rust_tests() {
   return "$code"
 }
 
-scripts/setup.sh --with test
+scripts/setup.sh --with test --with lab
 step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
 step_with cargo-clippy 'cargo clippy' cargo clippy --workspace --all-targets -- -D warnings
 step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
