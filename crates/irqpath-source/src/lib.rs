@@ -7,6 +7,8 @@
 //! - [`intsight`]: benchmarks of bottom-half mechanisms by our kernel module. They come as runs,
 //!   not as events.
 //!
+//! - [`load`], [`ticks`]: processes as load, and the rate of cycle counters, for benchmarks.
+//!
 //! This is the only crate with `unsafe`.
 
 use std::path::PathBuf;
@@ -16,7 +18,9 @@ use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
 pub mod bpf;
 pub mod intsight;
+pub mod load;
 pub mod replay;
+pub mod ticks;
 
 /// What to trace.
 #[derive(Debug, Clone, Default)]

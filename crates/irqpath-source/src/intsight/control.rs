@@ -23,7 +23,7 @@ const PARAMETERS: [&str; 7] = [
 ];
 
 /// Files whose copy describes a benchmark, beside the results.
-const DESCRIPTION: [&str; 16] = [
+const DESCRIPTION: [&str; 17] = [
     "bottom_handler",
     "reps",
     "delay_ms",
@@ -39,6 +39,7 @@ const DESCRIPTION: [&str; 16] = [
     "available_triggers",
     "available_tracepoints",
     "available_clocks",
+    "softirq_vector",
     "version",
 ];
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Processes that do nothing but use up their CPU, as load beside a benchmark.
+//!
+//! They are forks of this process that never return from here: no program is started, so that
+//! 256 of them cost next to no memory in a small guest. Each one is an ordinary task
+//! (`SCHED_OTHER`, nice 0) whatever this process is, ignores the terminal's Ctrl-C, which is for
+//! this process to handle, and dies with the thread that made it.
+
+#![allow(unsafe_code)] // fork and what a child may call after it; each use says why it is sound
+
+use std::hint::black_box;
+use std::io;
+
+/// Running processes; dropped, they are gone.
+#[derive(Debug, Default)]
+pub struct Load {
+    children: Vec<libc::pid_t>,
+}
+
+impl Load {
+    /// Start `nr` of them, on the CPUs that the calling thread may use. If one cannot be started
+    /// the others are ended.
+    pub fn start(nr: u32) -> io::Result<Self> {
+        let mut load = Self::default();
+        // SAFETY: getpid has no preconditions.
+        let parent = unsafe { libc::getpid() };
+        for _ in 0..nr {
+            // SAFETY: the child of a threaded process may only call async-signal-safe functions;
+            // `spin` calls no others, allocates nothing and never returns.
+            match unsafe { libc::fork() } {
+                -1 => return Err(io::Error::last_os_error()),
+                0 => spin(parent),
+                child => load.children.push(child),
+            }
+        }
+        Ok(load)
+    }
+
+    /// Their process ids.
+    pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.children.iter().map(|&pid| pid as u32)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for &child in &self.children {
+            // SAFETY: it is our child and was not waited for, so the id is still its own.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        for &child in &self.children {
+            loop {
+                // SAFETY: as above; a null status is allowed.
+                let got = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+                let error = io::Error::last_os_error();
+                if got != -1 || error.kind() != io::ErrorKind::Interrupted {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The whole life of a child.
+fn spin(parent: libc::pid_t) -> ! {
+    // SAFETY: all of these are system calls without allocation or locks, allowed between fork
+    // and exec; the parameter of sched_setscheduler outlives the call. What fails leaves the
+    // child as it was, which is no reason not to run.
+    unsafe {
+        for signal in [libc::SIGINT, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        libc::prctl(libc::PR_SET_NAME, c"irqpath-load".as_ptr());
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // The parent may have died before that line.
+        if libc::getppid() != parent {
+            libc::_exit(0);
+        }
+        let other = libc::sched_param { sched_priority: 0 };
+        libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const other);
+        libc::setpriority(libc::PRIO_PROCESS, 0, 0);
+    }
+    let mut number = 1u64;
+    loop {
+        number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    fn field(pid: u32, file: &str, name: &str) -> Option<String> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+        let line = text.lines().find(|l| l.starts_with(name))?;
+        Some(line[name.len()..].trim().to_owned())
+    }
+
+    fn is_running(pid: u32) -> bool {
+        field(pid, "status", "State:").is_some_and(|state| !state.starts_with('Z'))
+    }
+
+    fn within_a_second(what: impl Fn() -> bool) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(1) {
+            if what() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        what()
+    }
+
+    #[test]
+    fn they_run_and_are_gone_when_dropped() {
+        let load = Load::start(3).unwrap();
+        let pids: Vec<u32> = load.pids().collect();
+        assert_eq!(pids.len(), 3);
+        for &pid in &pids {
+            let name = || field(pid, "status", "Name:");
+            assert!(within_a_second(|| name().as_deref() == Some("irqpath-load")), "{:?}", name());
+            assert!(field(pid, "status", "State:").unwrap().starts_with('R'));
+        }
+        drop(load);
+        assert!(pids.iter().all(|&pid| !is_running(pid)));
+    }
+
+    #[test]
+    fn none_is_no_load() {
+        assert_eq!(Load::start(0).unwrap().pids().count(), 0);
+    }
+
+    /// Not a test of its own: the parent that the next test kills.
+    #[test]
+    #[ignore = "is run by they_die_with_their_parent"]
+    fn parent_of_two() {
+        let load = Load::start(2).unwrap();
+        for pid in load.pids() {
+            eprintln!("child {pid}");
+        }
+        std::thread::sleep(Duration::from_secs(60));
+    }
+
+    #[test]
+    fn they_die_with_their_parent() {
+        let mut parent = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "load::tests::parent_of_two"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(parent.stderr.take().unwrap()).lines();
+        let pids: Vec<u32> = lines
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("child ")?.parse().ok())
+            .take(2)
+            .collect();
+        assert_eq!(pids.len(), 2);
+        assert!(pids.iter().all(|&pid| is_running(pid)));
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        assert!(within_a_second(|| pids.iter().all(|&pid| !is_running(pid))));
+    }
+}
