@@ -4,6 +4,7 @@
 //! The *base path* is what undelayed runs meet: of each tracepoint the median count over the
 //! runs up to the median latency. A run's cause is what it met beyond that. What every run
 //! meets explains no delay, and a tracepoint that is met less often than usual does not either.
+//! A slow run that met nothing beyond the base path is laid to its slow stages (`stages`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,6 +14,7 @@ use irqpath_model::bench::{
 
 use super::events::{combined, is_interrupt, is_nothing};
 use super::pairing::{PairedRun, Pairing};
+use super::stages::Stages;
 
 /// What one pattern means.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +32,14 @@ pub struct Causes<'a> {
     meanings: Vec<Meaning>,
     sees_work: bool,
     sees_interrupts: bool,
+}
+
+/// What tells one group of runs from another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Key<'a> {
+    beyond: BTreeSet<&'a str>,
+    slow_stages: Vec<(&'a str, &'a str)>,
+    is_irq: bool,
 }
 
 impl<'a> Causes<'a> {
@@ -82,57 +92,79 @@ impl<'a> Causes<'a> {
         run.is_late || self.meanings[run.pattern].is_irq
     }
 
-    /// The base path: each tracepoint as often as undelayed runs meet it.
-    pub fn base_path(&self) -> Vec<String> {
-        let repeated = |(&index, &count): (&u16, &u32)| {
-            std::iter::repeat_n(self.name(index).to_owned(), count as usize)
-        };
-        self.base.iter().flat_map(repeated).collect()
+    /// What most undelayed runs meet, in order.
+    pub fn base_path(&self, stages: &Stages) -> Vec<String> {
+        let names = stages.base().iter().map(|&index| self.name(index));
+        names.filter(|name| !is_nothing(name)).map(str::to_owned).collect()
     }
 
     /// All runs by their cause, the most frequent first; none if only interrupts were hooked.
-    pub fn groups(&self, pairing: &Pairing, rate: ClockRate, q95_ns: u64) -> Vec<BenchCause> {
-        let mut groups: HashMap<(BTreeSet<&str>, bool), Latencies> = HashMap::new();
-        let runs = pairing.runs.iter().filter(|_| self.sees_work);
-        for run in runs {
-            let beyond = &self.meanings[run.pattern].beyond;
-            let key = beyond.iter().map(|&index| self.name(index)).collect();
-            let group = groups.entry((key, self.is_interrupted(run))).or_default();
-            group.record(rate.ns(run.ticks));
+    pub fn groups(
+        &self,
+        pairing: &Pairing,
+        stages: &Stages,
+        rate: ClockRate,
+        q95_ns: u64,
+    ) -> Vec<BenchCause> {
+        let mut groups: HashMap<Key<'_>, Latencies> = HashMap::new();
+        for run in pairing.runs.iter().filter(|_| self.sees_work) {
+            let ns = rate.ns(run.ticks);
+            let key = self.key(run, stages, ns > q95_ns);
+            groups.entry(key).or_default().record(ns);
         }
-        let cause =
-            |((tracepoints, is_irq), latencies): ((BTreeSet<&str>, bool), Latencies)| BenchCause {
-                label: combined(tracepoints.iter().copied()),
-                tracepoints: tracepoints.into_iter().map(str::to_owned).collect(),
-                is_irq,
-                quantiles: latencies.quantiles(),
-                nr_over_q95: latencies.nr_over(q95_ns),
-                latencies,
-            };
-        let mut causes: Vec<BenchCause> = groups.into_iter().map(cause).collect();
+        let mut causes: Vec<BenchCause> =
+            groups.into_iter().map(|(key, latencies)| cause(key, latencies, q95_ns)).collect();
         causes.sort_by(|a, b| {
-            let key = |c: &BenchCause| (std::cmp::Reverse(c.quantiles.n), c.tracepoints.clone());
-            key(a).cmp(&key(b))
+            let order = |c: &BenchCause| {
+                (std::cmp::Reverse(c.quantiles.n), c.tracepoints.clone(), c.slow_stages.clone())
+            };
+            order(a).cmp(&order(b))
         });
         causes
+    }
+
+    fn key(&self, run: &PairedRun, stages: &Stages, is_slow: bool) -> Key<'a> {
+        let beyond: BTreeSet<&str> =
+            self.meanings[run.pattern].beyond.iter().map(|&index| self.name(index)).collect();
+        let slow = if is_slow && beyond.is_empty() { stages.slow(run) } else { &[] };
+        let slow_stages = slow.iter().map(|&(from, to)| (self.name(from), self.name(to))).collect();
+        Key { beyond, slow_stages, is_irq: self.is_interrupted(run) }
+    }
+}
+
+fn cause(key: Key<'_>, latencies: Latencies, q95_ns: u64) -> BenchCause {
+    let stages: Vec<_> =
+        key.slow_stages.iter().map(|(from, to)| format!("{from} to {to}")).collect();
+    let label = match stages.as_slice() {
+        [] => combined(key.beyond.iter().copied()),
+        stages => format!("slow {}", stages.join(", ")),
+    };
+    let owned = |(from, to): (&str, &str)| [from.to_owned(), to.to_owned()];
+    BenchCause {
+        label,
+        tracepoints: key.beyond.into_iter().map(str::to_owned).collect(),
+        slow_stages: key.slow_stages.into_iter().map(owned).collect(),
+        is_irq: key.is_irq,
+        quantiles: latencies.quantiles(),
+        nr_over_q95: latencies.nr_over(q95_ns),
+        latencies,
     }
 }
 
 /// How many runs over Q95 have a cause.
 pub fn tail(groups: &[BenchCause]) -> BenchTail {
-    let over = |named: bool| {
-        let counted = groups.iter().filter(|g| !named || !g.tracepoints.is_empty());
-        counted.map(|g| g.nr_over_q95).sum()
+    let over = |wanted: fn(&BenchCause) -> bool| {
+        groups.iter().filter(|g| wanted(g)).map(|g| g.nr_over_q95).sum()
     };
-    BenchTail { nr_over_q95: over(false), nr_explained: over(true) }
+    BenchTail {
+        nr_over_q95: over(|_| true),
+        nr_explained: over(|g| !g.tracepoints.is_empty()),
+        nr_slow_stages: over(|g| !g.slow_stages.is_empty()),
+    }
 }
 
 fn base(names: &[String], pairing: &Pairing) -> BTreeMap<u16, u32> {
-    let mut ticks: Vec<u64> = pairing.runs.iter().map(|r| r.ticks).collect();
-    ticks.sort_unstable();
-    let Some(&median) = ticks.get(ticks.len().saturating_sub(1) / 2) else {
-        return BTreeMap::new();
-    };
+    let Some(median) = pairing.quantile(500) else { return BTreeMap::new() };
     // Runs by pattern, so that only patterns are looked at for each name.
     let mut nr_of_pattern = vec![0usize; pairing.patterns.len()];
     for run in pairing.runs.iter().filter(|r| r.ticks <= median) {

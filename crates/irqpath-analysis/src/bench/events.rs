@@ -21,7 +21,7 @@ const INTERRUPTS: [(&str, &str); 13] = [
 ];
 
 /// Parts of a tracepoint's name, and the word for what it stands for; the first match counts.
-const WORK: [(&str, &str); 14] = [
+const WORK: [(&str, &str); 16] = [
     ("random", "Entr."),
     ("entropy", "Entr."),
     ("mix_", "Entr."),
@@ -29,6 +29,7 @@ const WORK: [(&str, &str); 14] = [
     ("sched_switch", "switch"),
     ("sched_migrate", "migration"),
     ("sched_wak", "wakeup"),
+    ("sched_pi_", "PI"),
     ("softirq_", "softirq"),
     ("tasklet_", "softirq"),
     ("hrtimer_", "hrtimer"),
@@ -36,6 +37,7 @@ const WORK: [(&str, &str); 14] = [
     ("tick_", "timer"),
     ("workqueue_", "work"),
     ("rcu_", "RCU"),
+    ("cpu_idle", "idle"),
 ];
 
 /// True for the entry of an interrupt.
@@ -45,7 +47,7 @@ pub fn is_interrupt(tracepoint: &str) -> bool {
 
 /// True for what begins no work of its own: the end of something, or the raise of the run.
 pub fn is_nothing(tracepoint: &str) -> bool {
-    tracepoint.ends_with("_exit") || tracepoint == "trigger"
+    tracepoint.ends_with("_exit") || tracepoint.ends_with("_end") || tracepoint == "trigger"
 }
 
 /// The word for a tracepoint; its own name if there is none.
@@ -83,7 +85,7 @@ mod tests {
             ("hrtimer_expire_entry", "hrtimer"),
             ("timer_expire_entry", "timer"),
             ("softirq_entry", "softirq"),
-            ("cpu_idle", "cpu_idle"),
+            ("cpu_frequency", "cpu_frequency"),
         ] {
             assert_eq!(event_label(tracepoint), word);
         }

@@ -3,7 +3,8 @@
 //!
 //! - `pairing` finds the two halves of each run, and what was met between them;
 //! - `rate` turns clock ticks into nanoseconds;
-//! - `causes` says what slow runs met that undelayed ones did not;
+//! - `causes` says what slow runs met that undelayed ones did not, `stages` where they were
+//!   slow if they met nothing;
 //! - `events` has the words for tracepoints;
 //! - `label` gives the series of a result their order and names.
 //!
@@ -15,6 +16,7 @@ mod events;
 mod label;
 mod pairing;
 mod rate;
+mod stages;
 #[cfg(test)]
 mod tests;
 
@@ -25,11 +27,12 @@ use irqpath_model::bench::{
     BenchCapture, BenchSeries, Clock, ClockRate, ClockResolution, Latencies,
 };
 
-pub use events::{event_label, is_interrupt};
+pub use events::{event_label, is_interrupt, is_nothing};
 pub use label::{finish, rounded_up};
 
 use causes::Causes;
 use pairing::Pairing;
+use stages::Stages;
 
 /// What the capture does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +77,8 @@ pub fn analyse(
     }
     let quantiles = clean.quantiles();
     let bound_ns = rounded_up(quantiles.q95_ns + quantiles.q95_ns / 2);
-    let groups = causes.groups(&pairing, rate, quantiles.q95_ns);
+    let stages = stages(capture, &pairing, clock, &causes);
+    let groups = causes.groups(&pairing, &stages, rate, quantiles.q95_ns);
     Ok(BenchSeries {
         label: String::new(),
         set: options.set.clone(),
@@ -93,13 +97,20 @@ pub fn analyse(
         latencies: clean,
         irq_latencies: interrupted,
         resolution: resolution(&pairing, rate),
-        base_path: causes.base_path(),
+        base_path: causes.base_path(&stages),
         tail: causes.sees_work().then(|| causes::tail(&groups)),
         causes: groups,
         overflow: capture.overflow,
         checkpoint_cost_ns: checkpoint_cost(capture, clock, rate),
         interrupts: growth(capture.before.as_ref(), capture.after.as_ref()),
     })
+}
+
+fn stages(capture: &BenchCapture, pairing: &Pairing, clock: Clock, causes: &Causes<'_>) -> Stages {
+    let Some(median) = pairing.quantile(500).filter(|_| causes.sees_work()) else {
+        return Stages::default();
+    };
+    Stages::new(capture, pairing, clock, median)
 }
 
 /// The module measures the cost by its finest clock.

@@ -18,6 +18,8 @@ pub struct PairedRun {
     pub ticks: u64,
     /// What was between them: an index into [`Pairing::patterns`].
     pub pattern: usize,
+    /// The line of the capture that has its top half.
+    pub line: usize,
     /// The next run had begun before.
     pub is_late: bool,
 }
@@ -102,7 +104,15 @@ impl Pairing {
             return;
         };
         let pattern = self.number(open.between);
-        self.runs.push(PairedRun { ticks, pattern, is_late: line != open.line });
+        self.runs.push(PairedRun { ticks, pattern, line: open.line, is_late: line != open.line });
+    }
+
+    /// The quantile of all complete runs, ticks; nearest rank.
+    pub fn quantile(&self, per_mille: usize) -> Option<u64> {
+        let mut ticks: Vec<u64> = self.runs.iter().map(|r| r.ticks).collect();
+        ticks.sort_unstable();
+        let rank = (ticks.len() * per_mille).div_ceil(1000).max(1);
+        ticks.get(rank - 1).copied()
     }
 
     fn number(&mut self, mut between: Vec<u16>) -> usize {

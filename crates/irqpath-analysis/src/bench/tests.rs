@@ -106,17 +106,56 @@ fn causes_are_what_undelayed_runs_do_not_meet() {
     let both = ["mix_pool_bytes", "sched_stat_runtime", "sched_stat_runtime", "sched_switch"];
     lines.push(run(94_000, 400, &both));
     lines.push(run(95_000, 500, &["sched_switch", "sched_stat_runtime"]));
+    lines.push(run(96_000, 600, &["sched_stat_runtime", "sched_switch"]));
     let s = series(Workqueue, &lines);
     assert_eq!(s.base_path, ["sched_stat_runtime", "sched_switch"]);
     let causes: Vec<_> =
         s.causes.iter().map(|c| (c.label.as_str(), c.quantiles.n, c.nr_over_q95)).collect();
     assert_eq!(
         causes,
-        [("", 91, 1), ("Sched.", 3, 0), ("Entr.", 1, 1), ("Entr.+Sched.", 1, 1)],
+        [
+            ("", 91, 1),
+            ("Sched.", 3, 0),
+            ("slow sched_switch to bottom_half", 1, 1),
+            ("Entr.", 1, 1),
+            ("Entr.+Sched.", 1, 1),
+        ],
         "q95 is 200"
     );
+    let slow = &s.causes[2].slow_stages;
+    assert_eq!(*slow, [["sched_switch", "bottom_half"].map(str::to_owned)]);
     let tail = s.tail.unwrap();
-    assert_eq!((tail.nr_over_q95, tail.nr_explained, tail.nr_unexplained()), (3, 2, 1));
+    assert_eq!((tail.nr_over_q95, tail.nr_explained, tail.nr_slow_stages), (4, 2, 1));
+    assert_eq!(tail.nr_unexplained(), 1, "no undelayed run met the two in the other order");
+}
+
+#[test]
+fn a_slow_run_is_laid_to_the_fewest_stages_that_have_half_of_its_delay() {
+    let line = |stages: [u64; 5]| {
+        let names = ["top_half", "a", "b", "c", "d", "bottom_half"];
+        let mut at = 0;
+        let mut line = vec![(names[0], 0)];
+        for (name, length) in names[1..].iter().zip(stages) {
+            at += length;
+            line.push((*name, at));
+        }
+        line
+    };
+    for (slow, want) in [
+        ([10, 10, 90, 10, 10], "slow b to c"),
+        ([90, 10, 10, 10, 10], "slow top_half to a"),
+        ([10, 70, 30, 70, 15], "slow a to b, c to d"),
+        ([10, 10, 10, 60, 60], "slow c to d"),
+        ([10, 30, 32, 31, 30], "slow b to d"),
+        ([30, 30, 30, 30, 30], "slow top_half to c"),
+        ([5, 5, 90, 5, 30], "slow b to c"),
+    ] {
+        let mut lines = vec![line([10; 5]); 40];
+        lines.push(line(slow));
+        let s = series(Softirq, &lines);
+        assert_eq!(s.causes[1].label, want, "{slow:?}");
+        assert_eq!(s.tail.map(|t| (t.nr_over_q95, t.nr_unexplained())), Some((1, 0)));
+    }
 }
 
 #[test]

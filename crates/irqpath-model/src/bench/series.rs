@@ -23,10 +23,15 @@ pub struct ClockResolution {
 /// Runs in which the same happened between top and bottom half.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchCause {
-    /// For people: `Entr.+Sched.`; empty for runs in which nothing happened beyond the base path.
+    /// For people: `Entr.+Sched.`, `slow sched_waking to sched_switch`; empty for runs that met nothing beyond
+    /// the base path and are not over Q95, or were slow all over.
     pub label: String,
     /// Tracepoints met more often than on the base path, sorted; repeated ones once.
     pub tracepoints: Vec<String>,
+    /// Of runs over Q95 that met nothing beyond the base path: the checkpoints before and after
+    /// each of the few stages to which at least half of the delay is due.
+    #[serde(default)]
+    pub slow_stages: Vec<[String; 2]>,
     /// True if one of them is the entry of an interrupt.
     pub is_irq: bool,
     /// The row of numbers.
@@ -44,12 +49,15 @@ pub struct BenchTail {
     pub nr_over_q95: u64,
     /// Those with something between their halves that undelayed runs do not have.
     pub nr_explained: u64,
+    /// Others, which were slow in a few stages only.
+    #[serde(default)]
+    pub nr_slow_stages: u64,
 }
 
 impl BenchTail {
-    /// Runs over Q95 without a named cause.
+    /// Runs over Q95 without a named cause: slow all over.
     pub const fn nr_unexplained(self) -> u64 {
-        self.nr_over_q95.saturating_sub(self.nr_explained)
+        self.nr_over_q95.saturating_sub(self.nr_explained + self.nr_slow_stages)
     }
 }
 
@@ -92,7 +100,7 @@ pub struct BenchSeries {
     pub irq_latencies: Latencies,
     /// The clock's resolution.
     pub resolution: ClockResolution,
-    /// Tracepoints that undelayed runs meet between their halves, each as often as they do.
+    /// Tracepoints that most undelayed runs meet between their halves, in order.
     pub base_path: Vec<String>,
     /// All complete runs by what happened in between, the most frequent first; empty if no
     /// tracepoint was hooked that shows more than interrupts.

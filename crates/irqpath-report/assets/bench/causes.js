@@ -16,7 +16,7 @@
       cell: (c) => ns.latency(c.q[key + "_ns"]) });
     const view = new ns.Table({ label: "Causes", className: "causes-of", sortKey: "n", columns: [
       { key: "label", title: "beyond the base path", className: "name", clip: true, value: label,
-        cell: (c) => ns.el("span", { title: c.tracepoints.join(" ") || null }, label(c)) },
+        cell: (c) => ns.el("span", { title: (c.slow_stages.length ? c.slow_stages.map((s) => s.join(" to ")) : c.tracepoints).join(" ") || null }, label(c)) },
       { key: "n", title: "n", num: true, value: (c) => c.q.n, cell: (c) => ns.count(c.q.n) },
       { key: "share", title: "%", num: true, value: (c) => c.q.n, cell: (c) => ns.percent(c.q.n, all) },
       number("q05", "Q05"), number("q50", "Q50"), number("q95", "Q95"), number("max", "max"),
@@ -31,8 +31,9 @@
     const base = series.base_path.length
       ? "Undelayed runs meet: " + series.base_path.join(" ") + "."
       : "Undelayed runs meet no tracepoint that was hooked.";
-    const { nr_over_q95: over, nr_explained: explained } = series.tail;
-    return `${base} Over Q95: ${ns.count(over)} runs, ${ns.count(over - explained)} unexplained.`;
+    const { nr_over_q95: over, nr_explained: met, nr_slow_stages: slow } = series.tail;
+    return `${base} Over Q95: ${ns.count(over)} runs; ${ns.count(met)} met something beyond that, ` +
+      `${ns.count(slow)} were slow in a few stages, ${ns.count(over - met - slow)} are unexplained.`;
   }
 
   ns.showCauses = (all) => {

@@ -49,7 +49,7 @@
     cell: (s) => { const v = value(s); return v === null ? null : ns.count(v); } });
 
   function unexplained(s) {
-    return s.tail ? s.tail.nr_over_q95 - s.tail.nr_explained : null;
+    return s.tail ? s.tail.nr_over_q95 - s.tail.nr_explained - s.tail.nr_slow_stages : null;
   }
 
   ns.showTable = (series) => {

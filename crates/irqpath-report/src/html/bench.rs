@@ -69,6 +69,7 @@ struct SeriesRow<'a> {
 struct CauseRow<'a> {
     label: &'a str,
     tracepoints: &'a [String],
+    slow_stages: &'a [[String; 2]],
     is_irq: bool,
     q: BenchQuantiles,
     nr_over_q95: u64,
@@ -130,6 +131,7 @@ fn cause_row(cause: &BenchCause) -> CauseRow<'_> {
     CauseRow {
         label: &cause.label,
         tracepoints: &cause.tracepoints,
+        slow_stages: &cause.slow_stages,
         is_irq: cause.is_irq,
         q: cause.quantiles,
         nr_over_q95: cause.nr_over_q95,
@@ -201,10 +203,16 @@ fn notes(meta: &Meta, all: &[BenchSeries]) -> Vec<Note> {
     let tails = || all.iter().filter_map(|s| s.tail);
     let over: u64 = tails().map(|t| t.nr_over_q95).sum();
     if over > 0 {
-        let explained = tails().map(|t| t.nr_explained).sum();
-        let share = percent(explained, over);
-        let text = format!("{share} % of the {} runs over Q95 have a named cause.", count(over));
-        say(Level::Info, text);
+        let share = |of: fn(BenchTail) -> u64| percent(tails().map(of).sum(), over);
+        let (met, slow) = (share(|t| t.nr_explained), share(|t| t.nr_slow_stages));
+        let over = count(over);
+        say(
+            Level::Info,
+            format!(
+                "Of the {over} runs over Q95, {met} % met something that others do not, and {slow} % \
+                 were slow in a few stages."
+            ),
+        );
     }
     notes
 }

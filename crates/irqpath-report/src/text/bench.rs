@@ -25,7 +25,12 @@ pub fn write_bench(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    write_header(&mut out, meta, options)?;
+    if meta.kernel.release.is_empty() {
+        let source = format!("raw directories {}", meta.source);
+        writeln!(out, "{}{}", options.style().bold("irqpath: "), clean(&source))?;
+    } else {
+        write_header(&mut out, meta, options)?;
+    }
     let all = &summary.bench;
     let about = conditions(all);
     latencies(&mut out, all, options, &format!("us; {about}"), us3)?;
@@ -33,11 +38,16 @@ pub fn write_bench(
         let about = "the same numbers: 1 instruction is 1 ns here";
         latencies(&mut out, all, options, &format!("instructions; {about}"), grouped)?;
     }
-    for series in all.iter().filter(|s| !s.causes.is_empty()) {
+    for series in all.iter().filter(|s| has_causes(s)) {
         causes_of(&mut out, series, options)?;
     }
     clocks(&mut out, all, options)?;
     accounting(&mut out, meta, all, options)
+}
+
+/// False for a series in which nothing happened, such as two checkpoints back to back.
+fn has_causes(series: &BenchSeries) -> bool {
+    series.causes.len() > 1 || series.tail.is_some_and(|t| t.nr_over_q95 > 0)
 }
 
 /// A latency in us, with as many digits as tell something.
@@ -115,8 +125,8 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
         [] => "undelayed runs meet nothing".to_owned(),
         path => format!("undelayed runs meet: {}", path.join(" ")),
     };
-    let title = format!("CAUSES {}", clean(&series.label));
-    heading(out, style, &title, &format!("us; {}", clean(&base)))?;
+    heading(out, style, &format!("CAUSES {}", clean(&series.label)), "us")?;
+    writeln!(out, "{}", wrapped(&clean(&base), options.width))?;
     let mut table = Table::new(&[
         Column::text("beyond that", 12).rather(30),
         Column::number("n"),
@@ -140,9 +150,10 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
     }
     let Some(tail) = series.tail else { return Ok(()) };
     let line = format!(
-        "over Q95: {}, with a cause: {}, unexplained: {} ({:.1} %)",
+        "over Q95: {}, met something: {}, slow in a few stages: {}, unexplained: {} ({:.1} %)",
         grouped(tail.nr_over_q95),
         grouped(tail.nr_explained),
+        grouped(tail.nr_slow_stages),
         grouped(tail.nr_unexplained()),
         percent(tail.nr_unexplained(), tail.nr_over_q95)
     );
