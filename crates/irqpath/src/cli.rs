@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use irqpath_model::CpuList;
 
+use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
 use crate::values::{duration, microseconds};
 
@@ -27,9 +28,11 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 threshold exceeded, 2 could not 
 pub enum Verb {
     /// Trace interrupts from their raise to the task they wake, with the cause of every slow path
     Trace(Box<Trace>),
+    /// Measure how long softirqs, tasklets, work items and other bottom halves take
+    Bench(Box<Bench>),
     /// Make report.html again from result directories
     Report(Report),
-    /// Compare two result directories, path by path
+    /// Compare two result directories, path by path or series by series
     Compare(Compare),
     /// Look at this host: what makes its interrupts late, and how to fix it
     Check(Check),
@@ -173,7 +176,7 @@ pub struct Hist {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Result directories made by trace -o
+    /// Result directories made by trace -o or bench -o
     #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directories: Vec<PathBuf>,
 
@@ -296,6 +299,9 @@ mod tests {
     fn only_verbs_that_exist_are_offered() {
         let verbs: Vec<_> =
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
-        assert_eq!(verbs, ["trace", "report", "compare", "check", "lab", "schema", "generate"]);
+        assert_eq!(
+            verbs,
+            ["trace", "bench", "report", "compare", "check", "lab", "schema", "generate"]
+        );
     }
 }

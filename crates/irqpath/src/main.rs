@@ -5,7 +5,9 @@
 //! the exporters show it. `cli` is the whole command line; each verb has its file in `commands`.
 //! Exit codes: 0 done, 1 threshold exceeded, 2 could not run (one line on stderr says why).
 
+mod bench;
 mod cli;
+mod cli_bench;
 mod cli_lab;
 mod commands;
 mod meta;

@@ -5,7 +5,7 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use irqpath_model::{Meta, Summary};
-use irqpath_report::text::{Scale, TextOptions, write_hist, write_once};
+use irqpath_report::text::{Scale, TextOptions, write_bench, write_hist, write_once};
 use irqpath_report::{html, json, openmetrics};
 use rustix::termios::tcgetwinsize;
 
@@ -52,6 +52,11 @@ pub fn text(
     // Every path has been asked for.
     let options = TextOptions { max_details: usize::MAX, ..options };
     write_hist(w, meta, summary, scale, &options)
+}
+
+/// Tables of benchmarks, as wide and as colourful as standard output can show.
+pub fn bench(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+    write_bench(w, meta, summary, &text_options())
 }
 
 fn text_options() -> TextOptions {

@@ -72,6 +72,15 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Sync a directory and everything below it.
+fn sync_all(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() { sync_all(&path)? } else { File::open(path)?.sync_all()? }
+    }
+    sync_directory(directory)
+}
+
 /// A result directory in the making.
 #[derive(Debug)]
 pub struct StagedDir {
@@ -109,6 +118,13 @@ impl StagedDir {
         File::create(&path).with_context(|| full(&self.target.join(name)))
     }
 
+    /// Create a directory in it.
+    pub fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.partial.0.join(name);
+        fs::create_dir(&path).with_context(|| full(&self.target.join(name)))?;
+        Ok(path)
+    }
+
     /// Its final name.
     pub fn target(&self) -> &Path {
         &self.target
@@ -117,7 +133,7 @@ impl StagedDir {
     /// Sync everything and give it its final name.
     pub fn commit(self) -> anyhow::Result<PathBuf> {
         let partial = &self.partial.0;
-        self.sync().with_context(|| full(&self.target))?;
+        sync_all(partial).with_context(|| full(&self.target))?;
         let flags = if self.replace { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, partial, CWD, &self.target, flags) {
             // After an exchange the old result has the partial name, and goes with it.
@@ -136,13 +152,6 @@ impl StagedDir {
         }
         sync_directory(parent(&self.target)).with_context(|| full(&self.target))?;
         Ok(self.target.clone())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.partial.0)? {
-            File::open(entry?.path())?.sync_all()?;
-        }
-        sync_directory(&self.partial.0)
     }
 
     fn rename_without_flags(&self) -> anyhow::Result<()> {
@@ -235,8 +244,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let staged = StagedDir::create(&root.path().join("r"), false).unwrap();
         staged.file("meta.json").unwrap().write_all(b"{}").unwrap();
+        let inner = staged.directory("raw").unwrap();
+        fs::write(inner.join("reps"), "1").unwrap();
         assert!(!root.path().join("r").exists());
         staged.commit().unwrap();
+        assert_eq!(fs::read(root.path().join("r/raw/reps")).unwrap(), b"1");
         assert_eq!(names(root.path()), ["r"]);
         assert_eq!(fs::read(root.path().join("r/meta.json")).unwrap(), b"{}");
     }

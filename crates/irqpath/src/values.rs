@@ -48,6 +48,14 @@ pub fn microseconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write microseconds above 0, as 50 or 0.5, or a time as 2ms".to_owned())
 }
 
+/// A rate as the time between two runs in us: `50`, `26.3`, `25.6Hz`.
+pub fn rate(text: &str) -> Result<u64, String> {
+    let number = text.trim().trim_end_matches("Hz").trim_end();
+    let hz: Option<f64> = number.parse().ok().filter(|hz| (0.02..=100_000.0).contains(hz));
+    hz.map(|hz| (1e6 / hz).round() as u64)
+        .ok_or_else(|| "write runs per second, from 0.02 to 100000, as 50 or 26.3".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +75,16 @@ mod tests {
         }
         for (text, want_ns) in [("50", 50_000), ("0.5", 500), ("2ms", 2_000_000), ("7us", 7_000)] {
             assert_eq!(microseconds(text), Ok(want_ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_become_delays() {
+        for (text, want_us) in [("50", 20_000), ("26.3", 38_023), ("25.6Hz", 39_063), ("1e5", 10)] {
+            assert_eq!(rate(text), Ok(want_us), "{text}");
+        }
+        for text in ["", "0", "-3", "NaN", "inf", "1e9", "fast"] {
+            assert!(rate(text).is_err(), "{text}");
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `irqpath compare A B`: the same paths of two results side by side, with ratios.
+//! `irqpath compare A B`: the same paths of two results side by side, with ratios. Benchmarks are
+//! compared by `bench::compare`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 use irqpath_model::{PathKey, PathSummary, Quantiles, Summary};
 use serde::Serialize;
 
+use crate::bench::compare as bench;
 use crate::cli::Compare;
 use crate::{out, stored};
 
@@ -30,13 +32,14 @@ struct Pair<'a> {
     b: &'a Quantiles,
 }
 
-/// Two results, path by path.
+/// Two results, path by path and series by series.
 #[derive(Debug, Serialize)]
 struct Comparison<'a> {
     schema_version: u32,
     both: Vec<Pair<'a>>,
     only_a: Vec<&'a PathKey>,
     only_b: Vec<&'a PathKey>,
+    bench: bench::BenchComparison<'a>,
 }
 
 /// Run it.
@@ -50,7 +53,9 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
         let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
             format!("{} ({}, {})", path.display(), s.meta.host, s.meta.kernel.release)
         });
-        out::print(&format!("A: {}\nB: {}\n\n{}", names[0], names[1], table(&comparison)))?;
+        let benchmarks = &comparison.bench;
+        let table = if benchmarks.is_empty() { table(&comparison) } else { benchmarks.table() };
+        out::print(&format!("A: {}\nB: {}\n\n{table}", names[0], names[1]))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,6 +79,7 @@ fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
         both: a.paths.iter().filter_map(pair).collect(),
         only_a: lone(a, b),
         only_b: lone(b, a),
+        bench: bench::compare(&a.bench, &b.bench),
     }
 }
 

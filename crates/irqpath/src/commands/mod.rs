@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One file per verb. A verb takes its arguments and returns the exit code.
 
+mod bench;
 mod check;
 mod compare;
 mod generate;
@@ -17,6 +18,7 @@ use crate::cli::{Cli, Verb};
 pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath bench`: measure how long bottom halves take, or analyse what was measured elsewhere.
+//!
+//! Rule: whatever can be refused is refused before the first benchmark starts, and the module's
+//! parameters are restored whatever happens.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use irqpath_model::bench::BenchConfig;
+use irqpath_model::{Meta, Names, SCHEMA_VERSION, Summary};
+use irqpath_source::intsight::Intsight;
+use irqpath_system::Host;
+
+use crate::bench::outputs::BenchOutputs;
+use crate::bench::progress::BenchProgress;
+use crate::bench::{measure, plan, result};
+use crate::cli_bench::Bench;
+use crate::outputs::is_stdout;
+use crate::signals::{self, Stop};
+use crate::{meta, out, shown};
+
+/// Kernel parameter by which the lab says that one instruction is one nanosecond.
+const EXACT: &str = "irqpath.exact";
+
+/// Run it.
+pub fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
+    ensure!(
+        !is_stdout(arguments.output.report.as_deref()),
+        "only --json can write to standard output; give --report a file name"
+    );
+    let stop = signals::listen()?;
+    let measured =
+        if arguments.what.raw.is_empty() { live(arguments, &stop)? } else { copied(arguments)? };
+    let Measured { meta, summary, outputs } = measured;
+    let json = outputs.json_to_stdout();
+    let paths = outputs.commit(&meta, &summary, &stop)?;
+    if json {
+        out::write(|w| shown::document(w, &meta, &summary))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::write(|w| shown::bench(w, &meta, &summary))?;
+    for path in paths {
+        out::print(&format!("wrote {}\n", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be written.
+struct Measured {
+    meta: Meta,
+    summary: Summary,
+    outputs: BenchOutputs,
+}
+
+/// Directories of another machine.
+fn copied(arguments: &Bench) -> anyhow::Result<Measured> {
+    let what = &arguments.what;
+    let outputs = BenchOutputs::open(&arguments.output)?;
+    let summary = result::summary(&what.raw, &arguments.looks.clock, what.exact)?;
+    let names: Vec<_> = what.raw.iter().map(|d| d.display().to_string()).collect();
+    let meta = Meta {
+        schema_version: SCHEMA_VERSION,
+        irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: meta::command(),
+        source: names.join(" "),
+        is_exact: what.exact,
+        ..Meta::default()
+    };
+    Ok(Measured { meta, summary, outputs })
+}
+
+/// This machine.
+fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
+    let host = Host::real();
+    let cpu = measure::choose_cpu(arguments.what.cpu)?;
+    let module = Intsight::open(Path::new("/"))?;
+    let plan = plan::plan(arguments, &module.available()?, &module.config()?, cpu)?;
+    let mut outputs = BenchOutputs::open(&arguments.output)?;
+    let raw = outputs.raw_directory()?;
+    let mut meta = meta::before(&host, Names::default());
+    meta.is_exact = meta.kernel.cmdline.split_whitespace().any(|word| word.starts_with(EXACT));
+    meta.observer_effects = effects(&plan, cpu);
+
+    let whole: Duration = plan.iter().map(plan::duration).sum();
+    // Started before this thread is pinned, so that it draws from another CPU.
+    let progress = BenchProgress::start(whole, cpu);
+    let started = Instant::now();
+    measure::pin(cpu)?;
+    let done = measure::run_all(&module, &plan, &raw, &progress, stop)?;
+    meta.duration_ns = started.elapsed().as_nanos() as u64;
+    meta.after = host.interrupt_counts().unwrap_or_default();
+    drop((progress, module));
+    ensure!(!done.is_empty(), "ended before the first benchmark was complete; nothing was kept");
+    if done.len() < plan.len() {
+        out::note(&format!("ended early: {} of {} benchmarks", done.len(), plan.len()));
+    }
+    let summary = result::summary(&done, &arguments.looks.clock, meta.is_exact)?;
+    Ok(Measured { meta, summary, outputs })
+}
+
+/// What measuring changed on the machine, one sentence each.
+fn effects(plan: &[BenchConfig], cpu: u16) -> Vec<String> {
+    let mut effects = vec![format!("irqpath and its interrupts were bound to CPU {cpu}.")];
+    let most = plan.iter().filter_map(|c| c.nr_load).max().unwrap_or(0);
+    if most > 0 {
+        effects.push(format!("Up to {most} CPU-bound processes ran on CPU {cpu} as load."));
+    }
+    let hooked = plan.first().map(|c| c.tracepoints.join(" ")).unwrap_or_default();
+    if !hooked.is_empty() {
+        effects.push(format!("Checkpoints were hooked to tracepoints: {hooked}."));
+    }
+    effects
+}
