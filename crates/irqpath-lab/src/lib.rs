@@ -6,6 +6,8 @@
 //! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
 
 pub mod cache;
+pub mod experiment;
+pub mod gate;
 pub mod guest;
 pub mod kernel;
 mod progress;

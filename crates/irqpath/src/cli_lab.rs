@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueHint};
+use irqpath_lab::experiment::Parameter;
 use irqpath_lab::kernel::{Arch, Flavour};
 
 #[derive(Debug, Args)]
@@ -29,6 +30,55 @@ removed at any time. No privileges are needed.";
 pub enum LabVerb {
     /// Get a kernel: download Debian's, or build ours
     Build(LabBuild),
+    /// Show the experiments, and what they showed when they last ran
+    List(LabList),
+    /// Run experiments in guests; the result is a table of paper against measurement
+    Run(LabRun),
+}
+
+#[derive(Debug, Args)]
+pub struct LabList {
+    /// Results of an earlier run
+    #[arg(long, value_name = "DIR", default_value = RESULTS, value_hint = ValueHint::DirPath)]
+    pub results: PathBuf,
+
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 done, 1 a claim that must hold does not, 2 could not run.")]
+pub struct LabRun {
+    /// Which: names as lab list shows them, or all
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// Where to put the result directories and the table
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = RESULTS,
+          value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+
+    /// Only this column (a kernel, as lab list shows it); repeatable
+    #[arg(long = "column", value_name = "NAME")]
+    pub columns: Vec<String>,
+
+    /// Replace a parameter of every series, for a quick look: REPS=1000; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub set: Vec<(String, Parameter)>,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where results go unless another place is named.
+const RESULTS: &str = "lab-results";
+
+fn parameter(text: &str) -> Result<(String, Parameter), String> {
+    let (name, value) = text.split_once('=').ok_or("needs NAME=VALUE, such as REPS=1000")?;
+    let number = value.parse().map(Parameter::Number);
+    Ok((name.to_owned(), number.unwrap_or_else(|_| Parameter::Text(value.to_owned()))))
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +142,7 @@ mod tests {
                     let (flavour, arch) = (b.flavour, b.arch);
                     Ok((lab, flavour, arch))
                 }
+                other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),
         }

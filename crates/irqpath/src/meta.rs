@@ -17,7 +17,7 @@ pub fn before(host: &Host, names: Names) -> Meta {
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(),
         host: host.host_name(),
-        started_at: rfc3339(SystemTime::now()),
+        started_at: now(),
         source: "live".to_owned(),
         kernel: host.kernel_info(),
         cpu: host.cpu_info(),
@@ -28,6 +28,11 @@ pub fn before(host: &Host, names: Names) -> Meta {
         before: host.interrupt_counts().unwrap_or_default(),
         ..Meta::default()
     }
+}
+
+/// The time, RFC 3339, UTC.
+pub fn now() -> String {
+    rfc3339(SystemTime::now())
 }
 
 /// The command line of this process.

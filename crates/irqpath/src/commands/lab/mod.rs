@@ -2,6 +2,8 @@
 //! `irqpath lab`: one file per verb. The work is done in `irqpath-lab`.
 
 mod build;
+mod list;
+mod run;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,8 @@ pub fn run(arguments: &cli_lab::Lab) -> anyhow::Result<ExitCode> {
     };
     match &arguments.verb {
         LabVerb::Build(arguments) => build::run(&lab, arguments),
+        LabVerb::List(arguments) => list::run(&lab, arguments),
+        LabVerb::Run(arguments) => run::run(&lab, arguments),
     }
 }
 

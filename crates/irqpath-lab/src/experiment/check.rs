@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A claim about the figures, and what became of it.
+//!
+//! Claims are data: a value made of one or two metrics, and the range in which the claim holds.
+//! A metric is named `series.metric`, or `series.interval.metric` for results with intervals;
+//! `column:` in front takes it from another column. Nothing here rounds: printing does.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::definition::{Column, Definition};
+
+/// One claim.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// What must be true, as a sentence for the table.
+    pub claim: String,
+    /// What the document reports, as it reports it.
+    pub paper: String,
+    /// What is computed.
+    pub value: Value,
+    /// When the claim holds.
+    pub expect: Range,
+    /// Columns it is checked on; empty means every one.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Why a modern kernel differs, with the code path; printed when the claim does not hold.
+    #[serde(default)]
+    pub differs: Option<String>,
+    /// True if `lab run` fails when it does not hold; a finding about a kernel does not fail.
+    #[serde(default)]
+    pub must: bool,
+}
+
+/// A number computed from metrics.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Value {
+    /// The metric itself.
+    Metric(String),
+    /// The first divided by the second.
+    Ratio(String, String),
+    /// The first minus the second.
+    Difference(String, String),
+    /// How much smaller (negative) or larger the first is than the second, percent.
+    Change(String, String),
+}
+
+/// A closed range; an absent end is open.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// Smallest value that passes.
+    pub min: Option<f64>,
+    /// Largest value that passes.
+    pub max: Option<f64>,
+}
+
+/// What became of a claim on one column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The value is in the range.
+    Holds(f64),
+    /// It is not.
+    Differs(f64),
+    /// A metric does not exist on this column.
+    Missing(String),
+}
+
+/// Metrics of every column: column name, metric name, value.
+pub type Figures = BTreeMap<String, BTreeMap<String, f64>>;
+
+impl Range {
+    /// True if the value lies in it.
+    pub fn contains(&self, value: f64) -> bool {
+        self.min.is_none_or(|min| value >= min) && self.max.is_none_or(|max| value <= max)
+    }
+}
+
+impl Value {
+    fn metrics(&self) -> Vec<&str> {
+        match self {
+            Self::Metric(metric) => vec![metric],
+            Self::Ratio(one, other) | Self::Difference(one, other) | Self::Change(one, other) => {
+                vec![one, other]
+            }
+        }
+    }
+
+    fn compute(&self, metric: impl Fn(&str) -> Result<f64, String>) -> Result<f64, String> {
+        Ok(match self {
+            Self::Metric(one) => metric(one)?,
+            Self::Ratio(one, other) => metric(one)? / metric(other)?,
+            Self::Difference(one, other) => metric(one)? - metric(other)?,
+            Self::Change(one, other) => (metric(one)? / metric(other)? - 1.0) * 100.0,
+        })
+    }
+}
+
+impl Check {
+    /// True if the claim is about this column.
+    pub fn applies_to(&self, column: &Column) -> bool {
+        self.columns.is_empty() || self.columns.contains(&column.name)
+    }
+
+    /// What became of it on one column.
+    pub fn judge(&self, column: &str, figures: &Figures) -> Verdict {
+        let value = self.value.compute(|name| {
+            let (place, metric) = name.split_once(':').unwrap_or((column, name));
+            let value = figures.get(place).and_then(|metrics| metrics.get(metric));
+            value.copied().ok_or_else(|| format!("{place}: {metric}"))
+        });
+        match value {
+            Err(missing) => Verdict::Missing(missing),
+            Ok(value) if self.expect.contains(value) => Verdict::Holds(value),
+            Ok(value) => Verdict::Differs(value),
+        }
+    }
+
+    /// What is wrong with it in this experiment, if anything.
+    pub(super) fn problem(&self, definition: &Definition) -> Option<String> {
+        let is_column = |name: &str| definition.columns.iter().any(|column| column.name == name);
+        let is_series = |name: &str| definition.series.iter().any(|series| series.name == name);
+        if let Some(column) = self.columns.iter().find(|column| !is_column(column)) {
+            return Some(format!(
+                "the check {:?} names the column {column}, which is not there",
+                self.claim
+            ));
+        }
+        for name in self.value.metrics() {
+            let (column, metric) = name.split_once(':').unwrap_or(("", name));
+            if !column.is_empty() && !is_column(column) {
+                return Some(format!("{name}: there is no column {column}"));
+            }
+            let series = metric.split('.').next().unwrap_or_default();
+            if !is_series(series) {
+                return Some(format!("{name}: there is no series {series}"));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> Figures {
+        let metrics = |pairs: &[(&str, f64)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+        };
+        BTreeMap::from([
+            ("rt".to_owned(), metrics(&[("softirq.q50", 400.0), ("workqueue.q50", 2000.0)])),
+            ("stock".to_owned(), metrics(&[("softirq.q50", 200.0)])),
+        ])
+    }
+
+    fn check(text: &str) -> Check {
+        toml::from_str(&format!("claim = 'c'\npaper = 'p'\n{text}")).expect("a check")
+    }
+
+    #[test]
+    fn values_are_computed_from_metrics_of_the_column() {
+        let table = [
+            ("value = { ratio = ['workqueue.q50', 'softirq.q50'] }", 5.0),
+            ("value = { metric = 'softirq.q50' }", 400.0),
+            ("value = { difference = ['workqueue.q50', 'softirq.q50'] }", 1600.0),
+            ("value = { change = ['softirq.q50', 'workqueue.q50'] }", -80.0),
+            ("value = { ratio = ['softirq.q50', 'stock:softirq.q50'] }", 2.0),
+        ];
+        for (value, expected) in table {
+            let verdict = check(&format!("{value}\nexpect = {{}}")).judge("rt", &figures());
+            let Verdict::Holds(found) = verdict else { panic!("{value}: {verdict:?}") };
+            assert!((found - expected).abs() < 1e-9, "{value}: {found}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_closed() {
+        let range = Range { min: Some(1.0), max: Some(2.0) };
+        assert!(range.contains(1.0) && range.contains(2.0));
+        assert!(!range.contains(0.999) && !range.contains(2.001));
+        assert!(Range::default().contains(f64::MAX));
+    }
+
+    #[test]
+    fn a_missing_metric_is_not_a_failed_claim() {
+        let check = check("value = { metric = 'workqueue.q50' }\nexpect = { max = 1.0 }");
+        assert_eq!(
+            check.judge("stock", &figures()),
+            Verdict::Missing("stock: workqueue.q50".to_owned())
+        );
+        assert_eq!(check.judge("rt", &figures()), Verdict::Differs(2000.0));
+    }
+}

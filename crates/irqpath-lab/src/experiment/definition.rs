@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! An experiment as data: what `experiments/*.toml` may say.
+//!
+//! A definition names its source in a document, the kernels it runs on (columns), the
+//! measurements made on each (series) and the claims that are checked on the figures. The job
+//! script does the work in the guest and gets a series' parameters as environment variables.
+//! Everything here is checked when the file is read, so that a typing error costs no boot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::check::Check;
+use super::error::ExperimentError;
+use crate::kernel::{Arch, Flavour};
+
+/// One experiment.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Name of the file and of the row in the reproduction table.
+    pub id: String,
+    /// One line for `lab list`.
+    pub title: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// How the guest keeps time.
+    pub mode: Mode,
+    /// What runs, for readers of the report.
+    pub workload: String,
+    /// What is put into the guest.
+    pub guest: GuestNeeds,
+    /// Wall-clock limit of one guest, s.
+    pub time_limit_s: u64,
+    /// Kernels to run on.
+    #[serde(rename = "column")]
+    pub columns: Vec<Column>,
+    /// Parameters that every series has unless it says otherwise.
+    #[serde(default)]
+    pub defaults: BTreeMap<String, Parameter>,
+    /// Measurements made in every column, in this order, in one boot.
+    #[serde(rename = "series")]
+    pub series: Vec<Series>,
+    /// Intervals between the columns of a series' CSV file; empty for intsight's own results.
+    #[serde(default, rename = "interval")]
+    pub intervals: Vec<Interval>,
+    /// Claims checked on the figures.
+    #[serde(default, rename = "check")]
+    pub checks: Vec<Check>,
+    /// The path whose instructions are attributed to functions.
+    pub flame: Option<FlamePath>,
+    /// What `lab gate` watches.
+    pub gate: Option<Gate>,
+}
+
+/// Where an experiment comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Number of the document, or `irqpath` for what no document measured.
+    pub document: String,
+    /// Section, table or figure.
+    pub section: String,
+}
+
+/// How the guest keeps time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// One virtual CPU, one instruction is one nanosecond, two runs are identical.
+    Exact,
+    /// Several virtual CPUs; figures are not exact and are marked so.
+    Smp,
+}
+
+/// What is put into the guest besides init, the job and busybox.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestNeeds {
+    /// Script in `experiments/jobs/` that makes one series.
+    pub job: String,
+    /// Static programs from `lab/guest/`, without `.c`.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Programs of the host's distribution, with their libraries.
+    #[serde(default)]
+    pub host_programs: Vec<String>,
+    /// Clocks that intsight is also built with alone, as `/modules/intsight-CLOCK.ko`.
+    #[serde(default)]
+    pub clocks: Vec<String>,
+    /// True if the irqpath binary itself runs in the guest.
+    #[serde(default)]
+    pub irqpath: bool,
+    /// Memory, MiB.
+    #[serde(default = "default_memory_mib")]
+    pub memory_mib: u32,
+    /// Kernel parameters in addition to those of the mode.
+    #[serde(default)]
+    pub append: String,
+}
+
+fn default_memory_mib() -> u32 {
+    1024
+}
+
+/// One kernel that the experiment runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Heading in tables; unique in the experiment.
+    pub name: String,
+    /// Which kernel.
+    pub flavour: Flavour,
+    /// For which processor.
+    #[serde(default = "default_arch")]
+    pub arch: Arch,
+    /// Parameters that differ on this column.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+fn default_arch() -> Arch {
+    Arch::X86_64
+}
+
+/// One measurement: a run of the job script.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// Name of its result in the guest; unique in the experiment.
+    pub name: String,
+    /// Labels of its samples (mechanism, load, ...), by which reports make facets.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Environment variables of the job script.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Parameter>,
+    /// Flavours that this measurement exists on; empty means all.
+    #[serde(default)]
+    pub only: Vec<Flavour>,
+}
+
+/// A parameter's value; a number stays exact.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Parameter {
+    /// A count, or a time in the unit that the parameter's name gives.
+    Number(i64),
+    /// Anything else.
+    Text(String),
+}
+
+impl std::fmt::Display for Parameter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Text(text) => text.fmt(formatter),
+        }
+    }
+}
+
+/// Time between two columns of a CSV file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Name in figures and metrics.
+    pub name: String,
+    /// Column where it begins.
+    pub from: String,
+    /// Column where it ends.
+    pub to: String,
+}
+
+/// The path that `lab flame` draws.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlamePath {
+    /// The series it is taken from.
+    pub series: String,
+    /// Mark where the path begins.
+    pub from: u8,
+    /// Mark where it ends.
+    pub to: u8,
+    /// Instances at the start that warm up and are not measured.
+    #[serde(default)]
+    pub skip: u64,
+}
+
+/// What `lab gate` watches: metrics, with an allowance.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Metrics compared with the budget, in every column.
+    pub metrics: Vec<String>,
+    /// Growth that passes, percent.
+    pub allowance_percent: f64,
+    /// Parameters with which the gate runs faster than the full experiment.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+impl Definition {
+    /// Reads one file and checks it.
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
+        let definition: Self = toml::from_str(&text).map_err(|source| ExperimentError::Syntax {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        definition.problem(&stem).map_or(Ok(definition.clone()), |what| {
+            Err(ExperimentError::Invalid { path: path.to_owned(), what })
+        })
+    }
+
+    /// Series that exist on a column.
+    pub fn series_on(&self, column: &Column) -> impl Iterator<Item = &Series> {
+        let flavour = column.flavour;
+        self.series
+            .iter()
+            .filter(move |series| series.only.is_empty() || series.only.contains(&flavour))
+    }
+
+    /// A series' parameters on a column: defaults, then the series', then the column's.
+    pub fn parameters(&self, column: &Column, series: &Series) -> BTreeMap<String, Parameter> {
+        let mut all = self.defaults.clone();
+        all.extend(series.parameters.clone());
+        all.extend(column.parameters.clone());
+        all
+    }
+
+    fn problem(&self, stem: &str) -> Option<String> {
+        if self.id != stem {
+            return Some(format!("id is {}, the file is {stem}.toml", self.id));
+        }
+        if self.columns.is_empty() || self.series.is_empty() {
+            return Some("needs at least one column and one series".to_owned());
+        }
+        repeated(self.columns.iter().map(|column| &column.name))
+            .or_else(|| repeated(self.series.iter().map(|series| &series.name)))
+            .map(|name| format!("{name} is there twice"))
+            .or_else(|| self.checks.iter().find_map(|check| check.problem(self)))
+            .or_else(|| self.unknown_flame_series())
+    }
+
+    fn unknown_flame_series(&self) -> Option<String> {
+        let flame = self.flame.as_ref()?;
+        let known = self.series.iter().any(|series| series.name == flame.series);
+        (!known).then(|| format!("flame names the series {}, which is not there", flame.series))
+    }
+}
+
+fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
+}
+
+/// All definitions in a directory, by id.
+pub fn read_all(directory: &Path) -> Result<Vec<Definition>, ExperimentError> {
+    let read = |source| ExperimentError::Read { path: directory.to_owned(), source };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths.iter().map(|path| Definition::read(path)).collect()
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What can be wrong with an experiment: its file, its guest, its results.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an experiment could not be read or run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A file of the project cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Not TOML, or a field that does not exist.
+    #[error("{}: {source}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line and reason.
+        source: Box<toml::de::Error>,
+    },
+    /// TOML, but it makes no sense.
+    #[error("{}: {what}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such experiment.
+    #[error("there is no experiment {id}; `irqpath lab list` shows those there are")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+    },
+    /// A kernel or a module could not be made.
+    #[error(transparent)]
+    Kernel(#[from] crate::kernel::KernelError),
+    /// The guest's initramfs could not be made.
+    #[error(transparent)]
+    Guest(#[from] crate::guest::GuestError),
+    /// An experiment runs irqpath in its guest, and nobody said where it is.
+    #[error("this experiment runs irqpath in its guest; run it by `irqpath lab run`")]
+    NoIrqpath,
+    /// A guest went wrong.
+    #[error("{experiment} on {column}: {source}")]
+    Vm {
+        /// The experiment.
+        experiment: String,
+        /// The column.
+        column: String,
+        /// How.
+        source: Box<crate::vm::VmError>,
+    },
+    /// The guest ended, but a file that the job should have written is missing or malformed.
+    #[error("{experiment} on {column}: {what}")]
+    Result {
+        /// The experiment.
+        experiment: String,
+        /// The column.
+        column: String,
+        /// What is wrong with which file.
+        what: String,
+    },
+}
+
+impl ExperimentError {
+    /// What a guest's console, a job or a compiler said before; may be empty.
+    pub fn log(&self) -> String {
+        match self {
+            Self::Kernel(error) => error.log().to_owned(),
+            Self::Vm { source, .. } => source.log().to_owned(),
+            _ => String::new(),
+        }
+    }
+}

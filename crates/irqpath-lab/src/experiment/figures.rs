@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From the files that a guest left to figures: one series at a time.
+//!
+//! A series leaves `NAME/` (a copy of intsight's directory), `NAME.csv` (stamps of a guest
+//! program) or `NAME.values`, or several of these. Metrics are named after series, interval and
+//! statistic: `softirq.q50`, `waiter.user.q50`, `truth.joined`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use irqpath_analysis::bench::{self, Options};
+use irqpath_model::bench::{BenchSeries, Latencies};
+use irqpath_report::json;
+use irqpath_source::intsight::read_raw;
+
+use super::definition::{Definition, Series};
+use super::{intervals, truth};
+
+/// What one series of one column came to.
+#[derive(Debug, Clone, Default)]
+pub struct SeriesResult {
+    /// The series' name.
+    pub name: String,
+    /// intsight's runs by each clock that was recorded.
+    pub bench: Vec<BenchSeries>,
+    /// Lengths of each interval, in the definition's order.
+    pub intervals: Vec<(String, Latencies)>,
+    /// Every metric, without the series' name.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// Reads the results of a series; the error says which file has what.
+pub fn read(
+    definition: &Definition,
+    column: &str,
+    series: &Series,
+    results: &Path,
+) -> Result<SeriesResult, String> {
+    let mut result = SeriesResult { name: series.name.clone(), ..SeriesResult::default() };
+    let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
+    if at("").join("csv_results").is_dir() {
+        result.bench = runs(definition, column, &at(""))?;
+        if let Some(first) = result.bench.first() {
+            result.metrics.extend(bench_metrics(first));
+        }
+    }
+    if let Ok(csv) = std::fs::read_to_string(at(".csv")) {
+        for interval in &definition.intervals {
+            let lengths = intervals::lengths(&csv, interval)
+                .map_err(|what| format!("{}.csv {what}", series.name))?;
+            let latencies: Latencies = lengths.into_iter().collect();
+            result.metrics.extend(metrics(&format!("{}.", interval.name), &latencies));
+            result.intervals.push((interval.name.clone(), latencies));
+        }
+    }
+    if let Ok(text) = std::fs::read_to_string(at(".values")) {
+        let values =
+            intervals::values(&text).map_err(|what| format!("{}.values {what}", series.name))?;
+        result.metrics.extend(values);
+    }
+    if let Ok(summary) = std::fs::read(at(".trace").join("summary.json")) {
+        let found = json::read_summary(&summary).map_err(|error| error.to_string())?;
+        let csv = std::fs::read_to_string(at(".csv")).map_err(|error| error.to_string())?;
+        let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();
+        let found = truth::metrics(&kind, &csv, &result.metrics, &found)
+            .map_err(|what| format!("{}: {what}", series.name))?;
+        result.metrics.extend(found);
+    }
+    if result.metrics.is_empty() {
+        return Err(format!("the job left nothing for the series {}", series.name));
+    }
+    Ok(result)
+}
+
+fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSeries>, String> {
+    let capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
+    let options = Options {
+        is_exact: definition.mode == super::definition::Mode::Exact,
+        set: column.to_owned(),
+    };
+    let clocks: Vec<_> = capture.runs.clocks().collect();
+    let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
+    clocks.into_iter().map(analyse).collect()
+}
+
+fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {
+    let q = series.quantiles;
+    let all = series.latencies.len() + series.irq_latencies.len();
+    let mut named = vec![
+        ("n", q.n as f64),
+        ("min", q.min_ns as f64),
+        ("q05", q.q05_ns as f64),
+        ("q50", q.q50_ns as f64),
+        ("q95", q.q95_ns as f64),
+        ("max", q.max_ns as f64),
+        ("max_irq", series.max_irq_ns as f64),
+        ("oob", series.nr_oob as f64),
+        ("runs", all as f64),
+        ("distinct", series.resolution.nr_distinct as f64),
+        ("step", series.resolution.step_ticks as f64),
+    ];
+    named.extend(series.nr_irq.map(|n| ("irq", n as f64)));
+    named.extend(series.checkpoint_cost_ns.map(|ns| ("checkpoint", ns as f64)));
+    named.extend(series.overflow.map(|lost| ("overflow", lost.nr_runs as f64)));
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn metrics(prefix: &str, latencies: &Latencies) -> Vec<(String, f64)> {
+    let q = latencies.quantiles();
+    [
+        ("n", q.n),
+        ("min", q.min_ns),
+        ("q05", q.q05_ns),
+        ("q50", q.q50_ns),
+        ("q95", q.q95_ns),
+        ("q99", latencies.quantile_ns(990)),
+        ("max", q.max_ns),
+    ]
+    .map(|(name, value)| (format!("{prefix}{name}"), value as f64))
+    .into()
+}

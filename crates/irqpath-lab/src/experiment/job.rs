@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The job of a column: one shell script that makes every series in turn.
+//!
+//! The script of the experiment gets a series' parameters and `SERIES` in its environment and
+//! writes to `/results/$SERIES*`. A series that fails ends the job: half a result is no result.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::definition::{Column, Definition, Parameter};
+
+/// Files that describe a machine; the host reads their copies below `/results/host`.
+const FACTS: &[&str] = &[
+    "proc/cmdline",
+    "proc/cpuinfo",
+    "proc/interrupts",
+    "proc/softirqs",
+    "proc/sys/kernel/hostname",
+    "proc/sys/kernel/osrelease",
+    "proc/sys/kernel/version",
+    "sys/kernel/realtime",
+    "sys/kernel/debug/sched/preempt",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "sys/devices/system/cpu/online",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/class/dmi/id/product_name",
+];
+
+/// Counts that are copied again after the last series, below `/results/after`.
+const COUNTS: &[&str] = &["proc/interrupts", "proc/softirqs"];
+
+/// The script for one column; busybox runs it in the guest. `quick` are parameters that replace
+/// those of the definition.
+pub fn script(
+    definition: &Definition,
+    column: &Column,
+    quick: &BTreeMap<String, Parameter>,
+) -> String {
+    let mut text = String::from("set -e\n");
+    copy(&mut text, FACTS, "host");
+    for series in definition.series_on(column) {
+        let mut parameters = definition.parameters(column, series);
+        parameters.extend(quick.clone());
+        text.push_str("env");
+        for (name, value) in parameters {
+            let _ = write!(text, " {name}={}", quoted(&value.to_string()));
+        }
+        let _ = writeln!(
+            text,
+            " SERIES={} sh -e /jobs/{}",
+            quoted(&series.name),
+            quoted(&definition.guest.job)
+        );
+    }
+    text.push_str("cat /proc/kallsyms > /results/kallsyms\n");
+    copy(&mut text, COUNTS, "after");
+    text
+}
+
+/// Copies those of the files that exist on this kernel.
+fn copy(text: &mut String, files: &[&str], directory: &str) {
+    for file in files {
+        let parent = file.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let place = format!("/results/{directory}");
+        let _ = writeln!(
+            text,
+            "if [ -r /{file} ]; then mkdir -p {place}/{parent}; cat /{file} > {place}/{file}; fi"
+        );
+    }
+}
+
+/// In single quotes, as every shell reads it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_arrives_as_it_was() {
+        assert_eq!(quoted("softirq"), "'softirq'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Experiments: from `experiments/*.toml` to guests, figures, verdicts and tables.
+
+mod check;
+mod definition;
+mod error;
+mod figures;
+mod intervals;
+mod job;
+mod run;
+mod store;
+mod table;
+mod truth;
+
+pub use check::{Check, Figures, Range, Value, Verdict};
+pub use definition::{
+    Column, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series, Source,
+    read_all,
+};
+pub use error::ExperimentError;
+pub use figures::SeriesResult;
+pub use run::{ColumnRun, Options, run};
+pub use store::store_column;
+pub use table::{directory, reproduced, store};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs experiments: every column in a guest of its own, as many at a time as there are CPUs.
+//!
+//! Kernels and modules are made first, one after the other, because they use every CPU
+//! themselves. What a guest does in mode exact does not depend on its neighbours. A column
+//! whose guest goes wrong is an error with the last lines of its console; the others go on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::definition::{Column, Definition, Mode, Parameter};
+use super::error::ExperimentError;
+use super::figures::{self, SeriesResult};
+use super::job;
+use crate::guest::{Guest, Initramfs};
+use crate::kernel::{Arch, Kernel, module};
+use crate::vm::{Machine, Outcome};
+use crate::{Lab, Unit};
+
+/// Virtual CPUs of a guest that is not exact.
+const SMP_CPUS: u32 = 4;
+/// Room for a guest's results, MiB.
+const RESULT_MIB: u32 = 512;
+
+/// How to run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only columns with one of these names; empty means all.
+    pub columns: Vec<String>,
+    /// Parameters that replace those of the definition, for a quick look.
+    pub parameters: BTreeMap<String, Parameter>,
+    /// The irqpath binary for guests that need it.
+    pub irqpath: Option<PathBuf>,
+    /// A QEMU plugin and its arguments, without which nothing is attributed.
+    pub plugin: Option<(PathBuf, String)>,
+}
+
+/// One column after its run.
+#[derive(Debug)]
+pub struct ColumnRun {
+    /// Which.
+    pub column: Column,
+    /// On what it ran.
+    pub kernel: Kernel,
+    /// How the guest ended.
+    pub outcome: Outcome,
+    /// What it left, until this is dropped.
+    pub files: TempDir,
+    /// Figures of every series.
+    pub series: Vec<SeriesResult>,
+}
+
+impl ColumnRun {
+    /// Every metric by its full name.
+    pub fn metrics(&self) -> BTreeMap<String, f64> {
+        let named = |series: &SeriesResult| {
+            let name = series.name.clone();
+            series
+                .metrics
+                .clone()
+                .into_iter()
+                .map(move |(metric, v)| (format!("{name}.{metric}"), v))
+        };
+        self.series.iter().flat_map(named).collect()
+    }
+}
+
+/// A guest that is ready to be started.
+struct Prepared<'a> {
+    definition: &'a Definition,
+    column: &'a Column,
+    kernel: Kernel,
+    machine: Machine,
+    initramfs: Initramfs,
+}
+
+/// Runs the columns of these experiments; results stand in the order of the definitions.
+pub fn run(
+    lab: &Lab,
+    definitions: &[&Definition],
+    options: &Options,
+) -> Result<Vec<Vec<ColumnRun>>, ExperimentError> {
+    let mut queue = VecDeque::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        for column in &definition.columns {
+            if options.columns.is_empty() || options.columns.contains(&column.name) {
+                queue.push_back((index, prepare(lab, definition, column, options)?));
+            }
+        }
+    }
+    let total = queue.len();
+    let state = Mutex::new((queue, Vec::new(), 0_usize));
+    lab.progress.step("guests", Some(total as u64), Unit::Steps);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(total);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| work(lab, &state));
+        }
+    });
+    let (_, mut done, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, position, _)| (*index, *position));
+    let mut runs: Vec<Vec<ColumnRun>> = definitions.iter().map(|_| Vec::new()).collect();
+    for (index, _, run) in done {
+        runs[index].push(run?);
+    }
+    Ok(runs)
+}
+
+type Done = (usize, usize, Result<ColumnRun, ExperimentError>);
+type Shared<'a> = Mutex<(VecDeque<(usize, Prepared<'a>)>, Vec<Done>, usize)>;
+
+/// Takes guests from the queue until it is empty.
+fn work(lab: &Lab, state: &Shared<'_>) {
+    loop {
+        let (index, position, prepared) = {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((index, prepared)) = state.0.pop_front() else { return };
+            state.2 += 1;
+            (index, state.2, prepared)
+        };
+        let run = boot(lab, prepared);
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1.push((index, position, run));
+        lab.progress.done(state.1.len() as u64);
+    }
+}
+
+fn prepare<'a>(
+    lab: &Lab,
+    definition: &'a Definition,
+    column: &'a Column,
+    options: &Options,
+) -> Result<Prepared<'a>, ExperimentError> {
+    let kernel = Kernel::provide(lab, column.flavour, column.arch)?;
+    let initramfs = guest(lab, definition, column, &kernel, options)?.build(lab)?;
+    let mut machine = match definition.mode {
+        Mode::Exact => Machine::exact(&kernel),
+        Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
+    }
+    .append(&definition.guest.append);
+    machine.memory_mib = definition.guest.memory_mib;
+    machine.result_mib = RESULT_MIB;
+    machine.limit_host = Duration::from_secs(definition.time_limit_s);
+    machine.plugin.clone_from(&options.plugin);
+    machine.devices.edu = column.arch == Arch::X86_64;
+    Ok(Prepared { definition, column, kernel, machine, initramfs })
+}
+
+fn guest(
+    lab: &Lab,
+    definition: &Definition,
+    column: &Column,
+    kernel: &Kernel,
+    options: &Options,
+) -> Result<Guest, ExperimentError> {
+    let needs = &definition.guest;
+    let jobs = lab.project.experiments().join("jobs");
+    let source = lab.project.kernel().join("module/intsight");
+    let mut guest = Guest::new(kernel)
+        .job(&job::script(definition, column, &options.parameters))
+        .file(&format!("/jobs/{}", needs.job), &jobs.join(&needs.job), 0o644)
+        .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
+    for clock in &needs.clocks {
+        let built = module::build(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
+        guest = guest.file(&format!("/modules/intsight-{clock}.ko"), &built, 0o644);
+    }
+    for name in &needs.programs {
+        guest = guest.own_program(name);
+    }
+    for name in &needs.host_programs {
+        guest = guest.program(name);
+    }
+    if needs.irqpath {
+        let path = options.irqpath.as_deref().ok_or(ExperimentError::NoIrqpath)?;
+        guest = guest.program_file(path);
+    }
+    Ok(guest)
+}
+
+fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError> {
+    let Prepared { definition, column, kernel, machine, initramfs } = prepared;
+    let place = || (definition.id.clone(), column.name.clone());
+    let outcome = machine.run(lab, &initramfs).and_then(Outcome::checked).map_err(|source| {
+        let (experiment, column) = place();
+        ExperimentError::Vm { experiment, column, source: Box::new(source) }
+    })?;
+    let wrong = |what: String| {
+        let (experiment, column) = place();
+        ExperimentError::Result { experiment, column, what }
+    };
+    let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
+    outcome.results.extract(files.path()).map_err(|error| wrong(error.to_string()))?;
+    let read = |series| figures::read(definition, &column.name, series, files.path());
+    let series = definition.series_on(column).map(read).collect::<Result<_, _>>().map_err(wrong)?;
+    Ok(ColumnRun { column: column.clone(), kernel, outcome, files, series })
+}

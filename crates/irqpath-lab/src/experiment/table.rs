@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From runs to the reproduction table: every claim judged on every column.
+
+use std::path::Path;
+
+use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn};
+
+use super::check::{Check, Figures, Range, Value, Verdict};
+use super::definition::{Definition, Mode};
+use super::run::ColumnRun;
+
+/// The experiment's part of the table.
+pub fn reproduced(definition: &Definition, runs: &[ColumnRun]) -> Reproduced {
+    let figures: Figures =
+        runs.iter().map(|run| (run.column.name.clone(), run.metrics())).collect();
+    Reproduced {
+        id: definition.id.clone(),
+        title: definition.title.clone(),
+        source: source(definition),
+        workload: definition.workload.trim().to_owned(),
+        exact: definition.mode == Mode::Exact,
+        columns: runs.iter().map(|run| column(definition, run)).collect(),
+        claims: definition.checks.iter().map(|check| claim(check, runs, &figures)).collect(),
+    }
+}
+
+/// Where a column's result directory lies below the table.
+pub fn directory(experiment: &str, column: &str) -> String {
+    format!("{experiment}/{}", column.replace([' ', '/'], "-"))
+}
+
+fn source(definition: &Definition) -> String {
+    let source = &definition.source;
+    if source.document == "irqpath" {
+        return format!("ours: {}", source.section);
+    }
+    format!("document {}, {}", source.document, source.section)
+}
+
+fn column(definition: &Definition, run: &ColumnRun) -> ReproducedColumn {
+    ReproducedColumn {
+        name: run.column.name.clone(),
+        kernel: format!("{} {}", run.kernel.release, run.kernel.package_version),
+        image_sha256: run.kernel.sha256.clone(),
+        directory: directory(&definition.id, &run.column.name),
+        splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
+    }
+}
+
+fn claim(check: &Check, runs: &[ColumnRun], figures: &Figures) -> Claim {
+    let judged = runs.iter().filter(|run| check.applies_to(&run.column)).map(|run| {
+        let name = &run.column.name;
+        let (ours, verdict) = match check.judge(name, figures) {
+            Verdict::Holds(value) => (shown(&check.value, value), OutcomeVerdict::Holds),
+            Verdict::Differs(value) => (shown(&check.value, value), OutcomeVerdict::Differs),
+            Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
+        };
+        Outcome { column: name.clone(), ours, verdict }
+    });
+    Claim {
+        claim: check.claim.clone(),
+        paper: check.paper.clone(),
+        expect: expectation(&check.value, check.expect),
+        differs: check.differs.clone(),
+        must: check.must,
+        outcomes: judged.collect(),
+    }
+}
+
+/// A value with the unit that its computation gives it.
+fn shown(value: &Value, number: f64) -> String {
+    match value {
+        Value::Ratio(..) => format!("{number:.2}"),
+        Value::Change(..) => format!("{number:+.1} %"),
+        Value::Metric(_) | Value::Difference(..) if number.fract() == 0.0 => format!("{number:.0}"),
+        Value::Metric(_) | Value::Difference(..) => format!("{number:.3}"),
+    }
+}
+
+fn expectation(value: &Value, range: Range) -> String {
+    let end = |number| shown(value, number);
+    match (range.min, range.max) {
+        (Some(min), Some(max)) if (max - min).abs() < f64::EPSILON => {
+            format!("exactly {}", end(min))
+        }
+        (Some(min), Some(max)) => format!("{} to {}", end(min), end(max)),
+        (Some(min), None) => format!("at least {}", end(min)),
+        (None, Some(max)) => format!("at most {}", end(max)),
+        (None, None) => "stated".to_owned(),
+    }
+}
+
+/// Writes the table in its three forms.
+pub fn store(table: &irqpath_model::Reproduction, directory: &Path) -> std::io::Result<()> {
+    let file = |name: &str| std::fs::File::create(directory.join(name));
+    serde_json::to_writer_pretty(file("reproduction.json")?, table)?;
+    irqpath_report::reproduction::write_text(file("reproduction.txt")?, table)?;
+    irqpath_report::reproduction::write_markdown(file("reproduction.md")?, table)
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Compares what `irqpath trace` found in a guest with what intsight did there.
+//!
+//! `lab/guest/truth.c` makes interrupts with delays of known kind and size and writes what it
+//! did; the tracer runs beside it. An event is joined if there is a path from its line to its
+//! task; its delay is named if the cause of the right kind and name took the right time, within
+//! [`TOLERANCE`] of what the disturber itself measured.
+
+use std::collections::BTreeMap;
+
+use irqpath_model::{Cause, CauseKind, SlowPath, Summary};
+
+/// How far a named size may be off, as a share.
+pub const TOLERANCE: f64 = 0.02;
+
+/// One interrupt as the device saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Event {
+    due_ns: u64,
+    disturbed: bool,
+}
+
+/// Metrics of one series: how many events were made, joined, and named.
+pub fn metrics(
+    kind: &str,
+    csv: &str,
+    values: &BTreeMap<String, f64>,
+    found: &Summary,
+) -> Result<BTreeMap<String, f64>, String> {
+    let events = events(csv)?;
+    let truth_ns = size_ns(values)?;
+    let line = values.get("irq").copied().unwrap_or(-1.0);
+    let joined: u64 = found
+        .paths
+        .iter()
+        .filter(|path| is_line(path.key.origin, line) && path.key.comm.as_str() == "truth")
+        .map(|path| path.histogram.len())
+        .sum();
+    let mut metrics = BTreeMap::from([
+        ("made".to_owned(), events.len() as f64),
+        ("joined".to_owned(), joined as f64),
+        ("joined_share".to_owned(), joined as f64 / events.len() as f64),
+        ("lost".to_owned(), found.loss.lost() as f64),
+    ]);
+    let disturbed: Vec<&Event> = events.iter().filter(|event| event.disturbed).collect();
+    if disturbed.is_empty() {
+        return Ok(metrics);
+    }
+    let errors: Vec<f64> = disturbed
+        .iter()
+        .filter_map(|event| {
+            let path = path_of(event, &found.slow)?;
+            let ns = named_ns(kind, values, path);
+            (ns > 0).then(|| (ns as f64 - truth_ns).abs() / truth_ns)
+        })
+        .collect();
+    let named = errors.iter().filter(|error| **error <= TOLERANCE).count();
+    metrics.insert("disturbed".to_owned(), disturbed.len() as f64);
+    metrics.insert("size_ns".to_owned(), truth_ns);
+    metrics.insert("named_share".to_owned(), named as f64 / disturbed.len() as f64);
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    metrics.insert("size_error".to_owned(), worst * 100.0);
+    Ok(metrics)
+}
+
+fn events(csv: &str) -> Result<Vec<Event>, String> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| {
+        let found = header.iter().position(|title| *title == name);
+        found.ok_or_else(|| format!("has no column {name}"))
+    };
+    let (due, disturbed) = (column("due_ns")?, column("disturbed")?);
+    let parse = |(number, line): (usize, &str)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let event = || {
+            let due_ns = cells.get(due)?.parse().ok()?;
+            Some(Event { due_ns, disturbed: *cells.get(disturbed)? == "1" })
+        };
+        event().ok_or_else(|| format!("line {}: {line:?} is not an event", number + 2))
+    };
+    lines.enumerate().map(parse).collect()
+}
+
+/// Mean length of a disturbance by the disturber's own clock.
+fn size_ns(values: &BTreeMap<String, f64>) -> Result<f64, String> {
+    let value = |name: &str| values.get(name).copied().ok_or_else(|| format!("has no {name}"));
+    let (cycles, times) = (value("disturbed_cycles")?, value("disturbances")?);
+    Ok(if times == 0.0 { 0.0 } else { cycles / times * 1e6 / value("cycles_khz")? })
+}
+
+fn is_line(origin: irqpath_model::Origin, irq: f64) -> bool {
+    matches!(origin, irqpath_model::Origin::Irq(number) if (f64::from(number) - irq).abs() < 0.5)
+}
+
+/// The slow path whose interrupt came first after the event was due.
+fn path_of<'a>(event: &Event, slow: &'a [SlowPath]) -> Option<&'a SlowPath> {
+    let start = |path: &SlowPath| path.record.stamps.iter().flatten().map(|stamp| stamp.ns).min();
+    slow.iter()
+        .filter_map(|path| Some((start(path)?, path)))
+        .filter(|(start, _)| *start >= event.due_ns)
+        .min_by_key(|(start, _)| *start)
+        .map(|(_, path)| path)
+}
+
+/// Time that the path's causes give to the disturber.
+fn named_ns(kind: &str, values: &BTreeMap<String, f64>, path: &SlowPath) -> u64 {
+    let causes = path.stages.iter().flat_map(|stage| &stage.causes);
+    causes.filter(|cause| is_disturber(kind, values, cause)).map(|cause| cause.ns).sum()
+}
+
+fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bool {
+    let irq = |name: &str| format!("{}:", values.get(name).copied().unwrap_or(-1.0));
+    match kind {
+        "handler" => cause.kind == CauseKind::Own && cause.who.contains("intsight0"),
+        "tasklet" => cause.kind == CauseKind::Softirq && cause.who == "tasklet",
+        "hardirq" => {
+            cause.kind == CauseKind::Hardirq && cause.who.starts_with(&irq("intruder_irq"))
+        }
+        "thread" => cause.kind == CauseKind::Thread && cause.who.starts_with("intsight0-hi"),
+        "preempt_off" => {
+            cause.kind == CauseKind::PreemptOff && cause.who.starts_with("intsight0-lo")
+        }
+        "irqs_off" => cause.kind == CauseKind::IrqsOff && cause.who.starts_with("intsight0-lo"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{Origin, PathEnd, PathRecord, Point, StageCauses, Stamp, Task, Via};
+
+    fn path(start_ns: u64, cause: Cause) -> SlowPath {
+        let mut stamps = [None; Point::COUNT];
+        stamps[Point::Hardirq as usize] = Some(Stamp { ns: start_ns, cpu: 0 });
+        let ns = cause.ns;
+        SlowPath {
+            record: PathRecord {
+                origin: Origin::Irq(24),
+                via: Via::default(),
+                stamps,
+                timer_fn: 0,
+                target: Task::default(),
+                end: PathEnd::User,
+            },
+            stages: vec![StageCauses {
+                from: Point::Hardirq,
+                to: Point::Waking,
+                cpu: 0,
+                ns,
+                causes: vec![cause],
+            }],
+        }
+    }
+
+    fn cause(kind: CauseKind, who: &str, ns: u64) -> Cause {
+        Cause { kind, who: who.to_owned(), ns, nr_times: 1 }
+    }
+
+    fn values() -> BTreeMap<String, f64> {
+        [
+            ("irq", 24.0),
+            ("intruder_irq", 25.0),
+            ("disturbances", 2.0),
+            ("disturbed_cycles", 1_000_000.0),
+            ("cycles_khz", 1_000_000.0),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    #[test]
+    fn a_delay_is_named_by_kind_name_and_size() {
+        let csv = "seq,due_ns,disturbed\n1,1000,1\n2,6000000,1\n3,12000000,0\n";
+        let table = [
+            (cause(CauseKind::Hardirq, "25:intsight0-intruder", 505_000), 0.5),
+            (cause(CauseKind::Hardirq, "25:intsight0-intruder", 511_000), 0.0),
+            (cause(CauseKind::Hardirq, "26:eth0", 505_000), 0.0),
+            (cause(CauseKind::Softirq, "25:intsight0-intruder", 505_000), 0.0),
+        ];
+        for (cause, share) in table {
+            let found = Summary { slow: vec![path(1_500, cause.clone())], ..Summary::default() };
+            let metrics = metrics("hardirq", csv, &values(), &found).expect("metrics");
+            assert!((metrics["named_share"] - share).abs() < 1e-9, "{cause:?}: {metrics:?}");
+            assert!((metrics["size_ns"] - 500_000.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn what_was_not_joined_is_counted_as_not_joined() {
+        let csv = "seq,due_ns,disturbed\n1,1000,0\n2,6000000,0\n";
+        let metrics = metrics("", csv, &values(), &Summary::default()).expect("metrics");
+        assert!(metrics["joined_share"].abs() < 1e-9 && (metrics["made"] - 2.0).abs() < 1e-9);
+        assert!(!metrics.contains_key("named_share"));
+    }
+}

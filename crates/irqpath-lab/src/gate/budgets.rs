@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `lab/budgets.toml`: read, looked up, replaced.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What the file says at its top.
+const HEAD: &str = "\
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Path lengths in instructions; written by `irqpath lab gate --bless`, compared by `irqpath lab gate`.
+# `functions` is where the median path spends them (only functions with at least 1 % of it).
+
+";
+
+/// Every budget: experiment, column, figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Budgets(pub BTreeMap<String, BTreeMap<String, ColumnBudget>>);
+
+/// Figures of one column.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnBudget {
+    /// Version of the kernel's package.
+    pub kernel: String,
+    /// SHA-256 of its image, hex.
+    pub image_sha256: String,
+    /// Metric to instructions.
+    pub metrics: BTreeMap<String, u64>,
+    /// Function to its own instructions on the median path; empty if it was not attributed.
+    #[serde(default)]
+    pub functions: BTreeMap<String, u64>,
+}
+
+/// What a run measured of one column: the same, and whose it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The experiment.
+    pub experiment: String,
+    /// The column.
+    pub column: String,
+    /// Growth that passes, percent.
+    pub allowance_percent: f64,
+    /// The figures.
+    pub figures: ColumnBudget,
+}
+
+/// Why the gate could not compare.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// The budgets cannot be read or written.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The budgets are not what the gate writes.
+    #[error("{path}: {what}; restore it, or write it again with `irqpath lab gate --bless`", path = .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line and reason.
+        what: String,
+    },
+}
+
+impl Budgets {
+    /// Reads the file; one that does not exist has no budgets.
+    pub fn read(path: &Path) -> Result<Self, GateError> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            read => read.map_err(|source| GateError::Io { path: path.to_owned(), source })?,
+        };
+        toml::from_str(&text).map_err(|error| GateError::Malformed {
+            path: path.to_owned(),
+            what: error.to_string().replace('\n', " "),
+        })
+    }
+
+    /// Replaces the file.
+    pub fn write(&self, path: &Path) -> Result<(), GateError> {
+        let text = toml::to_string(self).map_err(|error| GateError::Malformed {
+            path: path.to_owned(),
+            what: error.to_string(),
+        })?;
+        std::fs::write(path, format!("{HEAD}{text}"))
+            .map_err(|source| GateError::Io { path: path.to_owned(), source })
+    }
+
+    /// The budget of a column.
+    pub fn get(&self, experiment: &str, column: &str) -> Option<&ColumnBudget> {
+        self.0.get(experiment)?.get(column)
+    }
+
+    /// Takes what was measured as the new budget.
+    pub fn bless(&mut self, measured: &Measured) {
+        let columns = self.0.entry(measured.experiment.clone()).or_default();
+        columns.insert(measured.column.clone(), measured.figures.clone());
+    }
+}

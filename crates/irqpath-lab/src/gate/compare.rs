@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What changed between a budget and a measurement. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::budgets::{Budgets, ColumnBudget, Measured};
+
+/// How many functions are named.
+const NR_FUNCTIONS: usize = 5;
+
+/// A metric, or the absence of a budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The experiment.
+    pub experiment: String,
+    /// The column.
+    pub column: String,
+    /// The metric.
+    pub metric: String,
+    /// What it is now, instructions.
+    pub now: u64,
+    /// What became of it.
+    pub change: Change,
+}
+
+/// What became of a metric.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Within the allowance of its budget.
+    Kept {
+        /// The budget, instructions.
+        budget: u64,
+    },
+    /// Longer than allowed; fails.
+    Grew {
+        /// The budget, instructions.
+        budget: u64,
+        /// Functions that grew most, with their growth in instructions.
+        functions: Vec<(String, i64)>,
+        /// True if the budget was made on the same kernel image.
+        same_kernel: bool,
+    },
+    /// Shorter than the allowance; the budget can be lowered.
+    Shrank {
+        /// The budget, instructions.
+        budget: u64,
+    },
+    /// There is no budget; fails, so that none is forgotten.
+    Unbudgeted,
+}
+
+impl Finding {
+    /// True if the gate closes.
+    pub fn fails(&self) -> bool {
+        matches!(self.change, Change::Grew { .. } | Change::Unbudgeted)
+    }
+}
+
+/// Every metric that was measured, beside its budget.
+pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
+    let budget = budgets.get(&measured.experiment, &measured.column);
+    let finding = |(metric, now): (&String, &u64)| Finding {
+        experiment: measured.experiment.clone(),
+        column: measured.column.clone(),
+        metric: metric.clone(),
+        now: *now,
+        change: change(metric, *now, measured, budget),
+    };
+    measured.figures.metrics.iter().map(finding).collect()
+}
+
+fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBudget>) -> Change {
+    let found = budget.and_then(|budget| Some((budget, *budget.metrics.get(metric)?)));
+    let Some((figures, budget)) = found else { return Change::Unbudgeted };
+    let allowance = budget as f64 * measured.allowance_percent / 100.0;
+    let grown = now as f64 - budget as f64;
+    if grown > allowance {
+        Change::Grew {
+            budget,
+            functions: grown_functions(&figures.functions, &measured.figures.functions),
+            same_kernel: figures.image_sha256 == measured.figures.image_sha256,
+        }
+    } else if -grown > allowance {
+        Change::Shrank { budget }
+    } else {
+        Change::Kept { budget }
+    }
+}
+
+/// The functions that grew, most first.
+fn grown_functions(
+    before: &BTreeMap<String, u64>,
+    now: &BTreeMap<String, u64>,
+) -> Vec<(String, i64)> {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let count =
+        |table: &BTreeMap<String, u64>, name| table.get(name).copied().unwrap_or(0).cast_signed();
+    let mut grown: Vec<(String, i64)> = names
+        .into_iter()
+        .map(|name| (name.clone(), count(now, name) - count(before, name)))
+        .filter(|(_, growth)| *growth > 0)
+        .collect();
+    grown.sort_by_key(|(name, growth)| (-growth, name.clone()));
+    grown.truncate(NR_FUNCTIONS);
+    grown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::GateError;
+
+    fn figures(metric: u64, functions: &[(&str, u64)]) -> ColumnBudget {
+        ColumnBudget {
+            kernel: "6.12".to_owned(),
+            image_sha256: "aa".to_owned(),
+            metrics: BTreeMap::from([("default.user.q50".to_owned(), metric)]),
+            functions: functions.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
+        }
+    }
+
+    fn measured(figures: ColumnBudget) -> Measured {
+        Measured {
+            experiment: "ihm-timer".to_owned(),
+            column: "rt".to_owned(),
+            allowance_percent: 1.0,
+            figures,
+        }
+    }
+
+    fn change_of(now: u64, budget: Option<u64>) -> Change {
+        let functions = [("schedule", 100), ("try_to_wake_up", 50)];
+        let mut budgets = Budgets::default();
+        if let Some(budget) = budget {
+            budgets.bless(&measured(figures(budget, &functions)));
+        }
+        let now = measured(figures(now, &[("schedule", 90), ("try_to_wake_up", 80), ("new", 40)]));
+        compare(&now, &budgets).remove(0).change
+    }
+
+    #[test]
+    fn the_allowance_is_a_share_of_the_budget() {
+        assert_eq!(change_of(10_100, Some(10_000)), Change::Kept { budget: 10_000 });
+        assert_eq!(change_of(9_900, Some(10_000)), Change::Kept { budget: 10_000 });
+        assert_eq!(change_of(9_899, Some(10_000)), Change::Shrank { budget: 10_000 });
+        assert!(matches!(change_of(10_101, Some(10_000)), Change::Grew { .. }));
+    }
+
+    #[test]
+    fn what_grew_is_named_most_first() {
+        let Change::Grew { functions, same_kernel, .. } = change_of(20_000, Some(10_000)) else {
+            panic!("did not grow");
+        };
+        assert_eq!(functions, vec![("new".to_owned(), 40), ("try_to_wake_up".to_owned(), 30)]);
+        assert!(same_kernel);
+    }
+
+    #[test]
+    fn a_metric_without_a_budget_fails() {
+        let now = measured(figures(1, &[]));
+        assert!(compare(&now, &Budgets::default()).iter().all(Finding::fails));
+    }
+
+    #[test]
+    fn budgets_survive_the_file() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("budgets.toml");
+        assert_eq!(Budgets::read(&path).expect("none yet"), Budgets::default());
+        let mut budgets = Budgets::default();
+        budgets.bless(&measured(figures(7_520, &[("schedule", 100)])));
+        budgets.write(&path).expect("written");
+        assert_eq!(Budgets::read(&path).expect("read"), budgets);
+        std::fs::write(&path, "x = 1\n").expect("written");
+        assert!(matches!(Budgets::read(&path), Err(GateError::Malformed { .. })));
+    }
+}

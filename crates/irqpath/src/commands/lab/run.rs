@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath lab run`: runs experiments, stores a result directory per column and the table.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use irqpath_lab::Lab;
+use irqpath_lab::experiment::{self, ColumnRun, Definition, ExperimentError, Options};
+use irqpath_model::Reproduction;
+
+use crate::cli_lab::LabRun;
+use crate::{meta, out};
+
+/// Run it.
+pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
+    let definitions = experiment::read_all(&lab.project.experiments())?;
+    let wanted = select(&definitions, &arguments.experiments)?;
+    let options = Options {
+        columns: arguments.columns.clone(),
+        parameters: arguments.set.iter().cloned().collect(),
+        irqpath: std::env::current_exe().ok(),
+        ..Options::default()
+    };
+    let started_at = meta::now();
+    let runs = experiment::run(lab, &wanted, &options).map_err(told)?;
+    lab.progress.clear();
+    let mut table = Reproduction::new(env!("CARGO_PKG_VERSION"), meta::command());
+    for (definition, runs) in wanted.iter().zip(&runs) {
+        store(definition, runs, &arguments.output, &started_at)?;
+        table.experiments.push(experiment::reproduced(definition, runs));
+    }
+    experiment::store(&table, &arguments.output)
+        .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
+    if arguments.json {
+        out::print(&format!("{}\n", serde_json::to_string_pretty(&table)?))?;
+    } else {
+        out::write(|w| irqpath_report::reproduction::write_text(w, &table))?;
+    }
+    let failed = table.experiments.iter().any(irqpath_model::Reproduced::failed);
+    Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
+}
+
+/// The experiments that were asked for, in the order in which they were named.
+pub fn select<'a>(
+    definitions: &'a [Definition],
+    names: &[String],
+) -> Result<Vec<&'a Definition>, ExperimentError> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(definitions.iter().collect());
+    }
+    let find = |id: &String| {
+        let found = definitions.iter().find(|definition| definition.id == *id);
+        found.ok_or_else(|| ExperimentError::Unknown { id: id.clone() })
+    };
+    names.iter().map(find).collect()
+}
+
+fn store(
+    definition: &Definition,
+    runs: &[ColumnRun],
+    output: &Path,
+    started_at: &str,
+) -> anyhow::Result<()> {
+    let command = meta::command();
+    runs.iter().try_for_each(|run| {
+        experiment::store_column(definition, run, output, &command, started_at)
+            .with_context(|| format!("{} cannot be written", output.display()))
+    })
+}
+
+/// The error as the program ends with it; what a guest or a compiler said is shown first.
+pub fn told(error: ExperimentError) -> anyhow::Error {
+    out::quote(&error.log());
+    error.into()
+}

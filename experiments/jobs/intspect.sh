@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One series of an intspect experiment: drives intsight and keeps what it measured.
+#
+# BOTTOM_HANDLER, REPS, DELAY_US, DELAY_TYPE, TRIGGER, TRACEPOINTS, CAPACITY: intsight's files.
+# LOAD: how many processes never sleep meanwhile. CLOCK: which build of the module; empty is the
+# one that reads the cycle counter. Nothing is written or printed while the benchmark runs.
+module=/modules/intsight${CLOCK:+-$CLOCK}.ko
+files=/sys/kernel/debug/intsight
+out=/results/$SERIES
+
+mkdir -p "$out"
+insmod "$module"
+echo > $files/init
+echo "$BOTTOM_HANDLER" > $files/bottom_handler
+echo "$REPS" > $files/reps
+echo "$DELAY_US" > $files/delay_us
+echo "${DELAY_TYPE:-usleep_range}" > $files/delay_type
+echo "${TRIGGER:-irq_work}" > $files/trigger
+echo "${TRACEPOINTS:-}" > $files/tracepoints
+echo "${CAPACITY:-8}" > $files/checkpoint_capacity
+echo > $files/prepare_trigger
+
+load=
+if [ "${LOAD:-0}" -gt 0 ]; then
+	mkfifo /tmp/ready /tmp/hold
+	/bin/hog "$LOAD" > /tmp/ready < /tmp/hold &
+	load=$!
+	exec 9> /tmp/hold
+	read -r _ < /tmp/ready
+fi
+
+cat /proc/interrupts > "$out/interrupts.before"
+echo > $files/do_trigger
+cat /proc/interrupts > "$out/interrupts.after"
+
+if [ -n "$load" ]; then
+	kill "$load"
+	wait "$load" || true
+	exec 9>&-
+	rm /tmp/ready /tmp/hold
+fi
+
+echo > $files/postprocess_trigger
+cp -r $files/. "$out"
+rmmod intsight

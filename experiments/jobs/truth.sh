@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One series of trace-truth: intsight makes what it knows, irqpath looks on.
+#
+# KIND, BUSY_NS, EVERY: the disturbance; COUNT, PERIOD_NS: the interrupts. IRQ_PRIO: priority of
+# the interrupt thread where handlers are threads. THRESHOLD_US: what irqpath calls slow.
+[ -d /sys/module/intsight ] || insmod /modules/intsight.ko
+if [ -n "${IRQ_PRIO:-}" ] && [ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ]; then
+	prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
+fi
+irqpath trace once -T "$THRESHOLD_US" -d 600s -o "/results/$SERIES.trace" > "/results/$SERIES.txt" 2>&1 &
+tracer=$!
+sleep 2
+truth -o "/results/$SERIES" -n "$COUNT" -t "$PERIOD_NS" \
+	${KIND:+-k "$KIND:$BUSY_NS:$EVERY:$EVERY"}
+sleep 1
+kill -INT "$tracer"
+# 1: paths were longer than the threshold, as they are meant to be.
+wait "$tracer" || [ $? = 1 ]
+rm -f "/results/$SERIES.trace/samples.parquet" "/results/$SERIES.trace/report.html"
