@@ -34,4 +34,25 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #define INTSIGHT_IRQ_MOVE_PCNTXT 0
 #endif
 
+/* 6.9: work items in softirq context. */
+#if KERNEL_VERSION(6, 9, 0) <= LINUX_VERSION_CODE
+#define INTSIGHT_HAVE_WQ_BH
+#endif
+
+/* 6.8: sched_stat_runtime lost its last argument. */
+#if KERNEL_VERSION(6, 8, 0) > LINUX_VERSION_CODE
+#define INTSIGHT_SCHED_STAT_RUNTIME_PROTO \
+	TP_PROTO(struct task_struct *task, u64 runtime_ns, u64 vruntime)
+#else
+#define INTSIGHT_SCHED_STAT_RUNTIME_PROTO \
+	TP_PROTO(struct task_struct *task, u64 runtime_ns)
+#endif
+
+/* 6.12: the function of a softirq vector takes no argument. */
+#if KERNEL_VERSION(6, 12, 0) > LINUX_VERSION_CODE
+#define INTSIGHT_SOFTIRQ_ARGS struct softirq_action *action
+#else
+#define INTSIGHT_SOFTIRQ_ARGS void
+#endif
+
 #endif /* INTSIGHT_COMPAT_H */

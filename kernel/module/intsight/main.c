@@ -4,6 +4,7 @@
  *
  * This file only puts the parts together. Each one stands alone:
  *   line.c     interrupt lines that any machine can raise
+ *   bench.c    what the bottom halves of an interrupt cost (debugfs.c)
  *   device.c   /dev/intsight, a task that sleeps until its interrupt came
  *   nic.c      a network device with such a line and NAPI
  */
@@ -23,6 +24,13 @@ struct intsight_part {
 /* In the order of init; taken down from the last to the first. */
 static const struct intsight_part parts[] = {
 	{ intsight_line_init, intsight_line_exit },
+	{ intsight_softirq_init },
+	{ intsight_workqueue_init, intsight_workqueue_exit },
+	{ intsight_hrtimer_init },
+	{ intsight_trigger_init, intsight_trigger_exit },
+	{ intsight_edu_init, intsight_edu_exit },
+	{ intsight_gpio_init, intsight_gpio_exit },
+	{ intsight_debugfs_init, intsight_debugfs_exit },
 	{ intsight_device_init, intsight_device_exit },
 	{ intsight_nic_init, intsight_nic_exit },
 };
@@ -30,7 +38,8 @@ static const struct intsight_part parts[] = {
 static void parts_exit(size_t nr_parts)
 {
 	while (nr_parts--)
-		parts[nr_parts].exit();
+		if (parts[nr_parts].exit)
+			parts[nr_parts].exit();
 }
 
 static int __init intsight_init(void)
