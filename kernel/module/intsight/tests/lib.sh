@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the tests of intsight share: KTAP output, and a benchmark in one line.
+# Sourced by run.sh; POSIX sh with the applets of busybox.
+#
+# A test is a function whose name begins with test_. It returns 0, or says
+# with fail why not; `skip why` ends it as skipped. The rest of its name is
+# the test's.
+
+D=/sys/kernel/debug/intsight
+KO=${KO:-/intsight.ko}
+
+fail() {
+	echo "# $*"
+	exit 1
+}
+
+skip() {
+	echo "# skipped: $*"
+	exit 4
+}
+
+# Each test in a subshell, so that it can end where it fails.
+run_tests() {
+	number=0
+	failed=0
+	echo "KTAP version 1"
+	echo "1..$#"
+	for test in "$@"; do
+		number=$((number + 1))
+		(cd / && "test_$test")
+		case $? in
+		0) echo "ok $number $test" ;;
+		4) echo "ok $number $test # SKIP" ;;
+		*)
+			echo "not ok $number $test"
+			failed=$((failed + 1))
+			# For the next one.
+			rmmod intsight 2> /dev/null ;;
+		esac
+	done
+	echo "# $number run, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+load() {
+	insmod "$KO" || fail "cannot load $KO"
+	echo > $D/init || fail "init refused"
+}
+
+# What a program may have open is shown by rmmod refusing.
+unload() {
+	rmmod intsight || fail "cannot unload"
+}
+
+# set FILE VALUE: must be taken and read back.
+set_() {
+	echo "$2" > "$D/$1" || fail "$1 refuses '$2'"
+	[ "$(cat "$D/$1")" = "$2" ] || fail "$1 is '$(cat "$D/$1")', not '$2'"
+}
+
+# refused FILE VALUE: -EINVAL, and everything is as before.
+refused() {
+	before=$(parameters)
+	if message=$( (echo "$2" > "$D/$1") 2>&1); then
+		fail "$1 takes '$2'"
+	fi
+	case $message in
+	*"Invalid argument"*) ;;
+	*) fail "$1 refuses '$2' with: $message" ;;
+	esac
+	[ "$(parameters)" = "$before" ] || fail "'$2' changed something"
+}
+
+parameters() {
+	for file in bottom_handler reps delay_ms delay_us delay_type \
+		checkpoint_capacity trigger tracepoints; do
+		echo "$file=$(cat $D/$file)"
+	done
+}
+
+step() {
+	echo > "$D/$1_trigger"
+}
+
+benchmark() {
+	step prepare || fail "prepare_trigger refused"
+	step do || fail "do_trigger refused"
+	step postprocess || fail "postprocess_trigger refused"
+}
+
+clocks() {
+	cat $D/available_clocks
+}
+
+# check_results REPS: one line per run; each begins with trigger,top_half, ends
+# with bottom_half, and has a stamp for each name, none before the last one.
+check_results() {
+	for clock in $(clocks); do
+		awk -F, -v reps="$1" -v clock="$clock" '
+		function bad(why) {
+			print "# " clock ", run " FNR ": " why ": " $0
+			wrong = 1
+			exit
+		}
+		NR == FNR { names[NR] = $0; next }
+		{
+			nr = split(names[FNR], name, ",")
+			if (name[1] != "trigger" || name[nr] != "bottom_half")
+				bad("names " names[FNR])
+			if (names[FNR] !~ /,top_half,/)
+				bad("no top_half in " names[FNR])
+			if (nr != NF)
+				bad(nr " names")
+			for (i = 2; i <= NF; i++)
+				if (length($i) == length($(i - 1)) ?
+				    $i "" < $(i - 1) "" :
+				    length($i) < length($(i - 1)))
+					bad("time runs backwards")
+		}
+		END {
+			if (!wrong && FNR != reps) {
+				print "# " clock ": " FNR " lines"
+				wrong = 1
+			}
+			exit wrong
+		}' $D/csv_results/name "$D/csv_results/$clock" ||
+			fail "results are wrong"
+	done
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Every mechanism with every trigger, active and passive, with tracepoints and
+# without, and rows that are too short. Sourced by run.sh.
+
+each_mechanism() {
+	for trigger in $(cat $D/available_triggers); do
+		set_ trigger "$trigger"
+		for handler in $(cat $D/available_bottom_handlers); do
+			set_ bottom_handler "$handler"
+			benchmark
+			check_results "$1"
+			[ "$(cat $D/overflows)" = "0 0" ] ||
+				fail "$trigger, $handler: overflows"
+		done
+	done
+}
+
+test_passive() {
+	load
+	set_ reps 1000
+	set_ delay_us 200
+	each_mechanism 1000
+	if grep -qv '^trigger,top_half,bottom_half$' $D/csv_results/name; then
+		fail "a checkpoint that nobody asked for"
+	fi
+	unload
+}
+
+test_active() {
+	load
+	set_ delay_type udelay
+	set_ reps 20
+	set_ delay_us 500
+	each_mechanism 20
+	unload
+}
+
+test_no_delay() {
+	load
+	set_ reps 1000
+	set_ delay_us 0
+	each_mechanism 1000
+	unload
+}
+
+test_tracepoints() {
+	load
+	set_ reps 200
+	set_ delay_us 1000
+	set_ checkpoint_capacity 256
+	set_ tracepoints "$(cat $D/available_tracepoints)"
+	each_mechanism 200
+	set_ bottom_handler workqueue
+	set_ trigger hrtimer
+	set_ tracepoints "sched_switch irq_handler_exit workqueue_execute_start"
+	benchmark
+	check_results 200
+	for name in irq_handler_exit sched_switch workqueue_execute_start; do
+		lines=$(grep -c ",$name," $D/csv_results/name)
+		[ "$lines" = 200 ] || fail "$name in $lines of 200 runs"
+	done
+	if grep -q softirq_entry $D/csv_results/name; then
+		fail "a tracepoint that was not asked for"
+	fi
+	unload
+}
+
+test_overflow() {
+	load
+	set_ reps 100
+	set_ delay_us 500
+	set_ checkpoint_capacity 4
+	set_ bottom_handler workqueue
+	# All three come after the top half, so that two of them have no cell.
+	set_ tracepoints "sched_switch irq_handler_exit workqueue_execute_start"
+	benchmark
+	# Both ends are there, and what is missing is counted.
+	check_results 100
+	long=$(grep -c ',.*,.*,.*,' $D/csv_results/name)
+	[ "$long" = 0 ] || fail "$long rows are longer than the capacity"
+	set -- $(cat $D/overflows)
+	[ "$1" = 100 ] || fail "$1 of 100 runs overflowed"
+	[ "$2" -ge 200 ] || fail "$2 checkpoints were not stored"
+	set_ tracepoints ""
+	benchmark
+	[ "$(cat $D/overflows)" = "0 0" ] || fail "overflows were kept"
+	unload
+}

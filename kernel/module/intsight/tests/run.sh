@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of the intsight module in the kernel that runs: run.sh [intsight.ko]
+# As root, with debugfs at its place and the module not loaded. Prints KTAP and
+# fails if a test does. TESTS chooses some, and their order.
+
+here=$(dirname "$0")
+KO=${1:-$here/../intsight.ko}
+. "$here/lib.sh"
+. "$here/interface.sh"
+. "$here/mechanisms.sh"
+. "$here/robustness.sh"
+
+run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
+	bad_input wrong_order memory \
+	passive active no_delay tracepoints overflow \
+	writers_serialise concurrent_writers killed killed_in_queue \
+	interrupted unload_while_running reader_stays load_loop kernel_log}
