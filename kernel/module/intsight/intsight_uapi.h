@@ -206,4 +206,14 @@ struct intsight_counts {
 #define INTSIGHT_IOC_DISTURBED	_IOWR('i', 0xc7, struct intsight_disturb)
 #define INTSIGHT_IOC_COUNTS	_IOWR('i', 0xc8, struct intsight_counts)
 
+/**
+ * struct intsight_burst_payload - how a packet of the test NIC's burst begins
+ * @seq: number within all bursts of that end; port first + seq % ports
+ * @cycles: cycles when the packet arrived
+ */
+struct intsight_burst_payload {
+	__u64 seq;
+	__u64 cycles;
+};
+
 #endif /* INTSIGHT_UAPI_H */

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The test NIC: two network devices without hardware, whose packets come in by
+ * a real interrupt, NAPI and the kernel's own stack.
+ *
+ * This file is the driver: what it does is what drivers of hardware do. The
+ * interrupt is requested without flags, so that it is forced into a thread
+ * where that is the rule; the handler schedules NAPI; the poll keeps to its
+ * budget and switches the interrupt on again when it has completed. What the
+ * hardware would do is in nic_wire.c and nic_peer.c.
+ *
+ * Both devices may be moved to other network namespaces; they return to the
+ * first one when theirs ends.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/err.h>
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+
+#include "intsight.h"
+#include "intsight_mark.h"
+#include "nic.h"
+
+static bool nic;
+module_param(nic, bool, 0444);
+MODULE_PARM_DESC(nic, "make the test NIC, isight0 and isight1 (default N)");
+
+/* Locally administered; always the same, so that runs can be repeated. */
+static const u8 mac[ETH_ALEN] = { 0x02, 'i', 's', 'i', 0, 0 };
+
+static struct intsight_nic_config config = {
+	.rtt_us		= 500,
+	.slow_rtt_us	= 5000,
+	.ring		= 512,
+	.burst_pps	= 1000,
+	.burst_port	= 5000,
+	.burst_ports	= 1,
+	.burst_size	= 64,
+};
+
+static struct intsight_end *ends[2];
+
+/* Context: hardirq, or the interrupt's thread with bottom halves off. */
+static irqreturn_t end_irq(int irq, void *data)
+{
+	struct intsight_end *end = data;
+
+	if (!xchg(&end->asserted, false)) {
+		intsight_count(&end->counts.spurious, 1);
+		return IRQ_NONE;
+	}
+	intsight_count(&end->counts.handled, 1);
+	napi_schedule(&end->napi);
+	return IRQ_HANDLED;
+}
+
+static void end_receive(struct intsight_end *end,
+			const struct intsight_parcel *parcel)
+{
+	struct sk_buff *skb = parcel->skb ?: intsight_peer_burst(end, parcel);
+
+	if (!skb) {
+		intsight_count(&end->counts.no_memory, 1);
+		return;
+	}
+	intsight_count(&end->counts.received, 1);
+	intsight_count(&end->counts.received_bytes, skb->len);
+	skb->protocol = eth_type_trans(skb, end->netdev);
+	napi_gro_receive(&end->napi, skb);
+}
+
+/* Context: softirq, or the thread of the NAPI. */
+static int end_poll(struct napi_struct *napi, int budget)
+{
+	struct intsight_end *end = container_of(napi, struct intsight_end,
+						napi);
+	struct intsight_parcel parcel;
+	int nr_done = 0;
+
+	INTSIGHT_MARK(INTSIGHT_MARK_NIC_POLL);
+	intsight_count(&end->counts.polls, 1);
+	while (nr_done < budget && intsight_wire_receive(end, &parcel)) {
+		end_receive(end, &parcel);
+		nr_done++;
+	}
+	if (nr_done < budget && napi_complete_done(napi, nr_done))
+		intsight_wire_irq_on(end);
+	return nr_done;
+}
+
+/* Context: the sender's, with bottom halves off and the queue's lock held. */
+static netdev_tx_t end_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct intsight_end *end = netdev_priv(netdev);
+	struct intsight_end *to = end->other;
+	bool echo = READ_ONCE(config.peer) == INTSIGHT_PEER_ECHO;
+	struct sk_buff *copy;
+
+	skb_tx_timestamp(skb);
+	copy = intsight_wire_copy(echo ? end : to, skb);
+	if (!copy) {
+		intsight_count(&end->counts.send_failed, 1);
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	intsight_count(&end->counts.sent, 1);
+	intsight_count(&end->counts.sent_bytes, skb->len);
+	if (echo)
+		intsight_peer_receive(end, copy);
+	else
+		intsight_wire_send(to, copy, 1);
+	dev_consume_skb_any(skb);
+	return NETDEV_TX_OK;
+}
+
+/* There is a carrier when the peer is up, and the built-in one always is. */
+static void end_set_carrier(struct intsight_end *end, bool up)
+{
+	bool echo = config.peer == INTSIGHT_PEER_ECHO;
+
+	ASSERT_RTNL();
+
+	if (!up || !(echo || netif_running(end->other->netdev))) {
+		netif_carrier_off(end->netdev);
+		if (!echo)
+			netif_carrier_off(end->other->netdev);
+		return;
+	}
+	netif_carrier_on(end->netdev);
+	if (!echo)
+		netif_carrier_on(end->other->netdev);
+}
+
+static int end_open(struct net_device *netdev)
+{
+	struct intsight_end *end = netdev_priv(netdev);
+	int ret;
+
+	ret = intsight_wire_open(end);
+	if (ret)
+		return ret;
+	napi_enable(&end->napi);
+	ret = request_irq(intsight_line_irq(end->line), end_irq, 0,
+			  netdev->name, end);
+	if (ret) {
+		napi_disable(&end->napi);
+		intsight_wire_stop(end);
+		intsight_wire_drain(end);
+		return ret;
+	}
+	intsight_wire_irq_on(end);
+	netif_start_queue(netdev);
+	end_set_carrier(end, true);
+	return 0;
+}
+
+static int end_stop(struct net_device *netdev)
+{
+	struct intsight_end *end = netdev_priv(netdev);
+
+	end_set_carrier(end, false);
+	netif_tx_disable(netdev);
+	intsight_wire_stop(end);
+	napi_disable(&end->napi);
+	free_irq(intsight_line_irq(end->line), end);
+	intsight_wire_drain(end);
+	return 0;
+}
+
+static void end_get_stats(struct net_device *netdev,
+			  struct rtnl_link_stats64 *stats)
+{
+	struct intsight_end *end = netdev_priv(netdev);
+	const struct intsight_nic_counts *counts = &end->counts;
+
+	stats->tx_packets = READ_ONCE(counts->sent);
+	stats->tx_bytes = READ_ONCE(counts->sent_bytes);
+	stats->tx_dropped = READ_ONCE(counts->send_failed);
+	stats->rx_packets = READ_ONCE(counts->received);
+	stats->rx_bytes = READ_ONCE(counts->received_bytes);
+	stats->rx_dropped = READ_ONCE(counts->no_memory);
+	stats->rx_missed_errors = READ_ONCE(counts->overflowed);
+}
+
+static const struct net_device_ops end_ops = {
+	.ndo_open		= end_open,
+	.ndo_stop		= end_stop,
+	.ndo_start_xmit		= end_xmit,
+	.ndo_get_stats64	= end_get_stats,
+	.ndo_set_mac_address	= eth_mac_addr,
+	.ndo_validate_addr	= eth_validate_addr,
+};
+
+static void end_get_drvinfo(struct net_device *netdev,
+			    struct ethtool_drvinfo *info)
+{
+	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
+}
+
+static const struct ethtool_ops end_ethtool_ops = {
+	.get_drvinfo	= end_get_drvinfo,
+	.get_link	= ethtool_op_get_link,
+	.get_ts_info	= ethtool_op_get_ts_info,
+};
+
+static struct intsight_end *end_alloc(unsigned int index)
+{
+	struct net_device *netdev = alloc_etherdev(sizeof(struct intsight_end));
+	struct intsight_end *end;
+	u8 address[ETH_ALEN];
+	int ret;
+
+	if (!netdev)
+		return ERR_PTR(-ENOMEM);
+	end = netdev_priv(netdev);
+	end->netdev = netdev;
+	end->config = &config;
+	intsight_wire_init(end);
+	end->line = intsight_line_create(netdev->name, 0);
+	if (IS_ERR(end->line)) {
+		ret = PTR_ERR(end->line);
+		free_netdev(netdev);
+		return ERR_PTR(ret);
+	}
+
+	strscpy(netdev->name, "isight%d", sizeof(netdev->name));
+	ether_addr_copy(address, mac);
+	address[ETH_ALEN - 1] = index;
+	eth_hw_addr_set(netdev, address);
+	netdev->netdev_ops = &end_ops;
+	netdev->ethtool_ops = &end_ethtool_ops;
+	netdev->sysfs_groups[0] = &intsight_nic_group;
+	netdev->irq = intsight_line_irq(end->line);
+	netdev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_RXCSUM;
+	netdev->features = netdev->hw_features | NETIF_F_HIGHDMA;
+	netif_napi_add(netdev, &end->napi, end_poll);
+	netif_carrier_off(netdev);
+	return end;
+}
+
+static void end_free(struct intsight_end *end)
+{
+	struct intsight_line *line = end->line;
+
+	netif_napi_del(&end->napi);
+	free_netdev(end->netdev);
+	intsight_line_destroy(line);
+}
+
+int intsight_nic_init(void)
+{
+	int ret;
+
+	if (!nic)
+		return 0;
+
+	ends[0] = end_alloc(0);
+	if (IS_ERR(ends[0]))
+		return PTR_ERR(ends[0]);
+	ends[1] = end_alloc(1);
+	if (IS_ERR(ends[1])) {
+		ret = PTR_ERR(ends[1]);
+		goto err_free_first;
+	}
+	ends[0]->other = ends[1];
+	ends[1]->other = ends[0];
+
+	ret = register_netdev(ends[0]->netdev);
+	if (ret)
+		goto err_free;
+	ret = register_netdev(ends[1]->netdev);
+	if (ret)
+		goto err_unregister;
+	return 0;
+
+err_unregister:
+	unregister_netdev(ends[0]->netdev);
+err_free:
+	end_free(ends[1]);
+err_free_first:
+	end_free(ends[0]);
+	return ret;
+}
+
+void intsight_nic_exit(void)
+{
+	if (!nic)
+		return;
+	/* An end may send to the other until both are unregistered. */
+	unregister_netdev(ends[0]->netdev);
+	unregister_netdev(ends[1]->netdev);
+	end_free(ends[0]);
+	end_free(ends[1]);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * netping - requests and responses over UDP or TCP, and how long each of them takes.
+ *
+ * The server is netserver in another namespace, or the built-in peer of the test NIC (UDP only).
+ * Every response is compared with its request. The CSV comes at the end: number, cycle counter
+ * before the request and after the response; lines that begin with # hold what else happened:
+ * responses that did not come within a second or were not right (the exit status is 1 then),
+ * context switches of this task and of the whole machine.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "intsight_mark.h"
+#include "net.h"
+
+struct sample {
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct totals {
+	struct timespec time;
+	struct rusage usage;
+	unsigned long long switches;
+};
+
+static const char usage[] =
+"usage: netping [-t (TCP)] [-n COUNT] [-w WARMUP] [-b BYTES] [-p FIFO_PRIORITY] [-i INTERVAL_NS]\n"
+"               [-H (CPU-bound task below)] IP PORT\n";
+
+static char request[MAX_MESSAGE], response[MAX_MESSAGE];
+static uint64_t nr_lost, nr_wrong;
+
+static void start_hog(void)
+{
+	switch (fork()) {
+	case -1:
+		die("fork");
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			__asm__ __volatile__("" : : : "memory");
+	}
+}
+
+/* Each request differs from the one before it, as far as its size allows. */
+static void fill(uint64_t number, size_t size)
+{
+	for (size_t i = 8; i < size; i++)
+		request[i] = number + i;
+	memcpy(request, &number, size < sizeof(number) ? size : sizeof(number));
+}
+
+static bool receive_all(int fd, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t now = recv(fd, response + done, size - done, 0);
+
+		if (now < 0 && errno == EAGAIN)
+			return false;
+		if (now <= 0)
+			die("receive");
+		done += now;
+	}
+	return true;
+}
+
+static void send_all(int fd, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t now = send(fd, request + done, size - done, 0);
+
+		if (now <= 0)
+			die("send");
+		done += now;
+	}
+}
+
+/* A datagram that comes too late is the answer to an earlier request. */
+static void transact(int fd, bool tcp, uint64_t number, size_t size, struct sample *sample)
+{
+	uint64_t answered;
+	bool came;
+
+	fill(number, size);
+	sample->begin = cycles();
+	send_all(fd, size);
+	do {
+		came = tcp ? receive_all(fd, size) :
+			     recv(fd, response, sizeof(response), 0) == (ssize_t)size;
+		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
+		sample->end = cycles();
+		memcpy(&answered, response, sizeof(answered));
+	} while (came && !tcp && size >= sizeof(answered) && answered < number);
+	if (!came)
+		nr_lost++;
+	else if (memcmp(request, response, size))
+		nr_wrong++;
+}
+
+static void take_totals(struct totals *totals)
+{
+	char line[4096];
+	FILE *stat = fopen("/proc/stat", "r");
+
+	clock_gettime(CLOCK_MONOTONIC, &totals->time);
+	getrusage(RUSAGE_SELF, &totals->usage);
+	while (stat && fgets(line, sizeof(line), stat))
+		if (sscanf(line, "ctxt %llu", &totals->switches) == 1)
+			break;
+	if (stat)
+		fclose(stat);
+}
+
+static void print_totals(const struct totals *a, const struct totals *b, uint64_t count)
+{
+	int64_t elapsed = (b->time.tv_sec - a->time.tv_sec) * 1000000000LL + b->time.tv_nsec -
+			  a->time.tv_nsec;
+
+	printf("# transactions %llu lost %llu wrong %llu elapsed_ns %lld\n",
+	       (unsigned long long)count, (unsigned long long)nr_lost,
+	       (unsigned long long)nr_wrong, (long long)elapsed);
+	printf("# switches own %ld machine %llu\n",
+	       b->usage.ru_nvcsw + b->usage.ru_nivcsw - a->usage.ru_nvcsw - a->usage.ru_nivcsw,
+	       b->switches - a->switches);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t count = 1000, warmup = 10, size = 10, priority = 0, interval_ns = 0, i;
+	struct timeval second = { .tv_sec = 1 };
+	bool tcp = false, hog = false;
+	struct totals before, after;
+	struct sample *samples;
+	int opt, fd;
+
+	while ((opt = getopt(argc, argv, "tn:w:b:p:i:H")) != -1) {
+		switch (opt) {
+		case 't': tcp = true; break;
+		case 'n': count = number(optarg); break;
+		case 'w': warmup = number(optarg); break;
+		case 'b': size = number(optarg); break;
+		case 'p': priority = number(optarg); break;
+		case 'i': interval_ns = number(optarg); break;
+		case 'H': hog = true; break;
+		default: quit(usage);
+		}
+	}
+	if (argc - optind != 2 || !size || size > MAX_MESSAGE)
+		quit(usage);
+	samples = calloc(count + 1, sizeof(*samples));
+	if (!samples)
+		die("memory for %llu samples", (unsigned long long)count);
+	fd = connected_socket(tcp ? SOCK_STREAM : SOCK_DGRAM, argv[optind],
+			      number(argv[optind + 1]));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	if (hog)
+		start_hog();
+	lock_memory();
+	be_fifo(priority);
+
+	for (i = 0; i < warmup; i++)
+		transact(fd, tcp, i, size, &samples[count]);
+	take_totals(&before);
+	for (i = 0; i < count; i++) {
+		struct timespec pause = { .tv_nsec = interval_ns };
+
+		if (interval_ns)
+			nanosleep(&pause, NULL);
+		transact(fd, tcp, warmup + i, size, &samples[i]);
+	}
+	take_totals(&after);
+
+	puts("number,begin,end");
+	for (i = 0; i < count; i++)
+		printf("%llu,%llu,%llu\n", (unsigned long long)i,
+		       (unsigned long long)samples[i].begin, (unsigned long long)samples[i].end);
+	print_totals(&before, &after, count);
+	return nr_lost || nr_wrong;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * netsink - receives the test NIC's bursts on UDP ports, and tells whether all came and in order.
+ *
+ * The packets carry their number and the cycle counter at their arrival (intsight_uapi.h). Ends
+ * after COUNT packets or when nothing has come for as long as -T says, and prints one line per
+ * port; with -v first a CSV line per packet: port, number, cycles at arrival and in user space.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <poll.h>
+
+#include "intsight_mark.h"
+#include "intsight_uapi.h"
+#include "net.h"
+
+#define MAX_PORTS	64
+
+struct port {
+	uint64_t nr_received;
+	uint64_t nr_disordered;
+	uint64_t next;
+};
+
+struct sample {
+	uint16_t port;
+	struct intsight_burst_payload payload;
+	uint64_t user;
+};
+
+static const char usage[] =
+"usage: netsink [-v] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
+
+static bool receive(int fd, struct port *port, struct sample *sample)
+{
+	if (recv(fd, &sample->payload, sizeof(sample->payload), MSG_DONTWAIT) !=
+	    sizeof(sample->payload))
+		return false;
+	INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
+	sample->user = cycles();
+	port->nr_received++;
+	port->nr_disordered += sample->payload.seq < port->next;
+	port->next = sample->payload.seq + 1;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t count = 1000, priority = 0, timeout_ms = 1000, first, nr_ports = 1, nr = 0, i;
+	struct port ports[MAX_PORTS] = { 0 };
+	struct pollfd fds[MAX_PORTS];
+	struct sample *samples;
+	bool verbose = false;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "vn:p:T:")) != -1) {
+		switch (opt) {
+		case 'v': verbose = true; break;
+		case 'n': count = number(optarg); break;
+		case 'p': priority = number(optarg); break;
+		case 'T': timeout_ms = number(optarg); break;
+		default: quit(usage);
+		}
+	}
+	if (optind >= argc)
+		quit(usage);
+	first = number(argv[optind]);
+	if (optind + 1 < argc)
+		nr_ports = number(argv[optind + 1]);
+	samples = calloc(count, sizeof(*samples));
+	if (!samples || !nr_ports || nr_ports > MAX_PORTS)
+		quit(usage);
+	for (i = 0; i < nr_ports; i++) {
+		fds[i].fd = bound_socket(SOCK_DGRAM, first + i);
+		fds[i].events = POLLIN;
+	}
+	lock_memory();
+	be_fifo(priority);
+
+	while (nr < count && poll(fds, nr_ports, timeout_ms) > 0) {
+		for (i = 0; i < nr_ports; i++)
+			while (fds[i].revents && nr < count &&
+			       receive(fds[i].fd, &ports[i], &samples[nr]))
+				samples[nr++].port = first + i;
+	}
+
+	for (i = 0; verbose && i < nr; i++)
+		printf("%u,%llu,%llu,%llu\n", samples[i].port, samples[i].payload.seq,
+		       samples[i].payload.cycles, (unsigned long long)samples[i].user);
+	for (i = 0; i < nr_ports; i++)
+		printf("# port %llu received %llu disordered %llu\n",
+		       (unsigned long long)(first + i), (unsigned long long)ports[i].nr_received,
+		       (unsigned long long)ports[i].nr_disordered);
+	return nr == count ? 0 : 1;
+}
