@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What delayed runs met between their halves that undelayed ones did not.
 //!
-//! The *base path* is what undelayed runs meet: of each tracepoint the median count over the
-//! runs up to the median latency. A run's cause is what it met beyond that. What every run
+//! *Undelayed* are the runs without an interrupt, up to their median latency. The *base path* is
+//! what they meet: of each tracepoint the median count over them. A run's cause is what it met beyond that. What every run
 //! meets explains no delay, and a tracepoint that is met less often than usual does not either.
 //! A slow run that met nothing beyond the base path is laid to its slow stages (`stages`).
 
@@ -12,7 +12,7 @@ use irqpath_model::bench::{
     BOTTOM_HALF, BenchCapture, BenchCause, BenchTail, ClockRate, Latencies, TOP_HALF,
 };
 
-use super::events::{combined, is_interrupt, is_nothing};
+use super::events::{combined, event_label, is_interrupt, is_nothing};
 use super::pairing::{PairedRun, Pairing};
 use super::stages::Stages;
 
@@ -24,9 +24,18 @@ struct Meaning {
     beyond: Vec<u16>,
 }
 
+/// Runs of one group.
+#[derive(Debug, Default)]
+struct Group<'a> {
+    tracepoints: BTreeSet<&'a str>,
+    latencies: Latencies,
+}
+
 /// The causes of a capture.
 pub struct Causes<'a> {
     names: &'a [String],
+    /// Longest undelayed run, ticks.
+    median: u64,
     base: BTreeMap<u16, u32>,
     /// By pattern.
     meanings: Vec<Meaning>,
@@ -37,7 +46,7 @@ pub struct Causes<'a> {
 /// What tells one group of runs from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Key<'a> {
-    beyond: BTreeSet<&'a str>,
+    words: BTreeSet<&'a str>,
     slow_stages: Vec<(&'a str, &'a str)>,
     is_irq: bool,
 }
@@ -46,15 +55,18 @@ impl<'a> Causes<'a> {
     /// Find the base path, and what each pattern is beyond it.
     pub fn new(capture: &'a BenchCapture, pairing: &Pairing) -> Self {
         let names = capture.runs.names();
+        let own = capture.config.mechanism.own_interrupts();
+        let quiet = quiet_patterns(names, pairing, own);
+        let median = median(pairing, &quiet);
         let hooked = || names.iter().chain(&capture.config.tracepoints).map(String::as_str);
         let mut this = Self {
             names,
-            base: base(names, pairing),
+            median,
+            base: base(names, pairing, &quiet, median),
             meanings: Vec::new(),
             sees_work: hooked().any(|n| !is_nothing(n) && !is_interrupt(n) && n != BOTTOM_HALF),
             sees_interrupts: hooked().any(|n| is_interrupt(n) && n != TOP_HALF),
         };
-        let own = capture.config.mechanism.own_interrupts();
         this.meanings = pairing.patterns.iter().map(|p| this.meaning(p, own)).collect();
         this
     }
@@ -75,6 +87,11 @@ impl<'a> Causes<'a> {
             }
         }
         meaning
+    }
+
+    /// True for a run that is not delayed.
+    pub fn is_undelayed(&self, run: &PairedRun) -> bool {
+        run.ticks <= self.median && !self.is_interrupted(run)
     }
 
     /// True if a tracepoint was hooked that shows more than interrupts.
@@ -106,43 +123,48 @@ impl<'a> Causes<'a> {
         rate: ClockRate,
         q95_ns: u64,
     ) -> Vec<BenchCause> {
-        let mut groups: HashMap<Key<'_>, Latencies> = HashMap::new();
+        let mut groups: HashMap<Key<'_>, Group<'_>> = HashMap::new();
         for run in pairing.runs.iter().filter(|_| self.sees_work) {
             let ns = rate.ns(run.ticks);
-            let key = self.key(run, stages, ns > q95_ns);
-            groups.entry(key).or_default().record(ns);
+            let group = groups.entry(self.key(run, stages, ns > q95_ns)).or_default();
+            group.latencies.record(ns);
+            group.tracepoints.extend(self.beyond(run));
         }
         let mut causes: Vec<BenchCause> =
-            groups.into_iter().map(|(key, latencies)| cause(key, latencies, q95_ns)).collect();
+            groups.into_iter().map(|(key, group)| cause(key, group, q95_ns)).collect();
         causes.sort_by(|a, b| {
-            let order = |c: &BenchCause| {
-                (std::cmp::Reverse(c.quantiles.n), c.tracepoints.clone(), c.slow_stages.clone())
-            };
+            let order =
+                |c: &BenchCause| (std::cmp::Reverse(c.quantiles.n), c.label.clone(), c.is_irq);
             order(a).cmp(&order(b))
         });
         causes
     }
 
+    /// Tracepoints that a run met beyond the base path, and interrupts.
+    fn beyond(&self, run: &PairedRun) -> impl Iterator<Item = &'a str> + '_ {
+        self.meanings[run.pattern].beyond.iter().map(|&index| self.name(index))
+    }
+
     fn key(&self, run: &PairedRun, stages: &Stages, is_slow: bool) -> Key<'a> {
-        let beyond: BTreeSet<&str> =
-            self.meanings[run.pattern].beyond.iter().map(|&index| self.name(index)).collect();
-        let slow = if is_slow && beyond.is_empty() { stages.slow(run) } else { &[] };
+        let words: BTreeSet<&str> = self.beyond(run).map(event_label).collect();
+        let slow = if is_slow && words.is_empty() { stages.slow(run) } else { &[] };
         let slow_stages = slow.iter().map(|&(from, to)| (self.name(from), self.name(to))).collect();
-        Key { beyond, slow_stages, is_irq: self.is_interrupted(run) }
+        Key { words, slow_stages, is_irq: self.is_interrupted(run) }
     }
 }
 
-fn cause(key: Key<'_>, latencies: Latencies, q95_ns: u64) -> BenchCause {
+fn cause(key: Key<'_>, group: Group<'_>, q95_ns: u64) -> BenchCause {
+    let Group { tracepoints, latencies } = group;
     let stages: Vec<_> =
         key.slow_stages.iter().map(|(from, to)| format!("{from} to {to}")).collect();
     let label = match stages.as_slice() {
-        [] => combined(key.beyond.iter().copied()),
+        [] => combined(key.words),
         stages => format!("slow {}", stages.join(", ")),
     };
     let owned = |(from, to): (&str, &str)| [from.to_owned(), to.to_owned()];
     BenchCause {
         label,
-        tracepoints: key.beyond.into_iter().map(str::to_owned).collect(),
+        tracepoints: tracepoints.into_iter().map(str::to_owned).collect(),
         slow_stages: key.slow_stages.into_iter().map(owned).collect(),
         is_irq: key.is_irq,
         quantiles: latencies.quantiles(),
@@ -163,11 +185,33 @@ pub fn tail(groups: &[BenchCause]) -> BenchTail {
     }
 }
 
-fn base(names: &[String], pairing: &Pairing) -> BTreeMap<u16, u32> {
-    let Some(median) = pairing.quantile(500) else { return BTreeMap::new() };
+/// By pattern: no interrupt but those of the mechanism.
+fn quiet_patterns(names: &[String], pairing: &Pairing, own: &[&str]) -> Vec<bool> {
+    let disturbs = |&(index, _): &(u16, u32)| {
+        let name = names[usize::from(index)].as_str();
+        is_interrupt(name) && !own.contains(&name)
+    };
+    pairing.patterns.iter().map(|pattern| !pattern.iter().any(disturbs)).collect()
+}
+
+/// The median of the quiet runs, or of all if none is quiet.
+fn median(pairing: &Pairing, quiet: &[bool]) -> u64 {
+    let ticks = |wanted: &dyn Fn(&PairedRun) -> bool| {
+        let mut ticks: Vec<u64> =
+            pairing.runs.iter().filter(|r| wanted(r)).map(|r| r.ticks).collect();
+        ticks.sort_unstable();
+        ticks.get(ticks.len().saturating_sub(1) / 2).copied()
+    };
+    ticks(&|run| quiet[run.pattern]).or_else(|| ticks(&|_| true)).unwrap_or(0)
+}
+
+fn base(names: &[String], pairing: &Pairing, quiet: &[bool], median: u64) -> BTreeMap<u16, u32> {
     // Runs by pattern, so that only patterns are looked at for each name.
     let mut nr_of_pattern = vec![0usize; pairing.patterns.len()];
-    for run in pairing.runs.iter().filter(|r| r.ticks <= median) {
+    let is_any_quiet = quiet.contains(&true);
+    let undelayed =
+        pairing.runs.iter().filter(|r| r.ticks <= median && (quiet[r.pattern] || !is_any_quiet));
+    for run in undelayed {
         nr_of_pattern[run.pattern] += 1;
     }
     let nr_undelayed: usize = nr_of_pattern.iter().sum();

@@ -63,9 +63,9 @@ fn position(label: &str) -> usize {
     words.into_iter().position(|word| word == label).unwrap_or(usize::MAX)
 }
 
-/// `Entr.+Sched.`: every word once.
-pub fn combined<'a>(tracepoints: impl Iterator<Item = &'a str>) -> String {
-    let mut words: Vec<&str> = tracepoints.map(event_label).collect();
+/// Words in their order: `Entr.+Sched.`.
+pub fn combined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let mut words: Vec<&str> = words.into_iter().collect();
     words.sort_by_key(|word| (position(word), *word));
     words.dedup();
     words.join("+")
@@ -77,6 +77,7 @@ mod tests {
 
     #[test]
     fn tracepoints_become_words() {
+        let of = |names: &[&'static str]| combined(names.iter().map(|n| event_label(n)));
         for (tracepoint, word) in [
             ("mix_pool_bytes", "Entr."),
             ("mix_interrupt_randomness", "Entr."),
@@ -90,9 +91,9 @@ mod tests {
             assert_eq!(event_label(tracepoint), word);
         }
         let three = ["sched_stat_runtime", "mix_pool_bytes", "sched_stat_wait"];
-        assert_eq!(combined(three.into_iter()), "Entr.+Sched.");
+        assert_eq!(of(&three), "Entr.+Sched.");
         let four = ["zebra", "softirq_entry", "local_timer_entry", "ant"];
-        assert_eq!(combined(four.into_iter()), "timer irq+softirq+ant+zebra");
+        assert_eq!(of(&four), "timer irq+softirq+ant+zebra");
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub fn analyse(
     }
     let quantiles = clean.quantiles();
     let bound_ns = rounded_up(quantiles.q95_ns + quantiles.q95_ns / 2);
-    let stages = stages(capture, &pairing, clock, &causes);
+    let stages = Stages::new(capture, &pairing, clock, |run| causes.is_undelayed(run));
     let groups = causes.groups(&pairing, &stages, rate, quantiles.q95_ns);
     Ok(BenchSeries {
         label: String::new(),
@@ -104,13 +104,6 @@ pub fn analyse(
         checkpoint_cost_ns: checkpoint_cost(capture, clock, rate),
         interrupts: growth(capture.before.as_ref(), capture.after.as_ref()),
     })
-}
-
-fn stages(capture: &BenchCapture, pairing: &Pairing, clock: Clock, causes: &Causes<'_>) -> Stages {
-    let Some(median) = pairing.quantile(500).filter(|_| causes.sees_work()) else {
-        return Stages::default();
-    };
-    Stages::new(capture, pairing, clock, median)
 }
 
 /// The module measures the cost by its finest clock.

@@ -107,14 +107,6 @@ impl Pairing {
         self.runs.push(PairedRun { ticks, pattern, line: open.line, is_late: line != open.line });
     }
 
-    /// The quantile of all complete runs, ticks; nearest rank.
-    pub fn quantile(&self, per_mille: usize) -> Option<u64> {
-        let mut ticks: Vec<u64> = self.runs.iter().map(|r| r.ticks).collect();
-        ticks.sort_unstable();
-        let rank = (ticks.len() * per_mille).div_ceil(1000).max(1);
-        ticks.get(rank - 1).copied()
-    }
-
     fn number(&mut self, mut between: Vec<u16>) -> usize {
         between.sort_unstable();
         let pattern: Pattern =

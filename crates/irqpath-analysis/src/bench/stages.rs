@@ -40,8 +40,13 @@ struct Cut<'a> {
 }
 
 impl Stages {
-    /// Find the usual lengths in runs of up to `median` ticks, and the slow stages of the others.
-    pub fn new(capture: &BenchCapture, pairing: &Pairing, clock: Clock, median: u64) -> Self {
+    /// Find the usual lengths in undelayed runs, and the slow stages of the others.
+    pub fn new(
+        capture: &BenchCapture,
+        pairing: &Pairing,
+        clock: Clock,
+        is_undelayed: impl Fn(&PairedRun) -> bool,
+    ) -> Self {
         let mut this = Self::default();
         let (Some(top), Some(bottom), Some(lines)) = (
             capture.runs.name_index(TOP_HALF),
@@ -51,19 +56,20 @@ impl Stages {
             return this;
         };
         let lines: Vec<Run<'_>> = lines.collect();
-        let runs = |is_delayed: bool| {
-            let wanted = move |r: &&PairedRun| !r.is_late && (r.ticks > median) == is_delayed;
-            let runs = pairing.runs.iter().filter(wanted);
-            runs.filter_map(|r| Some((r.line, cut(lines[r.line], top, bottom)?)))
+        let runs = |wanted: bool| {
+            let on_time = pairing.runs.iter().filter(|r| !r.is_late);
+            let runs = on_time.filter(|r| is_undelayed(r) == wanted);
+            let cuts = runs.filter_map(|r| Some((r.line, cut(lines[r.line], top, bottom)?)));
+            cuts.collect::<Vec<_>>()
         };
         let mut lengths: HashMap<&[u16], Vec<Vec<u64>>> = HashMap::new();
-        for (_, cut) in runs(false) {
+        for (_, cut) in runs(true) {
             lengths.entry(cut.names).or_default().push(cut.lengths);
         }
         let most = lengths.iter().max_by_key(|(names, all)| (all.len(), std::cmp::Reverse(*names)));
         this.base = most.map(|(names, _)| names.to_vec()).unwrap_or_default();
         this.usual = lengths.into_iter().map(|(n, all)| (n.to_vec(), medians(&all))).collect();
-        for (line, cut) in runs(true) {
+        for (line, cut) in runs(false) {
             if let Some(stages) = this.slow_stages(&cut, top, bottom) {
                 this.slow.insert(line, stages);
             }

@@ -116,13 +116,13 @@ fn causes_are_what_undelayed_runs_do_not_meet() {
         [
             ("", 91, 1),
             ("Sched.", 3, 0),
-            ("slow sched_switch to bottom_half", 1, 1),
             ("Entr.", 1, 1),
             ("Entr.+Sched.", 1, 1),
+            ("slow sched_switch to bottom_half", 1, 1),
         ],
         "q95 is 200"
     );
-    let slow = &s.causes[2].slow_stages;
+    let slow = &s.causes[4].slow_stages;
     assert_eq!(*slow, [["sched_switch", "bottom_half"].map(str::to_owned)]);
     let tail = s.tail.unwrap();
     assert_eq!((tail.nr_over_q95, tail.nr_explained, tail.nr_slow_stages), (4, 2, 1));
@@ -156,6 +156,32 @@ fn a_slow_run_is_laid_to_the_fewest_stages_that_have_half_of_its_delay() {
         assert_eq!(s.causes[1].label, want, "{slow:?}");
         assert_eq!(s.tail.map(|t| (t.nr_over_q95, t.nr_unexplained())), Some((1, 0)));
     }
+}
+
+/// A mechanism that waits for the timer tick in most runs is still judged by those that do not.
+#[test]
+fn interrupted_runs_are_no_measure_for_the_others() {
+    let path = ["sched_switch", "workqueue_execute_start"];
+    let tick = ["local_timer_entry", "sched_switch", "workqueue_execute_start"];
+    let mut lines: Vec<_> = (0..60).map(|i| run(i * 1_000, 500 + i, &tick)).collect();
+    lines.extend((60..100).map(|i| run(i * 1_000, 50, &path)));
+    lines.push(run(100_000, 90, &path));
+    let s = series(Workqueue, &lines);
+    assert_eq!(s.base_path, path);
+    assert_eq!((s.nr_irq, s.quantiles.q95_ns), (Some(60), 50));
+    let tail = s.tail.unwrap();
+    assert_eq!((tail.nr_over_q95, tail.nr_explained, tail.nr_slow_stages), (61, 60, 1));
+}
+
+#[test]
+fn runs_that_met_the_same_kinds_of_work_are_one_group() {
+    let mut lines = vec![run(0, 10, &[]); 20];
+    lines.push(run(1, 30, &["timer_expire_entry", "sched_switch"]));
+    lines.push(run(2, 40, &["tick_stop", "sched_switch"]));
+    let s = series(Softirq, &lines);
+    let cause = &s.causes[1];
+    assert_eq!((cause.label.as_str(), cause.quantiles.n), ("switch+timer", 2));
+    assert_eq!(cause.tracepoints, ["sched_switch", "tick_stop", "timer_expire_entry"]);
 }
 
 #[test]
