@@ -190,6 +190,14 @@ fn arguments_that_cannot_be_meant() {
 }
 
 #[test]
+fn the_schema_describes_benchmarks() {
+    let schema = stdout(irqpath().args(["schema", "summary"]));
+    for word in ["\"bench\"", "max_irq_ns", "slow_stages", "nr_incomplete", "within_runs"] {
+        assert!(schema.contains(word), "{word}");
+    }
+}
+
+#[test]
 fn without_the_module_it_says_how_to_get_it() {
     if !is_root("without_the_module") {
         return;

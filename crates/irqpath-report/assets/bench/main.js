@@ -15,8 +15,8 @@
   function measurement(machine) {
     return ns.facts("Measurement", [
       ["command", machine.command.join(" "), "name"],
-      ["started", machine.started_at],
-      ["duration", ns.seconds(machine.duration_ns)],
+      ...(machine.started_at ? [["started", machine.started_at],
+        ["duration", ns.seconds(machine.duration_ns)]] : []),
       ["source", machine.source],
       ["irqpath", machine.irqpath_version],
     ]);
@@ -35,9 +35,10 @@
   function showMachine(data) {
     const { machine } = data;
     if (data.virtual_note) ns.byId("machine").append(ns.el("p", { class: "note" }, data.virtual_note));
+    // Of directories that were copied from elsewhere nothing is known about the machine.
+    const known = machine.kernel.release ? [ns.kernelFacts(machine), ns.cpuFacts(machine)] : [];
     ns.byId("machine").append(
-      ns.el("div", { class: "columns thirds" }, ns.kernelFacts(machine), ns.cpuFacts(machine),
-        measurement(machine)),
+      ns.el("div", { class: "columns thirds" }, ...known, measurement(machine)),
       ns.el("div", { class: "columns" }, interrupts(data.series),
         ns.factList("What the observer changed", machine.observer_effects, "Nothing that it knows of.")));
   }

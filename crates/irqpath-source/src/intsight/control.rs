@@ -43,6 +43,9 @@ const DESCRIPTION: [&str; 17] = [
     "version",
 ];
 
+/// What to do where the module does not say what is wrong.
+const LOOK: &str = "look at the kernel's log with dmesg";
+
 /// What the loaded module can do, by its own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Available {
@@ -69,8 +72,10 @@ impl Intsight {
         let directory = root.join(DIRECTORY);
         find(&directory)?;
         if !directory.join("bottom_handler").exists() {
-            write(&directory, "init", "1")
-                .map_err(|source| IntsightError::Step { what: "initialise itself", source })?;
+            write(&directory, "init", "1").map_err(|source| {
+                let what = "initialise itself";
+                IntsightError::Step { what, advice: LOOK, source }
+            })?;
         }
         let mut saved = Vec::new();
         for file in PARAMETERS {
@@ -120,23 +125,32 @@ impl Intsight {
                 IntsightError::Refused { file, value, source, available }
             })?;
         }
-        self.step("prepare_trigger", "allocate room for the checkpoints; ask for fewer --reps")
+        self.step(
+            "prepare_trigger",
+            "allocate room for the checkpoints",
+            "ask for fewer --reps, or hook fewer tracepoints",
+        )
     }
 
     /// Run the benchmark: blocks for its whole length.
     pub fn run(&self) -> Result<(), IntsightError> {
-        self.step("do_trigger", "run the benchmark")
+        self.step("do_trigger", "run the benchmark", LOOK)
     }
 
     /// Make the results readable.
     pub fn postprocess(&self) -> Result<(), IntsightError> {
-        self.step("postprocess_trigger", "show the results")
+        self.step("postprocess_trigger", "show the results", LOOK)
     }
 
-    fn step(&self, file: &str, what: &'static str) -> Result<(), IntsightError> {
+    fn step(
+        &self,
+        file: &str,
+        what: &'static str,
+        advice: &'static str,
+    ) -> Result<(), IntsightError> {
         write(&self.directory, file, "1").map_err(|source| match source.kind() {
             io::ErrorKind::Interrupted => IntsightError::Interrupted,
-            _ => IntsightError::Step { what, source },
+            _ => IntsightError::Step { what, advice, source },
         })
     }
 

@@ -42,10 +42,12 @@ pub enum IntsightError {
         available: Vec<String>,
     },
     /// A step of a benchmark failed.
-    #[error("intsight could not {what} ({source}); look at the kernel's log with dmesg")]
+    #[error("intsight could not {what} ({source}); {advice}")]
     Step {
         /// What it should have done.
         what: &'static str,
+        /// What to do now.
+        advice: &'static str,
         /// What the system said.
         source: io::Error,
     },

@@ -24,6 +24,7 @@ pub fn plan(
     let what = &asked.what;
     let mechanisms = mechanisms(&what.mechanism, available)?;
     let tracepoints = tracepoints(&asked.looks, available)?;
+    check_clocks(&asked.looks, available)?;
     let trigger = what.trigger.clone().unwrap_or_else(|| current.trigger.clone());
     let known = &available.triggers;
     ensure!(
@@ -53,6 +54,21 @@ pub fn plan(
         }
     }
     Ok(plan)
+}
+
+fn check_clocks(looks: &BenchLooks, available: &Available) -> anyhow::Result<()> {
+    for clock in &looks.clock {
+        if let AllOr::One(clock) = clock
+            && !available.clocks.contains(clock)
+        {
+            let has: Vec<_> = available.clocks.iter().map(|c| c.name()).collect();
+            bail!(
+                "intsight stamps no {clock}; it was built with: {} (INTSIGHT_CLOCKS)",
+                has.join(" ")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The least that a benchmark takes.
@@ -174,6 +190,7 @@ mod tests {
     fn what_the_module_cannot_do_is_refused_with_what_it_can() {
         for (arguments, part) in [
             (&["-m", "workqueue_bh"][..], "no mechanism workqueue_bh on this kernel; it has: none"),
+            (&["--clock", "ktime"], "stamps no ktime; it was built with: tsc"),
             (&["--trigger", "gpio"], "no trigger 'gpio' here; it has: irq_work hrtimer"),
             (&["--tracepoints", "mix_pool_bytes"], "cannot hook 'mix_pool_bytes' on this kernel"),
         ] {

@@ -55,7 +55,7 @@ impl BenchProgress {
         let bar = ProgressBar::new(whole.as_millis() as u64);
         let template = "{prefix} [{bar:30}] {elapsed} of about {msg}  Ctrl-C ends it early";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
-        bar.set_message(format!("{:.0}s", whole.as_secs_f64()));
+        bar.set_message(length(whole));
         let drawn = (bar.clone(), Arc::clone(&shared));
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(move || {
             keep_off(cpu);
@@ -82,6 +82,15 @@ impl Drop for BenchProgress {
             let _ = thread.join();
         }
         self.bar.finish_and_clear();
+    }
+}
+
+/// `40 s`, `50 min`, `3.5 h`.
+fn length(whole: Duration) -> String {
+    match whole.as_secs_f64() {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 
