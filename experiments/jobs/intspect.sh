@@ -3,10 +3,16 @@
 #
 # BOTTOM_HANDLER, REPS, DELAY_US, DELAY_TYPE, TRIGGER, TRACEPOINTS, CAPACITY: intsight's files.
 # LOAD: how many processes never sleep meanwhile. CLOCK: which build of the module; empty is the
-# one that reads the cycle counter. Nothing is written or printed while the benchmark runs.
+# one that reads the cycle counter. WRITER: what runs the benchmark (chrt -f 1). Nothing is written or printed while the benchmark runs.
 module=/modules/intsight${CLOCK:+-$CLOCK}.ko
 files=/sys/kernel/debug/intsight
 out=/results/$SERIES
+
+counts() {
+	mkdir -p "$out/$1/proc"
+	cat /proc/interrupts > "$out/$1/proc/interrupts"
+	cat /proc/softirqs > "$out/$1/proc/softirqs"
+}
 
 mkdir -p "$out"
 insmod "$module"
@@ -23,15 +29,15 @@ echo > $files/prepare_trigger
 load=
 if [ "${LOAD:-0}" -gt 0 ]; then
 	mkfifo /tmp/ready /tmp/hold
-	/bin/hog "$LOAD" > /tmp/ready < /tmp/hold &
+	hog "$LOAD" < /tmp/hold > /tmp/ready &
 	load=$!
 	exec 9> /tmp/hold
 	read -r _ < /tmp/ready
 fi
 
-cat /proc/interrupts > "$out/interrupts.before"
-echo > $files/do_trigger
-cat /proc/interrupts > "$out/interrupts.after"
+counts before
+${WRITER:-} sh -c "echo > $files/do_trigger"
+counts after
 
 if [ -n "$load" ]; then
 	kill "$load"
@@ -42,4 +48,5 @@ fi
 
 echo > $files/postprocess_trigger
 cp -r $files/. "$out"
+echo "${LOAD:-0}" > "$out/load"
 rmmod intsight

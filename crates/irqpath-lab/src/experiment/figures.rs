@@ -12,6 +12,7 @@ use irqpath_analysis::bench::{self, Options};
 use irqpath_model::bench::{BenchSeries, Latencies};
 use irqpath_report::json;
 use irqpath_source::intsight::read_raw;
+use irqpath_system::Host;
 
 use super::definition::{Definition, Series};
 use super::{intervals, truth};
@@ -73,7 +74,10 @@ pub fn read(
 }
 
 fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSeries>, String> {
-    let capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
+    let mut capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
+    let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
+    capture.before = counts("before");
+    capture.after = counts("after");
     let options = Options {
         is_exact: definition.mode == super::definition::Mode::Exact,
         set: column.to_owned(),
@@ -95,6 +99,7 @@ fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {
         ("max", q.max_ns as f64),
         ("max_irq", series.max_irq_ns as f64),
         ("oob", series.nr_oob as f64),
+        ("slow", slow_percent(series)),
         ("runs", all as f64),
         ("distinct", series.resolution.nr_distinct as f64),
         ("step", series.resolution.step_ticks as f64),
@@ -103,6 +108,12 @@ fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {
     named.extend(series.checkpoint_cost_ns.map(|ns| ("checkpoint", ns as f64)));
     named.extend(series.overflow.map(|lost| ("overflow", lost.nr_runs as f64)));
     named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Share of runs that took longer than 1.1 medians, percent.
+fn slow_percent(series: &BenchSeries) -> f64 {
+    let limit_ns = series.quantiles.q50_ns + series.quantiles.q50_ns / 10;
+    series.latencies.nr_over(limit_ns) as f64 * 100.0 / series.latencies.len().max(1) as f64
 }
 
 fn metrics(prefix: &str, latencies: &Latencies) -> Vec<(String, f64)> {

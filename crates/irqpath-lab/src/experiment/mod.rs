@@ -19,6 +19,6 @@ pub use definition::{
 };
 pub use error::ExperimentError;
 pub use figures::SeriesResult;
-pub use run::{ColumnRun, Options, run};
+pub use run::{ColumnRun, Options, Runs, run};
 pub use store::store_column;
 pub use table::{directory, reproduced, store};

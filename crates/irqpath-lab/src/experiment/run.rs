@@ -23,8 +23,8 @@ use crate::{Lab, Unit};
 
 /// Virtual CPUs of a guest that is not exact.
 const SMP_CPUS: u32 = 4;
-/// Room for a guest's results, MiB.
-const RESULT_MIB: u32 = 512;
+/// Room for a guest's results, MiB: the most that arm64's 32-bit PCI window takes.
+const RESULT_MIB: u32 = 256;
 
 /// How to run.
 #[derive(Debug, Clone, Default)]
@@ -78,12 +78,22 @@ struct Prepared<'a> {
     initramfs: Initramfs,
 }
 
-/// Runs the columns of these experiments; results stand in the order of the definitions.
+/// What became of some experiments.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// For each definition the columns that went well, in its order.
+    pub columns: Vec<Vec<ColumnRun>>,
+    /// Why others did not.
+    pub errors: Vec<ExperimentError>,
+}
+
+/// Runs the columns of these experiments. An error is one of before the first guest; what goes
+/// wrong in a guest is in the result.
 pub fn run(
     lab: &Lab,
     definitions: &[&Definition],
     options: &Options,
-) -> Result<Vec<Vec<ColumnRun>>, ExperimentError> {
+) -> Result<Runs, ExperimentError> {
     let mut queue = VecDeque::new();
     for (index, definition) in definitions.iter().enumerate() {
         for column in &definition.columns {
@@ -103,9 +113,13 @@ pub fn run(
     });
     let (_, mut done, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, position, _)| (*index, *position));
-    let mut runs: Vec<Vec<ColumnRun>> = definitions.iter().map(|_| Vec::new()).collect();
+    let mut runs = Runs::default();
+    runs.columns.resize_with(definitions.len(), Vec::new);
     for (index, _, run) in done {
-        runs[index].push(run?);
+        match run {
+            Ok(run) => runs.columns[index].push(run),
+            Err(error) => runs.errors.push(error),
+        }
     }
     Ok(runs)
 }

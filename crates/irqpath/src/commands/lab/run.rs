@@ -26,7 +26,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     let runs = experiment::run(lab, &wanted, &options).map_err(told)?;
     lab.progress.clear();
     let mut table = Reproduction::new(env!("CARGO_PKG_VERSION"), meta::command());
-    for (definition, runs) in wanted.iter().zip(&runs) {
+    for (definition, runs) in wanted.iter().zip(&runs.columns) {
         store(definition, runs, &arguments.output, &started_at)?;
         table.experiments.push(experiment::reproduced(definition, runs));
     }
@@ -37,8 +37,21 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     } else {
         out::write(|w| irqpath_report::reproduction::write_text(w, &table))?;
     }
+    if let Some(error) = complain(runs.errors) {
+        return Err(error);
+    }
     let failed = table.experiments.iter().any(irqpath_model::Reproduced::failed);
     Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
+}
+
+/// Tells what went wrong; the last error ends the program.
+fn complain(errors: Vec<ExperimentError>) -> Option<anyhow::Error> {
+    let mut errors: Vec<anyhow::Error> = errors.into_iter().map(told).collect();
+    let last = errors.pop()?;
+    for error in errors {
+        out::note(&error.to_string());
+    }
+    Some(last)
 }
 
 /// The experiments that were asked for, in the order in which they were named.
