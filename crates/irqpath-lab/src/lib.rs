@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod experiment;
+pub mod flame;
 pub mod gate;
 pub mod guest;
 pub mod kernel;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What can go wrong between the plugin and the flame graph: one line, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::CacheError;
+
+/// Why there is no flame graph.
+#[derive(Debug, thiserror::Error)]
+pub enum FlameError {
+    /// The plugin could not be kept or its sources not be read.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// There is no C compiler.
+    #[error("gcc cannot be started: {source}; install it, the QEMU plugin is built with it")]
+    NoCompiler {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The plugin does not compile.
+    #[error("the QEMU plugin does not compile: {reason}")]
+    Compile {
+        /// The compiler's first error.
+        reason: String,
+    },
+    /// A file cannot be read.
+    #[error("{path} cannot be read: {source}; did the guest run to its end?", path = .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A recording of the plugin is not what it should be.
+    #[error("the plugin's recording is damaged at byte {offset}: {what}; run the experiment again")]
+    Recording {
+        /// Where in the file.
+        offset: usize,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// A recording of another version of the plugin.
+    #[error(
+        "the plugin's recording has format {found}, this program reads {known}; run the experiment again"
+    )]
+    Version {
+        /// The format of the file.
+        found: u8,
+        /// The format that can be read.
+        known: u8,
+    },
+    /// A symbol table makes no sense.
+    #[error(
+        "line {line} of the symbol table is no symbol: '{text}'; save the guest's /proc/kallsyms as root"
+    )]
+    Symbols {
+        /// Line, from 1.
+        line: usize,
+        /// Its beginning.
+        text: String,
+    },
+    /// All symbols have the address 0.
+    #[error(
+        "the symbol table hides its addresses; write 0 to /proc/sys/kernel/kptr_restrict and read it as root"
+    )]
+    HiddenSymbols,
+    /// A program's ELF file makes no sense.
+    #[error("the program's ELF file is damaged: {what}")]
+    Elf {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// Drawing failed.
+    #[error("the flame graph cannot be drawn: {reason}")]
+    Draw {
+        /// What the drawing library said.
+        reason: String,
+    },
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why one run of a path took longer than another: the fewest call chains that explain it.
+//!
+//! Chains are compared from the innermost interrupt or system call on, so that a timer tick is
+//! the same cause wherever it hit. Of everything below one entry the deepest function is named
+//! that still holds nearly all of the growth: `update_load_avg`, not `entry_SYSCALL_64`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::Profile;
+use super::profile::Frame;
+
+/// Part of the growth that the frames explain at least, and that a callee must hold to be named
+/// instead of its caller, percent.
+const EXPLAINED: i64 = 80;
+
+/// A chain that executes more instructions than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grown {
+    /// The chain, from the entry into the kernel to the function that is named.
+    pub chain: Vec<Frame>,
+    /// Instructions more, with everything it calls.
+    pub delta: i64,
+}
+
+/// Where the instructions are that one run has more than another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// Instructions more in total; negative if it is fewer.
+    pub total: i64,
+    /// The fewest chains that explain at least 80 % of the total, largest first; none unless
+    /// there is growth.
+    pub frames: Vec<Grown>,
+    /// What remains; negative if something else became shorter.
+    pub unexplained: i64,
+}
+
+/// A tree of functions with the difference of their instructions.
+#[derive(Debug, Default)]
+struct Tree {
+    /// Of this function and everything it calls.
+    delta: i64,
+    callees: BTreeMap<Frame, Tree>,
+}
+
+impl Tree {
+    fn add(&mut self, chain: &[Frame], delta: i64) {
+        self.delta += delta;
+        if let Some((first, rest)) = chain.split_first() {
+            self.callees.entry(first.clone()).or_default().add(rest, delta);
+        }
+    }
+
+    /// Callees that grew, the one that grew most first.
+    fn grown(&self) -> Vec<(&Frame, &Self)> {
+        let mut grown: Vec<_> = self.callees.iter().filter(|(_, tree)| tree.delta > 0).collect();
+        grown.sort_by(|a, b| b.1.delta.cmp(&a.1.delta).then_with(|| a.0.cmp(b.0)));
+        grown
+    }
+
+    /// The deepest function below that still holds nearly all of `growth`.
+    fn deepest(&self, growth: i64, chain: &mut Vec<Frame>) -> i64 {
+        match self.grown().first() {
+            Some((name, tree)) if tree.delta * 100 >= growth * EXPLAINED => {
+                chain.push(Frame::clone(name));
+                tree.deepest(growth, chain)
+            }
+            _ => self.delta,
+        }
+    }
+}
+
+impl Growth {
+    /// What `now` executes more than `before`.
+    pub fn between(before: &Profile, now: &Profile) -> Self {
+        let mut tree = Tree::default();
+        for (profile, sign) in [(now, 1), (before, -1)] {
+            for (stack, &count) in &profile.stacks {
+                tree.add(&stack.frames[stack.entry..], sign * count.cast_signed());
+            }
+        }
+        let total = tree.delta;
+        let mut left = total;
+        let mut frames = Vec::new();
+        for (name, tree) in tree.grown() {
+            if (total - left) * 100 >= total * EXPLAINED {
+                break;
+            }
+            let mut chain = vec![name.clone()];
+            let delta = tree.deepest(tree.delta, &mut chain);
+            left -= delta;
+            frames.push(Grown { chain, delta });
+        }
+        if total <= 0 {
+            return Self { total, frames: Vec::new(), unexplained: total };
+        }
+        frames.sort_by_key(|grown| std::cmp::Reverse(grown.delta));
+        Self { total, frames, unexplained: left }
+    }
+
+    /// The part of the growth that no frame explains, 0 to 1.
+    pub fn unexplained_share(&self) -> f64 {
+        if self.total <= 0 { 0.0 } else { self.unexplained.max(0) as f64 / self.total as f64 }
+    }
+}
+
+/// The function, and the entry it lies below: `update_load_avg < entry_SYSCALL_64 +812`.
+impl fmt::Display for Grown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.chain[..] {
+            [] => write!(f, "{:+}", self.delta),
+            [only] => write!(f, "{only} {:+}", self.delta),
+            [first, .., last] => write!(f, "{last} < {first} {:+}", self.delta),
+        }
+    }
+}
+
+/// What grew, largest first.
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, grown) in self.frames.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{grown}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Building the QEMU plugin from `lab/plugin`, and the arguments with which QEMU loads it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cache::{Inputs, Product, Staging};
+use crate::flame::FlameError;
+use crate::{Lab, Unit};
+
+/// Version of the recipe below.
+const RECIPE: u32 = 1;
+const COMPILER: &str = "gcc";
+/// No glib, no headers of QEMU: what QEMU exports is declared in `qemu_api.h`.
+const FLAGS: [&str; 8] =
+    ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden"];
+/// File in the product.
+const LIBRARY: &str = "flame.so";
+
+/// The path from one mark to another; marks are those of `intsight_mark.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathMarks {
+    /// Where it begins; the mark's instruction belongs to the path.
+    pub from: u8,
+    /// Where it ends; the mark's instruction does not belong to it.
+    pub to: u8,
+}
+
+/// The built plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugin {
+    library: PathBuf,
+}
+
+impl Plugin {
+    /// The plugin, compiled if the cache does not have it.
+    ///
+    /// # Errors
+    /// [`FlameError::NoCompiler`], [`FlameError::Compile`], or what the cache says.
+    pub fn build(lab: &Lab) -> Result<Self, FlameError> {
+        let source = lab.project.lab().join("plugin");
+        let inputs = Inputs::of("plugin", RECIPE)
+            .value("compiler", &compiler_version()?)
+            .value("flags", &FLAGS.join(" "))
+            .tree("source", &source)?;
+        let label = "flame".to_owned();
+        let product = Product { kind: "plugins", label, inputs, resumable: false };
+        lab.progress.step("building the QEMU plugin", None, Unit::Steps);
+        let made = lab.cache.product(&product, &lab.progress, |staging| compile(&source, staging));
+        lab.progress.clear();
+        Ok(Self { library: made?.join(LIBRARY) })
+    }
+
+    /// The library that QEMU loads.
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// Arguments for QEMU: count these paths and leave the recording in `out`. At most 8 paths;
+    /// `stack_size` is that of a kernel stack in bytes (16384, with KASAN 32768).
+    pub fn arguments(&self, out: &Path, paths: &[PathMarks], stack_size: u64) -> Vec<String> {
+        // QEMU separates options by commas and wants those that are meant doubled.
+        let quoted = |path: &Path| path.display().to_string().replace(',', ",,");
+        let mut parts = vec![
+            format!("file={}", quoted(&self.library)),
+            format!("out={}", quoted(out)),
+            format!("stack={stack_size}"),
+        ];
+        parts.extend(paths.iter().map(|path| format!("path={}-{}", path.from, path.to)));
+        vec!["-plugin".to_owned(), parts.join(",")]
+    }
+}
+
+fn compiler_version() -> Result<String, FlameError> {
+    let output = Command::new(COMPILER).arg("--version").env("LC_ALL", "C").output();
+    let output = output.map_err(|source| FlameError::NoCompiler { source })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn compile(source: &Path, staging: &Staging) -> Result<(), FlameError> {
+    let files = crate::cache::files(source)?;
+    let sources = files
+        .iter()
+        .filter(|p| p.parent() == Some(source) && p.extension().is_some_and(|x| x == "c"));
+    let mut command = Command::new(COMPILER);
+    command.args(FLAGS).args(sources).arg("-o").arg(staging.directory.join(LIBRARY));
+    command.env("LC_ALL", "C").stdin(staging.stdin());
+    let output = command.output().map_err(|source| FlameError::NoCompiler { source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let first = text.lines().find(|line| line.contains("error")).or(text.lines().last());
+    Err(FlameError::Compile { reason: first.unwrap_or("it printed nothing").trim().to_owned() })
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Flame graphs as self-contained SVG: no network, no fonts, scripts inside.
+//!
+//! Several of them in one HTML page must not share a document (their scripts would), so embed
+//! each as `data:image/svg+xml` in an `object` or `iframe`.
+
+use inferno::differential;
+use inferno::flamegraph::{self, Options, TextTruncateDirection};
+
+use super::{FlameError, Profile};
+
+/// Every figure says so, because a flame graph of cycles looks the same.
+const REMINDER: &str = "instructions, not cycles: every one counts 1, caches and TLBs do not exist";
+
+/// What stands above the graph.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caption {
+    /// The path: "raise to handler, median of 50000".
+    pub title: String,
+    /// Anything more, placed before the length; may be empty.
+    pub note: String,
+}
+
+/// The flame graph of one profile.
+///
+/// # Errors
+/// [`FlameError::Draw`] if the profile is empty.
+pub fn graph(profile: &Profile, caption: &Caption) -> Result<String, FlameError> {
+    let length = format!("{} instructions", profile.total());
+    draw(&profile.folded(), caption, &length)
+}
+
+/// What changed: widths are those of `after`, red grew, blue shrank.
+///
+/// # Errors
+/// [`FlameError::Draw`] if the profiles are empty.
+pub fn difference(
+    before: &Profile,
+    after: &Profile,
+    caption: &Caption,
+) -> Result<String, FlameError> {
+    let mut lines = Vec::new();
+    let (old, new) = (before.folded(), after.folded());
+    let options = differential::Options { normalize: false, strip_hex: false };
+    differential::from_readers(options, old.as_bytes(), new.as_bytes(), &mut lines)
+        .map_err(|e| FlameError::Draw { reason: e.to_string() })?;
+    let length = format!("{} instructions, before {}", after.total(), before.total());
+    draw(&String::from_utf8_lossy(&lines), caption, &length)
+}
+
+fn draw(lines: &str, caption: &Caption, length: &str) -> Result<String, FlameError> {
+    let mut options = Options::default();
+    options.title.clone_from(&caption.title);
+    let mut subtitle = format!("{length} ({REMINDER})");
+    if !caption.note.is_empty() {
+        subtitle = format!("{}: {subtitle}", caption.note);
+    }
+    options.subtitle = Some(subtitle);
+    "instructions".clone_into(&mut options.count_name);
+    // Equal functions get equal colours, and two runs the same bytes.
+    options.hash = true;
+    options.deterministic = true;
+    "monospace".clone_into(&mut options.font_type);
+    // The beginning of a kernel function's name says more than its end.
+    options.text_truncate_direction = TextTruncateDirection::Right;
+    let mut svg = Vec::new();
+    flamegraph::from_lines(&mut options, lines.lines(), &mut svg)
+        .map_err(|e| FlameError::Draw { reason: e.to_string() })?;
+    Ok(String::from_utf8_lossy(&svg).into_owned())
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Recordings made by hand: what comes out of them, and that damaged ones are refused.
+
+use proptest::prelude::*;
+
+use super::recording::{Block, Charge, Node};
+use super::*;
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+/// The bytes that `lab/plugin/output.c` would write.
+fn written(recording: &Recording) -> Vec<u8> {
+    let mut out = b"IRQFLAME\x01\x01".to_vec();
+    let stats = &recording.stats;
+    let counters = [
+        stats.interrupts,
+        stats.entries,
+        stats.faulted,
+        stats.repeated,
+        stats.resumed,
+        stats.unshaped,
+        stats.mismatched,
+        stats.unmatched,
+        stats.lost,
+    ];
+    put_list(&mut out, &counters, |out, &value| put(out, value));
+    put_list(&mut out, &recording.nodes, |out, node| match *node {
+        Node::Unknown => out.push(0),
+        Node::User => out.push(1),
+        Node::Call { parent, address } => put_all(out, &[2, parent.into(), address]),
+        Node::Interrupt { parent, address } => put_all(out, &[3, parent.into(), address]),
+        Node::Syscall { parent, address } => put_all(out, &[4, parent.into(), address]),
+    });
+    put_list(&mut out, &recording.blocks, |out, block| {
+        put(out, block.address);
+        put_list(out, &block.sizes, |out, &size| out.push(size));
+    });
+    put_list(&mut out, &recording.paths, put_path);
+    let sum = out.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    out.extend(sum.to_le_bytes());
+    out
+}
+
+fn put_path(out: &mut Vec<u8>, path: &PathRecording) {
+    out.extend([path.marks.from, path.marks.to]);
+    put(out, path.restarted);
+    out.push(path.under_way.into());
+    put_list(out, &path.variants, |out, variant| {
+        out.extend(variant.digest.0.to_le_bytes());
+        out.extend(variant.digest.1.to_le_bytes());
+        put_list(out, &variant.charges, |out, charge| {
+            let Charge { node, block, first, count, .. } = *charge;
+            put_all(out, &[node.into(), block.into(), first.into(), count.into(), charge.times]);
+        });
+    });
+    put_list(out, &path.instances, |out, instance| {
+        put_all(out, &[instance.length, instance.variant as u64, instance.epoch.into()]);
+        out.push(instance.idle.into());
+    });
+}
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_all(out: &mut Vec<u8>, values: &[u64]) {
+    for &value in values {
+        put(out, value);
+    }
+}
+
+fn put_list<T>(out: &mut Vec<u8>, list: &[T], mut element: impl FnMut(&mut Vec<u8>, &T)) {
+    put(out, list.len() as u64);
+    for item in list {
+        element(out, item);
+    }
+}
+
+/// Functions of 256 bytes each: `f0` at [`KERNEL`], `f1` behind it, ...
+fn symbols() -> Symbols {
+    let line = |n: u64| format!("{:x} t f{n}\n", KERNEL + n * 256);
+    let text: String = (0..20).map(line).collect();
+    let text =
+        text + &format!("{:x} T ret_from_fork_asm\n{:x} d data\n", KERNEL + 5120, KERNEL + 5376);
+    Symbols::from_kallsyms(&text).unwrap()
+}
+
+/// An address in function `n`.
+fn within(n: u64) -> u64 {
+    KERNEL + n * 256 + 16
+}
+
+fn block(address: u64, instructions: usize) -> Block {
+    Block { address, sizes: vec![4; instructions] }
+}
+
+fn charge(node: u32, block: u32, count: u32, times: u64) -> Charge {
+    Charge { node, block, first: 0, count, times }
+}
+
+/// A path with the lengths 30, 30, 95, 30: twice nothing special, once a tick, once elsewhere.
+fn recording() -> Recording {
+    let nodes = vec![
+        Node::User,
+        Node::Syscall { parent: 0, address: 0x40_1002 },
+        Node::Call { parent: 1, address: within(1) },
+        Node::Interrupt { parent: 2, address: within(2) },
+        Node::Call { parent: 3, address: within(5) },
+        Node::Unknown,
+        Node::Call { parent: 5, address: KERNEL + 5120 + 16 },
+        Node::Interrupt { parent: 1, address: within(1) },
+        Node::Call { parent: 7, address: within(5) },
+    ];
+    let blocks = vec![
+        block(within(2), 20),
+        block(within(5), 10),
+        block(within(6), 60),
+        block(within(7), 30),
+        block(0x40_1000, 8),
+        block(KERNEL + 256 - 8, 4), // two of f0, two of f1
+        block(KERNEL + 5376, 5),    // no symbol
+    ];
+    let variants = vec![
+        Variant { digest: (1, 2), charges: vec![charge(2, 0, 20, 1), charge(2, 1, 10, 1)] },
+        Variant {
+            digest: (3, 4),
+            charges: vec![
+                charge(2, 0, 20, 1),
+                charge(2, 1, 10, 1),
+                charge(3, 1, 5, 1),
+                charge(4, 2, 60, 1),
+            ],
+        },
+        Variant {
+            digest: (5, 6),
+            charges: vec![
+                charge(6, 3, 10, 1),
+                charge(0, 4, 8, 1),
+                charge(2, 5, 4, 2),
+                charge(2, 6, 4, 1),
+            ],
+        },
+    ];
+    let lengths = [(30, 0), (30, 0), (95, 1), (30, 2)];
+    let instances = lengths
+        .iter()
+        .map(|&(length, variant)| Instance { length, variant, epoch: 1, idle: variant == 2 })
+        .collect();
+    let marks = PathMarks { from: 2, to: 4 };
+    let path = PathRecording { marks, restarted: 0, under_way: false, instances, variants };
+    Recording {
+        stats: Stats { interrupts: 7, ..Stats::default() },
+        paths: vec![path],
+        nodes,
+        blocks,
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let recording = recording();
+    assert_eq!(Recording::parse(&written(&recording)).unwrap(), recording);
+}
+
+#[test]
+fn stacks_carry_names_and_their_sum_is_the_length() {
+    let recording = recording();
+    let attribution = Attribution::new(&recording, &symbols());
+    let path = recording.path(PathMarks { from: 2, to: 4 }).unwrap();
+    let folded: Vec<String> = path
+        .variants
+        .iter()
+        .map(|variant| {
+            let profile = attribution.profile(variant);
+            assert_eq!(profile.total(), variant.length());
+            profile.folded()
+        })
+        .collect();
+    assert_eq!(folded[0], "[user];f1;f2 20\n[user];f1;f5 10\n");
+    let tick = "[user];f1;f2 20\n[user];f1;f2;f5 5\n[user];f1;f2;f5;f6 60\n[user];f1;f5 10\n";
+    assert_eq!(folded[1], tick);
+    let other = "[user] 8\n[user];f1;[unsymbolised] 4\n[user];f1;f0 4\n[user];f1;f1 4\n\
+                 ret_from_fork_asm;f7 10\n";
+    assert_eq!(folded[2], other);
+    let profile = attribution.profile(&path.variants[2]);
+    assert_eq!((profile.unsymbolised(), profile.unknown()), (4, 0));
+    assert_eq!(profile.of_chain(&["ret_from_fork_asm", "f7"]), 10);
+}
+
+#[test]
+fn instances_are_found_by_length_and_compared_with_what_was_measured() {
+    let recording = recording();
+    let path = &recording.paths[0];
+    // Three have the median length, two of them the same variant.
+    assert_eq!(path.quantile(0.5), Some(0));
+    assert_eq!((path.quantile(0.0), path.quantile(1.0)), (Some(0), Some(2)));
+    assert_eq!(path.variant_of(2).unwrap().digest, (3, 4));
+    let good = path.compare(&[30, 30, 95, 1000]);
+    assert_eq!(good, Comparison { exact: 3, idle: 1, ..Comparison::default() });
+    let bad = path.compare(&[30, 31, 95]);
+    assert_eq!((bad.differing, bad.unpaired), (vec![(1, 30, 31)], 1));
+    assert_eq!(path.epoch(2).quantile(0.5), None);
+}
+
+#[test]
+fn a_tick_is_named_as_what_made_a_run_longer() {
+    let recording = recording();
+    let attribution = Attribution::new(&recording, &symbols());
+    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let growth = Growth::between(&profile(0), &profile(1));
+    // 60 of the 65 are in what the handler calls; wherever it hit, its chain begins with it.
+    assert_eq!((growth.total, growth.unexplained), (65, 5));
+    assert_eq!(growth.to_string(), "f6 < f5 +60");
+    assert!(Growth::between(&profile(1), &profile(0)).frames.is_empty());
+}
+
+#[test]
+fn a_table_of_functions_survives_toml_and_tells_what_grew() {
+    let recording = recording();
+    let attribution = Attribution::new(&recording, &symbols());
+    let table = |at: usize| attribution.profile(&recording.paths[0].variants[at]).functions();
+    let text = toml::to_string(&table(0)).unwrap();
+    assert_eq!(text, "f2 = 20\nf5 = 10\n");
+    let before: FunctionTable = toml::from_str(&text).unwrap();
+    assert_eq!(before, table(0));
+    let grown = table(1).grown_since(&before);
+    assert_eq!(grown, [("f6".to_owned(), 60), ("f5".to_owned(), 5)]);
+    assert_eq!(table(1).total(), 95);
+}
+
+#[test]
+fn graphs_are_whole_deterministic_and_say_what_they_count() {
+    let recording = recording();
+    let attribution = Attribution::new(&recording, &symbols());
+    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let caption = svg::Caption { title: "raise to user".to_owned(), note: "median".to_owned() };
+    let graph = svg::graph(&profile(1), &caption).unwrap();
+    for text in ["raise to user", "median: 95 instructions (instructions, not cycles", ">f6<"] {
+        assert!(graph.contains(text), "{text}");
+    }
+    assert_eq!(graph, svg::graph(&profile(1), &caption).unwrap());
+    let difference = svg::difference(&profile(0), &profile(1), &caption).unwrap();
+    assert!(difference.contains("95 instructions, before 30"));
+    assert!(svg::graph(&Profile::default(), &caption).is_err());
+}
+
+proptest! {
+    #[test]
+    fn damage_is_an_error(at in 0usize..10_000, flip in 1u8..) {
+        let mut bytes = written(&recording());
+        let at = at % bytes.len();
+        bytes[at] ^= flip;
+        prop_assert!(Recording::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_cut_file_is_an_error(length in 0usize..10_000) {
+        let bytes = written(&recording());
+        prop_assert!(Recording::parse(&bytes[..length % bytes.len()]).is_err());
+    }
+
+    /// A wrong writer with a right checksum: an error, or something that can be drawn.
+    #[test]
+    fn what_makes_no_sense_is_no_panic(at in 10usize..10_000, byte: u8) {
+        let mut bytes = written(&recording());
+        let end = bytes.len() - 8;
+        bytes[10 + at % (end - 10)] = byte;
+        let sum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        bytes[end..].copy_from_slice(&sum.to_le_bytes());
+        if let Ok(recording) = Recording::parse(&bytes) {
+            let attribution = Attribution::new(&recording, &symbols());
+            for variant in recording.paths.iter().flat_map(|path| &path.variants) {
+                let profile = attribution.profile(variant);
+                prop_assert_eq!(profile.total(), variant.length());
+            }
+        }
+    }
+
+    /// The parts of a growth always add up, and never explain less than 80 %.
+    #[test]
+    fn growth_adds_up(
+        before in proptest::collection::btree_map((0u64..6, 0u64..6), 1u64..1000, 0..12),
+        now in proptest::collection::btree_map((0u64..6, 0u64..6), 1u64..1000, 0..12),
+    ) {
+        let profile = |counts: &std::collections::BTreeMap<(u64, u64), u64>| {
+            let stacks = counts.iter().map(|((a, b), &count)| {
+                let frames = vec![Frame::from(format!("f{a}")), Frame::from(format!("g{b}"))];
+                (profile::Stack { frames, entry: 0 }, count)
+            });
+            Profile { stacks: stacks.collect() }
+        };
+        let (before, now) = (profile(&before), profile(&now));
+        let growth = Growth::between(&before, &now);
+        let total = now.total().cast_signed() - before.total().cast_signed();
+        prop_assert_eq!(growth.total, total);
+        let explained: i64 = growth.frames.iter().map(|grown| grown.delta).sum();
+        prop_assert_eq!(explained + growth.unexplained, total);
+        prop_assert!(total <= 0 || explained * 100 >= total * 80);
+        prop_assert!(growth.frames.iter().all(|grown| grown.delta > 0));
+        prop_assert_eq!(growth.frames.is_empty(), total <= 0);
+    }
+}

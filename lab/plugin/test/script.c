@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Runs the plugin's parts without QEMU: reads one command a line, prints one answer a line.
+ * Driven by crates/irqpath-lab/tests/plugin.rs, which knows what must come out. Numbers are
+ * hexadecimal.
+ *
+ *	decode PC BYTES		flow target stack stops divides mark
+ *	entry BYTES		what the first bytes of a block say
+ *	call SLOT ADDRESS | return SLOT | returned PC | touch SLOT PUSH
+ *	interrupt ADDRESS | enter KIND ADDRESS | resume | user PC
+ *				the shadow stacks; answers with the chain
+ *	block ID PC ENTRY BYTES...	describes a block, one argument for each instruction
+ *	run ID DONE		the block runs, DONE of its instructions are started
+ *	pushed ID SLOT | popped ID SLOT
+ *				QEMU calls back for the call or return at its end
+ *	mark INDEX ID		a mark in it is about to run
+ *	path FROM-TO		asks for a path
+ *	lengths			of its instances, with the number of their variant
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../flow.h"
+
+#define MAX_BLOCKS 256
+
+static struct flow flow;
+static struct block *blocks[MAX_BLOCKS];
+static uint64_t expected;	/* what the last return should go to */
+
+static size_t bytes_of(const char *hex, uint8_t *bytes, size_t size)
+{
+	size_t nr;
+
+	for (nr = 0; hex && nr < size && hex[2 * nr] && hex[2 * nr + 1]; nr++) {
+		char digits[3] = { hex[2 * nr], hex[2 * nr + 1] };
+
+		bytes[nr] = strtoul(digits, NULL, 16);
+	}
+	return nr;
+}
+
+static uint64_t argument(void)
+{
+	const char *word = strtok(NULL, " \n");
+
+	return word ? strtoull(word, NULL, 16) : 0;
+}
+
+static void print_chain(void)
+{
+	static const char kinds[] = "?ucis";
+	uint32_t chain[4096], nr = 0, node = stacks_node(&flow.stacks);
+
+	for (; node > ROOT_USER && nr < 4096; node = flow.nodes.all[node].parent)
+		chain[nr++] = node;
+	putchar(kinds[node]);
+	while (nr--) {
+		const struct node *at = &flow.nodes.all[chain[nr]];
+
+		printf(" %c%lx", kinds[at->kind], (unsigned long)at->address);
+	}
+	putchar('\n');
+}
+
+static void decode_command(void)
+{
+	uint8_t bytes[16];
+	uint64_t pc = argument();
+	size_t size = bytes_of(strtok(NULL, " \n"), bytes, sizeof(bytes));
+	struct insn insn = x86_decode(bytes, size, pc);
+
+	printf("%d %lx %d %d %d %d\n", insn.flow, (unsigned long)insn.target, insn.stack,
+	       insn.may_stop, insn.divides, insn.mark);
+}
+
+static void block_command(void)
+{
+	static struct builder builder;
+	uint64_t id = argument(), pc = argument(), entry = argument();
+	uint8_t bytes[16];
+	const char *word;
+
+	builder_start(&builder, pc);
+	while ((word = strtok(NULL, " \n"))) {
+		size_t size = bytes_of(word, bytes, sizeof(bytes));
+		struct insn insn = x86_decode(bytes, size, builder.end);
+
+		builder_add(&builder, &insn, bytes, size);
+	}
+	blocks[id % MAX_BLOCKS] = builder_finish(&builder, &flow.blocks, entry);
+	printf("%u\n", builder.nr);
+}
+
+static void run_command(void)
+{
+	flow_block(&flow, blocks[argument() % MAX_BLOCKS]);
+	flow.started += argument();
+	print_chain();
+}
+
+static void lengths_command(void)
+{
+	const struct path *path = &flow.paths.all[0];
+	uint32_t i;
+
+	for (i = 0; i < path->nr_instances; i++)
+		printf("%lu/%u ", (unsigned long)path->instances[i].length,
+		       path->instances[i].variant);
+	putchar('\n');
+}
+
+static void stack_command(const char *command)
+{
+	struct stacks *stacks = &flow.stacks;
+	uint64_t first = argument(), second = argument();
+
+	if (!strcmp(command, "call"))
+		stacks_call(stacks, first, second);
+	else if (!strcmp(command, "return"))
+		expected = stacks_return(stacks, first);
+	else if (!strcmp(command, "returned"))
+		stacks_returned(stacks, expected, first);
+	else if (!strcmp(command, "touch"))
+		stacks_touch(stacks, first, second);
+	else if (!strcmp(command, "interrupt"))
+		stacks_interrupt(stacks, first);
+	else if (!strcmp(command, "enter"))
+		stacks_enter(stacks, first, second);
+	else if (!strcmp(command, "resume") && !stacks_resume(stacks))
+		stacks_forget(stacks);
+	else if (!strcmp(command, "user"))
+		stacks_user(stacks, first);
+	else if (!strcmp(command, "pushed"))
+		flow_call(&flow, blocks[first % MAX_BLOCKS], second);
+	else if (!strcmp(command, "popped"))
+		flow_return(&flow, blocks[first % MAX_BLOCKS], second);
+	else if (!strcmp(command, "mark"))
+		flow_mark(&flow, first, second);
+	print_chain();
+}
+
+static void one(char *line)
+{
+	const char *command = strtok(line, " \n");
+	uint8_t bytes[64];
+
+	if (!command)
+		return;
+	if (!strcmp(command, "decode")) {
+		decode_command();
+	} else if (!strcmp(command, "entry")) {
+		size_t size = bytes_of(strtok(NULL, " \n"), bytes, sizeof(bytes));
+
+		printf("%d\n", x86_entry(bytes, size));
+	} else if (!strcmp(command, "block")) {
+		block_command();
+	} else if (!strcmp(command, "run")) {
+		run_command();
+	} else if (!strcmp(command, "path")) {
+		printf("%d\n", paths_add(&flow.paths, strtok(NULL, " \n")));
+	} else if (!strcmp(command, "lengths")) {
+		lengths_command();
+	} else {
+		stack_command(command);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char line[1 << 16];
+
+	flow_init(&flow, 16384, argc > 1 && !strcmp(argv[1], "user"));
+	while (fgets(line, sizeof(line), stdin))
+		one(line);
+	flow_free(&flow);
+	return 0;
+}
