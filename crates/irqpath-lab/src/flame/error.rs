@@ -66,10 +66,11 @@ pub enum FlameError {
     )]
     HiddenSymbols,
     /// A program's ELF file makes no sense.
-    #[error("the program's ELF file is damaged: {what}")]
+    #[error("the program's ELF file is damaged: {source}")]
     Elf {
         /// What is wrong.
-        what: &'static str,
+        #[from]
+        source: object::read::Error,
     },
     /// Drawing failed.
     #[error("the flame graph cannot be drawn: {reason}")]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The exact flame graph: every instruction of a path, attributed to the call chain that ran it.
 //!
-//! [`Plugin`] builds the QEMU plugin (`lab/plugin`) and gives QEMU's arguments for it; the guest
-//! runs; the plugin leaves a [`Recording`]. [`Symbols`] come from the guest's `/proc/kallsyms`.
+//! [`Plugin`] builds the QEMU plugin (`lab/plugin`) for a [`crate::vm::Machine`]; the guest runs;
+//! the plugin leaves a [`Recording`]. [`Symbols`] come from the guest's `/proc/kallsyms`.
 //! [`Attribution`] puts both together and makes a [`Profile`] of any variant: folded stacks, a
 //! flame graph ([`svg`]), a table of functions. [`Growth`] tells which functions made one run
 //! longer than another.
@@ -11,7 +11,6 @@
 //! which the same instructions ran in the same chains are one *variant*. Counts are instructions,
 //! which are not cycles. Exact mode, one virtual CPU.
 
-mod elf;
 mod error;
 mod growth;
 mod plugin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Building the QEMU plugin from `lab/plugin`, and the arguments with which QEMU loads it.
+//! Building the QEMU plugin from `lab/plugin`, and its arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,18 +56,19 @@ impl Plugin {
         &self.library
     }
 
-    /// Arguments for QEMU: count these paths and leave the recording in `out`. At most 8 paths;
-    /// `stack_size` is that of a kernel stack in bytes (16384, with KASAN 32768).
-    pub fn arguments(&self, out: &Path, paths: &[PathMarks], stack_size: u64) -> Vec<String> {
-        // QEMU separates options by commas and wants those that are meant doubled.
-        let quoted = |path: &Path| path.display().to_string().replace(',', ",,");
-        let mut parts = vec![
-            format!("file={}", quoted(&self.library)),
-            format!("out={}", quoted(out)),
-            format!("stack={stack_size}"),
-        ];
+    /// For [`crate::vm::Machine::plugin`]: count these paths (at most 8) and leave the recording in
+    /// `out`. `stack_size` is that of a kernel stack in bytes (16384; with KASAN 32768).
+    pub fn for_machine(
+        &self,
+        out: &Path,
+        paths: &[PathMarks],
+        stack_size: u64,
+    ) -> (PathBuf, String) {
+        // QEMU separates arguments by commas and wants those that are meant doubled.
+        let out = out.display().to_string().replace(',', ",,");
+        let mut parts = vec![format!("out={out}"), format!("stack={stack_size}")];
         parts.extend(paths.iter().map(|path| format!("path={}-{}", path.from, path.to)));
-        vec!["-plugin".to_owned(), parts.join(",")]
+        (self.library.clone(), parts.join(","))
     }
 }
 

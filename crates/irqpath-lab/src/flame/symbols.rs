@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use super::{FlameError, elf};
+use object::LittleEndian;
+use object::elf::{FileHeader64, STT_FUNC};
+use object::read::elf::{FileHeader as _, Sym as _};
+
+use super::FlameError;
 
 /// Farther from its symbol than this an address belongs to something without a symbol, bytes.
 const REACH: u64 = 1 << 20;
@@ -60,13 +64,7 @@ impl Symbols {
     /// # Errors
     /// [`FlameError::Elf`].
     pub fn add_program(&mut self, file: &[u8]) -> Result<(), FlameError> {
-        let functions = elf::functions(file)?;
-        let found = functions.into_iter().map(|function| {
-            let end = function.address.saturating_add(function.size);
-            let name = Some(Arc::from(function.name));
-            (Symbol { address: function.address, end, name }, 0)
-        });
-        self.sorted.extend(chosen(found.collect()));
+        self.sorted.extend(chosen(functions(file)?.into_iter().map(|f| (f, 0)).collect()));
         self.sorted.sort_by_key(|symbol| symbol.address);
         self.sorted.dedup_by_key(|symbol| symbol.address);
         Ok(())
@@ -89,6 +87,23 @@ impl Symbols {
         let end = if symbol.end == 0 { symbol.address.saturating_add(REACH) } else { symbol.end };
         symbol.name.as_ref().filter(|_| address < end)
     }
+}
+
+/// The functions in the symbol table of a program; one that is stripped has none.
+fn functions(file: &[u8]) -> Result<Vec<Symbol>, FlameError> {
+    const LE: LittleEndian = LittleEndian;
+    let header = FileHeader64::<LittleEndian>::parse(file)?;
+    let table = header.sections(LE, file)?.symbols(LE, file, object::elf::SHT_SYMTAB)?;
+    let mut found = Vec::new();
+    for symbol in table.iter().filter(|symbol| symbol.st_type() == STT_FUNC) {
+        let name = String::from_utf8_lossy(symbol.name(LE, table.strings())?).into_owned();
+        let address = symbol.st_value(LE);
+        let end = address.saturating_add(symbol.st_size(LE).max(1));
+        if !symbol.is_undefined(LE) {
+            found.push(Symbol { address, end, name: Some(Arc::from(name)) });
+        }
+    }
+    Ok(found)
 }
 
 /// `ffffffff81000000 T _stext` or `ffffffffc0000000 t name [module]`, and how much the name is
@@ -185,6 +200,37 @@ ffffffffc0001000 t intsight_raise\t[intsight]
         assert!(error.to_string().starts_with("line 2 of the symbol table"), "{error}");
         let hidden = Symbols::from_kallsyms("0000000000000000 T _stext\n").unwrap_err();
         assert!(matches!(hidden, FlameError::HiddenSymbols));
+    }
+
+    /// The functions of this very test.
+    fn program() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn functions_of_a_program_have_names_and_ends() {
+        let mut symbols = Symbols::from_kallsyms(TEXT).unwrap();
+        symbols.add_program(&program()).unwrap();
+        assert!(symbols.len() > 1000);
+        let own = symbols.sorted.iter().find(|s| s.name.as_deref() == Some("main")).unwrap();
+        assert!(own.end > own.address);
+        assert_eq!(name(&symbols, own.end - 1), Some("main"));
+        assert_eq!(name(&symbols, 0xffff_ffff_8100_0020), Some("schedule"));
+        assert!(symbols.add_program(b"#!/bin/sh").is_err());
+    }
+
+    #[test]
+    fn a_damaged_program_is_no_panic() {
+        let file = program();
+        let header = file[..64].to_vec();
+        for at in 0..64 {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut damaged = header.clone();
+                damaged[at] = byte;
+                damaged.extend_from_slice(&file[64..4096]);
+                let _ = functions(&damaged);
+            }
+        }
     }
 
     proptest! {

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The flame graph of a real guest: a module and a program of known length (`tests/known`).
+//!
+//! Every instance must be as long as the guest's own clock says, to the instruction, every known
+//! call chain must hold exactly its instructions, and the plugin must not change a byte of what
+//! the guest leaves.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use irqpath_lab::flame::{Attribution, PathMarks, Plugin, Profile, Recording, Symbols};
+use irqpath_lab::guest::Guest;
+use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
+use irqpath_lab::vm::{Machine, Outcome};
+use irqpath_lab::{Cache, Lab, Progress, Project};
+
+const PATHS: [PathMarks; 5] = [
+    PathMarks { from: 32, to: 33 },
+    PathMarks { from: 34, to: 35 },
+    PathMarks { from: 36, to: 37 },
+    PathMarks { from: 38, to: 39 },
+    PathMarks { from: 40, to: 41 },
+];
+const JOB: &str = r"
+dmesg | grep -o 'known: [0-9 ]*$' > known.txt
+user > user.txt
+dmesg > dmesg.txt
+cat /proc/kallsyms > kallsyms
+";
+
+/// A guest that has run, and what was recorded of it.
+struct Scene {
+    outcome: Outcome,
+    recording: Recording,
+    symbols: Symbols,
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/known")
+}
+
+/// The lab and a kernel; says why there is none.
+fn kernel(flavour: Flavour, arch: Arch) -> Result<(Lab, Kernel), String> {
+    let qemu = if arch == Arch::X86_64 { "qemu-system-x86_64" } else { "qemu-system-aarch64" };
+    for program in [qemu, "gcc", &format!("{}gcc", arch.cross_prefix())] {
+        let output = Command::new(program).arg("--version").output();
+        output.map_err(|e| format!("{program}: {e}"))?;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let project = Project::at(&root).ok_or("no project")?;
+    let cache = Cache::locate().map_err(|e| e.to_string())?;
+    let lab = Lab { project, cache, progress: Progress::hidden() };
+    // Whether kernels can be provided is tested elsewhere.
+    let kernel = Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?;
+    Ok((lab, kernel))
+}
+
+/// The program, built for the guest.
+fn user_program(arch: Arch, directory: &Path) -> PathBuf {
+    let program = directory.join("user");
+    let mut gcc = Command::new(format!("{}gcc", arch.cross_prefix()));
+    gcc.args(["-O1", "-static", "-no-pie", "-Wall", "-o"]).arg(&program);
+    let output = gcc.arg(tests().join("user.c")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+impl Scene {
+    /// Runs it with the plugin, and without to see that nothing changes.
+    fn new(flavour: Flavour, arch: Arch) -> Option<Self> {
+        let (lab, kernel) = match kernel(flavour, arch) {
+            Ok(found) => found,
+            Err(why) => {
+                println!("skipped: {why}");
+                return None;
+            }
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let module = module::build(&lab, &kernel, &tests(), &[]).unwrap();
+        let user = user_program(arch, dir.path());
+        let guest = Guest::new(&kernel).module_file(&module, "").program_file(&user).job(JOB);
+        let guest = guest.sysctl("kernel.kptr_restrict", "0").build(&lab).unwrap();
+        let out = dir.path().join("recording");
+        let plugin = Plugin::build(&lab).unwrap();
+        let plain = Machine { limit_host: Duration::from_secs(400), ..Machine::exact(&kernel) };
+        let traced =
+            Machine { plugin: Some(plugin.for_machine(&out, &PATHS, 16384)), ..plain.clone() };
+        let [without, with] =
+            [plain, traced].map(|machine| machine.run(&lab, &guest).unwrap().checked().unwrap());
+        assert_eq!(without.console, with.console);
+        assert_eq!(without.results, with.results);
+        assert_eq!((without.boot_ns, without.job_ns), (with.boot_ns, with.job_ns));
+        println!("{flavour} {arch}: {:?} without plugin, {:?} with", without.wall, with.wall);
+        let recording = Recording::read(&out).unwrap();
+        let mut symbols = Symbols::from_kallsyms(&with.results.text("kallsyms").unwrap()).unwrap();
+        symbols.add_program(&std::fs::read(&user).unwrap()).unwrap();
+        Some(Self { outcome: with, recording, symbols })
+    }
+
+    /// What the guest measured, by path.
+    fn measured(&self) -> BTreeMap<(u8, u8), Vec<u64>> {
+        let mut found: BTreeMap<(u8, u8), Vec<u64>> = BTreeMap::new();
+        for line in self.outcome.results.text("known.txt").unwrap().lines() {
+            let words: Vec<u64> =
+                line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect();
+            found.entry((words[0] as u8, words[1] as u8)).or_default().push(words[2]);
+        }
+        let user = self.outcome.results.text("user.txt").unwrap();
+        found.insert((40, 41), user.lines().map(|line| line.parse().unwrap()).collect());
+        found
+    }
+
+    /// The profiles of all instances of a path.
+    fn profiles(&self, from: u8, to: u8) -> Vec<Profile> {
+        let attribution = Attribution::new(&self.recording, &self.symbols);
+        let path = self.recording.path(PathMarks { from, to }).unwrap();
+        let instances = 0..path.instances.len();
+        instances.map(|at| attribution.profile(path.variant_of(at).unwrap())).collect()
+    }
+}
+
+/// Instructions in chains that end with these functions.
+fn below(profile: &Profile, chain: &str) -> u64 {
+    let folded = profile.folded();
+    let lines = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    let ends = lines.filter(|(stack, _)| stack.ends_with(chain));
+    ends.map(|(_, count)| count.parse::<u64>().unwrap()).sum()
+}
+
+fn every_instance_is_as_long_as_measured(scene: &Scene) {
+    for (&(from, to), measured) in &scene.measured() {
+        let path = scene.recording.path(PathMarks { from, to }).unwrap();
+        let found = path.compare(measured);
+        assert!(
+            found.differing.is_empty() && found.unpaired == 0 && found.exact > 0,
+            "{from}-{to}: {found:?}"
+        );
+        assert_eq!(path.restarted, 0);
+    }
+}
+
+fn known_chains_hold_their_instructions(scene: &Scene) {
+    let m = |name: &str| format!("{name} [known]");
+    for profile in scene.profiles(32, 33) {
+        let chain = format!("{};{};{}", m("known_call"), m("known_middle"), m("known_leaf"));
+        assert_eq!(below(&profile, &chain), 1001);
+        assert_eq!(profile.unsymbolised() + profile.unknown(), 0);
+    }
+    for profile in scene.profiles(34, 35) {
+        assert_eq!(below(&profile, &m("known_step")), 300 * 201);
+        let timer = format!("{};{}", m("known_timer"), m("known_in_timer"));
+        assert_eq!(below(&profile, &timer), 501);
+    }
+    for profile in scene.profiles(36, 37) {
+        let thread = format!("kthread;{};{}", m("known_thread"), m("known_leaf"));
+        assert_eq!(below(&profile, &thread), 1001);
+        assert_eq!(profile.unknown(), 0);
+    }
+}
+
+/// Both sides of a switch, and the interrupt, lie where the kernel's source says.
+fn chains_are_those_of_the_kernel(scene: &Scene, entry: &str, timer: &str) {
+    let folded = scene.profiles(34, 35)[0].folded();
+    let chain = format!(";known_loop [known];known_step [known];{entry}");
+    let inside = format!("{timer};known_timer [known];known_in_timer [known] 501");
+    // It may come between two calls of known_step as well.
+    let shorter = format!(";known_loop [known];{entry}");
+    let lines = || folded.lines().filter(|line| line.ends_with(&inside));
+    assert!(lines().any(|l| l.contains(&chain) || l.contains(&shorter)), "no such chain");
+    let folded = scene.profiles(36, 37)[2].folded();
+    // What lies between is called differently by kernels with and without PREEMPT_RT.
+    for (from, to) in [
+        ("known_switched [known];complete;", ";try_to_wake_up;"),
+        ("known_switched [known];", ";schedule_timeout;schedule;__schedule;"),
+        ("ret_from_fork;kthread;known_thread [known];", ";schedule;__schedule;"),
+        ("ret_from_fork;kthread;known_thread [known];complete;", ";try_to_wake_up;"),
+    ] {
+        let leads = |line: &str| {
+            line.split_once(from).is_some_and(|(_, rest)| format!(";{rest}").contains(to))
+        };
+        assert!(folded.lines().any(leads), "{from}...{to}");
+    }
+}
+
+fn user_space_is_counted_too(scene: &Scene) {
+    let profiles = scene.profiles(40, 41);
+    let folded = profiles[1].folded();
+    assert!(
+        folded.contains("[user];entry_SYSCALL_64_after_hwframe;do_syscall_64;"),
+        "no such chain"
+    );
+    assert!(folded.contains("[user];call_system "), "no such chain");
+    let folded = profiles[3].folded();
+    assert!(folded.contains("[user];asm_exc_page_fault;exc_page_fault;"), "no such chain");
+    let ticks = profiles[4].folded();
+    assert!(ticks.contains("[user];asm_sysvec_apic_timer_interrupt;"), "no such chain");
+    // 2 million times load, add, store, load, compare, jump at least.
+    assert!(below(&profiles[4], ";last") > 12_000_000, "no such chain");
+}
+
+fn x86_64(flavour: Flavour) {
+    let Some(scene) = Scene::new(flavour, Arch::X86_64) else { return };
+    let stats = scene.recording.stats;
+    assert_eq!((stats.lost, stats.unshaped), (0, 0), "{stats:?}");
+    every_instance_is_as_long_as_measured(&scene);
+    known_chains_hold_their_instructions(&scene);
+    let timer = ";__sysvec_apic_timer_interrupt;hrtimer_interrupt;__hrtimer_run_queues";
+    chains_are_those_of_the_kernel(&scene, "asm_sysvec_apic_timer_interrupt;", timer);
+    user_space_is_counted_too(&scene);
+}
+
+#[test]
+fn x86_64_rt_is_exact() {
+    x86_64(Flavour::StockRt);
+}
+
+#[test]
+fn x86_64_is_exact() {
+    x86_64(Flavour::Stock);
+}
