@@ -7,7 +7,7 @@
 if [ -n "${IRQ_PRIO:-}" ] && [ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ]; then
 	prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
 fi
-irqpath trace once -T "$THRESHOLD_US" -d 600s -o "/results/$SERIES.trace" > "/results/$SERIES.txt" 2>&1 &
+irqpath trace once -T "$THRESHOLD_US" --task truth -d 600s -o "/results/$SERIES.trace" > "/results/$SERIES.txt" 2>&1 &
 tracer=$!
 sleep 2
 truth -o "/results/$SERIES" -n "$COUNT" -t "$PERIOD_NS" \

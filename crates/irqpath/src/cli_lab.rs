@@ -34,6 +34,58 @@ pub enum LabVerb {
     List(LabList),
     /// Run experiments in guests; the result is a table of paper against measurement
     Run(LabRun),
+    /// Draw where every instruction of an experiment's median and worst path went
+    Flame(LabFlame),
+    /// Compare path lengths with lab/budgets.toml, to the instruction
+    Gate(LabGate),
+    /// Open a shell in a guest
+    Shell(LabShell),
+}
+
+#[derive(Debug, Args)]
+pub struct LabFlame {
+    /// Which: an experiment whose file has a [flame] part
+    pub experiment: String,
+
+    /// Where to put the graphs and the result directory
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = RESULTS,
+          value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+
+    /// Only this column; repeatable
+    #[arg(long = "column", value_name = "NAME")]
+    pub columns: Vec<String>,
+
+    /// Replace a parameter, for a quick look: REPS=100; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub set: Vec<(String, Parameter)>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 done, 1 a path grew or has no budget, 2 could not run.")]
+pub struct LabGate {
+    /// Take what is measured as the new budgets
+    #[arg(long)]
+    pub bless: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LabShell {
+    /// Which kernel
+    #[arg(long, default_value = "stock-rt", value_parser = flavours())]
+    pub flavour: Flavour,
+
+    /// For which machines
+    #[arg(long, default_value = "x86_64", value_parser = architectures())]
+    pub arch: Arch,
+
+    /// Several virtual CPUs in real time instead of one that counts instructions
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+
+    /// A program of this system to put into the guest; repeatable
+    #[arg(long = "program", value_name = "NAME")]
+    pub programs: Vec<String>,
 }
 
 #[derive(Debug, Args)]

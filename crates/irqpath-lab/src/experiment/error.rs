@@ -40,6 +40,9 @@ pub enum ExperimentError {
     /// A kernel or a module could not be made.
     #[error(transparent)]
     Kernel(#[from] crate::kernel::KernelError),
+    /// A path could not be attributed.
+    #[error(transparent)]
+    Flame(#[from] crate::flame::FlameError),
     /// The guest's initramfs could not be made.
     #[error(transparent)]
     Guest(#[from] crate::guest::GuestError),

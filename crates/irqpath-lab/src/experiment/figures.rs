@@ -26,6 +26,9 @@ pub struct SeriesResult {
     pub bench: Vec<BenchSeries>,
     /// Lengths of each interval, in the definition's order.
     pub intervals: Vec<(String, Latencies)>,
+    /// Lengths of the path that `lab flame` draws, one per repetition in order, ns: intsight's
+    /// runs, or the definition's last interval.
+    pub lengths: Vec<u64>,
     /// Every metric, without the series' name.
     pub metrics: BTreeMap<String, f64>,
 }
@@ -41,6 +44,7 @@ pub fn read(
     let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
     if at("").join("csv_results").is_dir() {
         result.bench = runs(definition, column, &at(""))?;
+        result.lengths = run_lengths(&at(""))?;
         if let Some(first) = result.bench.first() {
             result.metrics.extend(bench_metrics(first));
         }
@@ -49,9 +53,10 @@ pub fn read(
         for interval in &definition.intervals {
             let lengths = intervals::lengths(&csv, interval)
                 .map_err(|what| format!("{}.csv {what}", series.name))?;
-            let latencies: Latencies = lengths.into_iter().collect();
+            let latencies: Latencies = lengths.iter().copied().collect();
             result.metrics.extend(metrics(&format!("{}.", interval.name), &latencies));
             result.intervals.push((interval.name.clone(), latencies));
+            result.lengths = lengths;
         }
     }
     if let Ok(text) = std::fs::read_to_string(at(".values")) {
@@ -85,6 +90,23 @@ fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSe
     let clocks: Vec<_> = capture.runs.clocks().collect();
     let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
     clocks.into_iter().map(analyse).collect()
+}
+
+/// Ticks from the top half to the bottom half of every run, by the first clock.
+fn run_lengths(raw: &Path) -> Result<Vec<u64>, String> {
+    let capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
+    let Some(clock) = capture.runs.clocks().next() else { return Ok(Vec::new()) };
+    let index = |name: &str| capture.runs.name_index(name);
+    let (Some(top), Some(bottom)) = (index("top_half"), index("bottom_half")) else {
+        return Ok(Vec::new());
+    };
+    let runs = capture.runs.by_clock(clock).into_iter().flatten();
+    Ok(runs
+        .filter_map(|run| {
+            let at = |name| run.names.iter().position(|other| *other == name);
+            Some(run.ticks[at(bottom)?].saturating_sub(run.ticks[at(top)?]))
+        })
+        .collect())
 }
 
 fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Experiments: from `experiments/*.toml` to guests, figures, verdicts and tables.
 
+mod attribute;
 mod check;
 mod definition;
 mod error;
@@ -12,6 +13,7 @@ mod store;
 mod table;
 mod truth;
 
+pub use attribute::Attributed;
 pub use check::{Check, Figures, Range, Value, Verdict};
 pub use definition::{
     Column, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series, Source,

@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::attribute::{Attributed, attribute};
 use super::definition::{Column, Definition, Mode, Parameter};
 use super::error::ExperimentError;
 use super::figures::{self, SeriesResult};
 use super::job;
+use crate::flame::Plugin;
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{Arch, Kernel, module};
 use crate::vm::{Machine, Outcome};
@@ -26,6 +28,14 @@ const SMP_CPUS: u32 = 4;
 /// Room for a guest's results, MiB: the most that arm64's 32-bit PCI window takes.
 const RESULT_MIB: u32 = 256;
 
+/// File of the plugin's recording.
+const RECORDING: &str = "path.recording";
+/// A kernel stack, bytes (`THREAD_SIZE` without KASAN).
+const STACK_SIZE: u32 = 16384;
+
+/// Most of the guest's time that a job may take, s: ten days, mostly idle.
+const GUEST_LIMIT_S: u64 = 864_000;
+
 /// How to run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -35,8 +45,8 @@ pub struct Options {
     pub parameters: BTreeMap<String, Parameter>,
     /// The irqpath binary for guests that need it.
     pub irqpath: Option<PathBuf>,
-    /// A QEMU plugin and its arguments, without which nothing is attributed.
-    pub plugin: Option<(PathBuf, String)>,
+    /// Attribute every instruction of the experiment's path, where it names one.
+    pub attribute: bool,
 }
 
 /// One column after its run.
@@ -52,6 +62,8 @@ pub struct ColumnRun {
     pub files: TempDir,
     /// Figures of every series.
     pub series: Vec<SeriesResult>,
+    /// The path of the experiment, if it was attributed.
+    pub attributed: Option<Attributed>,
 }
 
 impl ColumnRun {
@@ -76,6 +88,8 @@ struct Prepared<'a> {
     kernel: Kernel,
     machine: Machine,
     initramfs: Initramfs,
+    /// Where the plugin leaves its recording, if the path is attributed.
+    recording: Option<TempDir>,
 }
 
 /// What became of some experiments.
@@ -159,9 +173,32 @@ fn prepare<'a>(
     machine.memory_mib = definition.guest.memory_mib;
     machine.result_mib = RESULT_MIB;
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
-    machine.plugin.clone_from(&options.plugin);
+    // Idle time is skipped and costs nothing; the host's limit is the one that counts.
+    machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
+    let recording = record(lab, definition, column, options, &mut machine)?;
     machine.devices.edu = column.arch == Arch::X86_64;
-    Ok(Prepared { definition, column, kernel, machine, initramfs })
+    Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
+}
+
+/// Loads the plugin where the experiment names a path; shadow stacks need x86-64's calls.
+fn record(
+    lab: &Lab,
+    definition: &Definition,
+    column: &Column,
+    options: &Options,
+    machine: &mut Machine,
+) -> Result<Option<TempDir>, ExperimentError> {
+    let Some(flame) = &definition.flame else { return Ok(None) };
+    if !options.attribute || column.arch != Arch::X86_64 || definition.mode != Mode::Exact {
+        return Ok(None);
+    }
+    let wrong = |source| ExperimentError::Read { path: PathBuf::from(RECORDING), source };
+    let directory = TempDir::new().map_err(wrong)?;
+    let out = directory.path().join(RECORDING);
+    let arguments =
+        format!("out={},stack={STACK_SIZE},path={}-{}", out.display(), flame.from, flame.to);
+    machine.plugin = Some((Plugin::build(lab)?.library().to_owned(), arguments));
+    Ok(Some(directory))
 }
 
 fn guest(
@@ -196,7 +233,7 @@ fn guest(
 }
 
 fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError> {
-    let Prepared { definition, column, kernel, machine, initramfs } = prepared;
+    let Prepared { definition, column, kernel, machine, initramfs, recording } = prepared;
     let place = || (definition.id.clone(), column.name.clone());
     let outcome = machine.run(lab, &initramfs).and_then(Outcome::checked).map_err(|source| {
         let (experiment, column) = place();
@@ -209,6 +246,21 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError>
     let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
     outcome.results.extract(files.path()).map_err(|error| wrong(error.to_string()))?;
     let read = |series| figures::read(definition, &column.name, series, files.path());
-    let series = definition.series_on(column).map(read).collect::<Result<_, _>>().map_err(wrong)?;
-    Ok(ColumnRun { column: column.clone(), kernel, outcome, files, series })
+    let mut series =
+        definition.series_on(column).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let attributed = match (&definition.flame, recording) {
+        (Some(flame), Some(directory)) => {
+            let kallsyms = outcome.results.text("kallsyms").map_err(|e| wrong(e.to_string()))?;
+            let file = directory.path().join(RECORDING);
+            let target = series.iter_mut().find(|series| series.name == flame.series);
+            let measured = target.as_ref().map(|s| s.lengths.clone()).unwrap_or_default();
+            let found = attribute(&file, &kallsyms, flame, &measured)?;
+            if let Some(series) = target {
+                series.metrics.extend(found.metrics());
+            }
+            Some(found)
+        }
+        _ => None,
+    };
+    Ok(ColumnRun { column: column.clone(), kernel, outcome, files, series, attributed })
 }

@@ -33,6 +33,14 @@ pub fn store_column(
     json::write_summary(File::create(directory.join("summary.json"))?, &summary)?;
     let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
     html::write(&mut page, &meta, &summary, html::Options::default())?;
+    if let Some(attributed) = &run.attributed {
+        attributed.store(&directory, &format!("{} on {}", definition.id, run.column.name))?;
+    }
+    for (name, text) in run.outcome.results.files() {
+        if name.extension().is_some_and(|extension| extension == "txt") {
+            fs::write(directory.join(name.file_name().unwrap_or_default()), text)?;
+        }
+    }
     fs::write(directory.join("console.log"), &run.outcome.console)?;
     fs::write(directory.join("job.log"), run.outcome.results.job_log())
 }

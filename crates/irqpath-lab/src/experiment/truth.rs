@@ -49,7 +49,7 @@ pub fn metrics(
     let errors: Vec<f64> = disturbed
         .iter()
         .filter_map(|event| {
-            let path = path_of(event, &found.slow)?;
+            let path = path_of(event, line, &found.slow)?;
             let ns = named_ns(kind, values, path);
             (ns > 0).then(|| (ns as f64 - truth_ns).abs() / truth_ns)
         })
@@ -93,10 +93,11 @@ fn is_line(origin: irqpath_model::Origin, irq: f64) -> bool {
     matches!(origin, irqpath_model::Origin::Irq(number) if (f64::from(number) - irq).abs() < 0.5)
 }
 
-/// The slow path whose interrupt came first after the event was due.
-fn path_of<'a>(event: &Event, slow: &'a [SlowPath]) -> Option<&'a SlowPath> {
+/// The slow path of the line whose interrupt came first after the event was due.
+fn path_of<'a>(event: &Event, line: f64, slow: &'a [SlowPath]) -> Option<&'a SlowPath> {
     let start = |path: &SlowPath| path.record.stamps.iter().flatten().map(|stamp| stamp.ns).min();
     slow.iter()
+        .filter(|path| is_line(path.record.origin, line))
         .filter_map(|path| Some((start(path)?, path)))
         .filter(|(start, _)| *start >= event.due_ns)
         .min_by_key(|(start, _)| *start)
@@ -112,7 +113,7 @@ fn named_ns(kind: &str, values: &BTreeMap<String, f64>, path: &SlowPath) -> u64 
 fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bool {
     let irq = |name: &str| format!("{}:", values.get(name).copied().unwrap_or(-1.0));
     match kind {
-        "handler" => cause.kind == CauseKind::Own && cause.who.contains("intsight0"),
+        "handler" => cause.kind == CauseKind::Own && cause.who.contains("intsight"),
         "tasklet" => cause.kind == CauseKind::Softirq && cause.who == "tasklet",
         "hardirq" => {
             cause.kind == CauseKind::Hardirq && cause.who.starts_with(&irq("intruder_irq"))

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 const HEAD: &str = "\
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Path lengths in instructions; written by `irqpath lab gate --bless`, compared by `irqpath lab gate`.
-# `functions` is where the median path spends them (only functions with at least 1 % of it).
+# `functions` is where the median path of the experiment's flame graph spends them.
 
 ";
 

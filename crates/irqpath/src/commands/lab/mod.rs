@@ -2,8 +2,11 @@
 //! `irqpath lab`: one file per verb. The work is done in `irqpath-lab`.
 
 mod build;
+mod flame;
+mod gate;
 mod list;
 mod run;
+mod shell;
 
 use std::process::ExitCode;
 
@@ -24,6 +27,9 @@ pub fn run(arguments: &cli_lab::Lab) -> anyhow::Result<ExitCode> {
         LabVerb::Build(arguments) => build::run(&lab, arguments),
         LabVerb::List(arguments) => list::run(&lab, arguments),
         LabVerb::Run(arguments) => run::run(&lab, arguments),
+        LabVerb::Flame(arguments) => flame::run(&lab, arguments),
+        LabVerb::Gate(arguments) => gate::run(&lab, arguments),
+        LabVerb::Shell(arguments) => shell::run(&lab, arguments),
     }
 }
 

@@ -22,6 +22,8 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
         irqpath: std::env::current_exe().ok(),
         ..Options::default()
     };
+    std::fs::create_dir_all(&arguments.output)
+        .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
     let started_at = meta::now();
     let runs = experiment::run(lab, &wanted, &options).map_err(told)?;
     lab.progress.clear();

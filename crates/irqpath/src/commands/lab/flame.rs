@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath lab flame`: where every instruction of an experiment's path went.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use irqpath_lab::Lab;
+use irqpath_lab::experiment::{self, Definition, Options};
+
+use super::run::told;
+use crate::cli_lab::LabFlame;
+use crate::{meta, out};
+
+/// Run it.
+pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
+    let definitions = experiment::read_all(&lab.project.experiments())?;
+    let wanted = super::run::select(&definitions, std::slice::from_ref(&arguments.experiment))?;
+    let Some(definition) = wanted.first().and_then(|definition| only_flame(definition)) else {
+        bail!(
+            "{} names no path to draw; take one whose file has a [flame] part",
+            arguments.experiment
+        );
+    };
+    let options = Options {
+        columns: arguments.columns.clone(),
+        parameters: arguments.set.iter().cloned().collect(),
+        attribute: true,
+        ..Options::default()
+    };
+    std::fs::create_dir_all(&arguments.output)
+        .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
+    let started_at = meta::now();
+    let mut runs = experiment::run(lab, &[&definition], &options).map_err(told)?;
+    lab.progress.clear();
+    if let Some(error) = runs.errors.pop() {
+        return Err(told(error));
+    }
+    for run in runs.columns.iter().flatten() {
+        experiment::store_column(
+            &definition,
+            run,
+            &arguments.output,
+            &meta::command(),
+            &started_at,
+        )?;
+        let Some(path) = &run.attributed else { continue };
+        let directory = experiment::directory(&definition.id, &run.column.name);
+        let (same, other) = path.agreement;
+        out::print(&format!(
+            "{} on {}: {} paths, median {} instructions, worst {}\n\
+             length as the guest measured it, less {} between its stamps and the marks: \
+             {same} equal, {other} not\n\
+             slow paths (over Q95): {}, without a named cause: {}\n{}\
+             flame-median.svg, flame-worst.svg and .folded are in {}\n",
+            definition.id,
+            run.column.name,
+            path.nr_instances,
+            path.median.total(),
+            path.worst.total(),
+            path.offset,
+            path.nr_slow,
+            path.nr_unexplained,
+            path.causes_text(),
+            arguments.output.join(directory).display(),
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The experiment with only the series that its path is taken from, on columns that can be
+/// attributed.
+fn only_flame(definition: &Definition) -> Option<Definition> {
+    let flame = definition.flame.as_ref()?;
+    let mut only = definition.clone();
+    only.series.retain(|series| series.name == flame.series);
+    only.columns.retain(|column| column.arch == irqpath_lab::kernel::Arch::X86_64);
+    Some(only)
+}
