@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use irqpath_analysis::bench::{is_interrupt, is_nothing};
-use irqpath_model::bench::{BenchConfig, Mechanism};
+use irqpath_model::bench::{BenchConfig, Clock, Mechanism};
 use irqpath_source::intsight::Available;
 
 use crate::cli_bench::{AllOr, Bench, BenchLooks};
@@ -24,7 +24,6 @@ pub fn plan(
     let what = &asked.what;
     let mechanisms = mechanisms(&what.mechanism, available)?;
     let tracepoints = tracepoints(&asked.looks, available)?;
-    check_clocks(&asked.looks, available)?;
     let trigger = what.trigger.clone().unwrap_or_else(|| current.trigger.clone());
     let known = &available.triggers;
     ensure!(
@@ -56,17 +55,33 @@ pub fn plan(
     Ok(plan)
 }
 
-fn check_clocks(looks: &BenchLooks, available: &Available) -> anyhow::Result<()> {
-    for clock in &looks.clock {
-        if let AllOr::One(clock) = clock
-            && !available.clocks.contains(clock)
-        {
-            let has: Vec<_> = available.clocks.iter().map(|c| c.name()).collect();
+/// Refuse clocks that the module does not stamp, and counters whose rate nobody would know when
+/// all is measured. `known` is the counter whose rate is known here.
+pub fn check_clocks(
+    looks: &BenchLooks,
+    available: &Available,
+    known: Option<Clock>,
+) -> anyhow::Result<()> {
+    let stamped = &available.clocks;
+    let finest = stamped.iter().min().map(|&clock| AllOr::One(clock));
+    let asked = if looks.clock.is_empty() { finest.as_slice() } else { &looks.clock };
+    for clock in asked {
+        let AllOr::One(clock) = *clock else { continue };
+        if !stamped.contains(&clock) {
+            let has: Vec<_> = stamped.iter().map(|c| c.name()).collect();
             bail!(
                 "intsight stamps no {clock}; it was built with: {} (INTSIGHT_CLOCKS)",
                 has.join(" ")
             );
         }
+        let has_rate = clock.counts_ns()
+            || known == Some(clock)
+            || [Clock::Ktime, Clock::KtimeMonoFast].iter().any(|ns| stamped.contains(ns));
+        ensure!(
+            has_rate,
+            "the rate of {clock} cannot be measured here; build intsight with \
+             INTSIGHT_CLOCKS=\"{clock} ktime\""
+        );
     }
     Ok(())
 }
@@ -187,10 +202,27 @@ mod tests {
     }
 
     #[test]
+    fn clocks_that_are_not_stamped_or_have_no_rate_are_refused() {
+        let check = |arguments: &[&str], stamped: &[Clock], known| {
+            let all = ["irqpath", "bench"].iter().chain(arguments);
+            let Verb::Bench(asked) = Cli::try_parse_from(all).unwrap().verb else { panic!() };
+            let available = Available { clocks: stamped.to_vec(), ..Available::default() };
+            check_clocks(&asked.looks, &available, known).map_err(|e| e.to_string())
+        };
+        let (tsc, cycles, ktime) = (Clock::Tsc, Clock::Pmccntr, Clock::Ktime);
+        assert_eq!(check(&[], &[tsc], Some(tsc)), Ok(()));
+        assert_eq!(check(&[], &[cycles, ktime], Some(Clock::Cntvct)), Ok(()));
+        assert_eq!(check(&["--clock", "all"], &[tsc, ktime], Some(tsc)), Ok(()));
+        let error = check(&[], &[cycles], Some(Clock::Cntvct)).unwrap_err();
+        assert!(error.contains("build intsight with INTSIGHT_CLOCKS=\"pmccntr ktime\""), "{error}");
+        let error = check(&["--clock", "ktime"], &[tsc], Some(tsc)).unwrap_err();
+        assert!(error.contains("stamps no ktime; it was built with: tsc"), "{error}");
+    }
+
+    #[test]
     fn what_the_module_cannot_do_is_refused_with_what_it_can() {
         for (arguments, part) in [
             (&["-m", "workqueue_bh"][..], "no mechanism workqueue_bh on this kernel; it has: none"),
-            (&["--clock", "ktime"], "stamps no ktime; it was built with: tsc"),
             (&["--trigger", "gpio"], "no trigger 'gpio' here; it has: irq_work hrtimer"),
             (&["--tracepoints", "mix_pool_bytes"], "cannot hook 'mix_pool_bytes' on this kernel"),
         ] {

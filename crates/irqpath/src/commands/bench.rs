@@ -12,6 +12,7 @@ use anyhow::ensure;
 use irqpath_model::bench::BenchConfig;
 use irqpath_model::{Meta, Names, SCHEMA_VERSION, Summary};
 use irqpath_source::intsight::Intsight;
+use irqpath_source::ticks::TickMeter;
 use irqpath_system::Host;
 
 use crate::bench::outputs::BenchOutputs;
@@ -77,16 +78,21 @@ fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
     let host = Host::real();
     let cpu = measure::choose_cpu(arguments.what.cpu)?;
     let module = Intsight::open(Path::new("/"))?;
-    let plan = plan::plan(arguments, &module.available()?, &module.config()?, cpu)?;
-    let mut outputs = BenchOutputs::open(&arguments.output)?;
-    let raw = outputs.raw_directory()?;
+    let available = module.available()?;
+    let plan = plan::plan(arguments, &available, &module.config()?, cpu)?;
     let mut meta = meta::before(&host, Names::default());
     meta.is_exact = meta.kernel.cmdline.split_whitespace().any(|word| word.starts_with(EXACT));
+    let finest = available.clocks.iter().min().copied();
+    let known = if meta.is_exact { finest } else { TickMeter::CLOCK };
+    plan::check_clocks(&arguments.looks, &available, known)?;
+    let mut outputs = BenchOutputs::open(&arguments.output)?;
+    let raw = outputs.raw_directory()?;
     meta.observer_effects = effects(&plan, cpu);
 
     let whole: Duration = plan.iter().map(plan::duration).sum();
     // Started before this thread is pinned, so that it draws from another CPU.
     let progress = BenchProgress::start(whole, cpu);
+    meta.before = host.interrupt_counts().unwrap_or_default();
     let started = Instant::now();
     measure::pin(cpu)?;
     let done = measure::run_all(&module, &plan, &raw, &progress, stop)?;
