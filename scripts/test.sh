@@ -49,6 +49,7 @@ step_with cargo-clippy 'cargo clippy' cargo clippy --workspace --all-targets -- 
 step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
 step 'cargo xtask check' cargo xtask check
 step 'cargo test' rust_tests
+step_with qemu-system-x86_64 'irqpath lab gate' cargo run -q -p irqpath -- lab gate
 
 printf '\n== summary\n'
 printf '%s\n' "${summary[@]}"

@@ -22,7 +22,14 @@ echo "$REPS" > $files/reps
 echo "$DELAY_US" > $files/delay_us
 echo "${DELAY_TYPE:-usleep_range}" > $files/delay_type
 echo "${TRIGGER:-irq_work}" > $files/trigger
-echo "${TRACEPOINTS:-}" > $files/tracepoints
+# Not every architecture has every one.
+hooked=
+for name in ${TRACEPOINTS:-}; do
+	if grep -qw "$name" $files/available_tracepoints; then
+		hooked="$hooked $name"
+	fi
+done
+echo "$hooked" > $files/tracepoints
 echo "${CAPACITY:-8}" > $files/checkpoint_capacity
 echo > $files/prepare_trigger
 
