@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use irqpath_lab::kernel::{Arch, Flavour, Kernel, KernelError, module};
+use irqpath_lab::kernel::{Arch, Flavour, Kernel, KernelError, compare_versions, module};
 use irqpath_lab::{Cache, Lab, Progress, Project};
 
 fn lab() -> Lab {
@@ -39,6 +39,30 @@ fn or_skip<T>(what: &str, result: Result<T, KernelError>) -> Option<T> {
         }
         Err(error) => panic!("{error}\n{}", error.log()),
     }
+}
+
+#[test]
+fn a_version_that_the_archive_has_dropped_is_replaced_and_that_is_said() {
+    let lab = lab();
+    let what = "a dropped version";
+    let listed = Kernel::provide(&lab, Flavour::StockRt, Arch::X86_64);
+    let Some(listed) = or_skip(what, listed) else { return };
+    assert!(listed.pinned);
+    let project = tempfile::tempdir().unwrap();
+    let list = fs::read_to_string(lab.project.kernels_toml()).unwrap();
+    let old = list
+        .replace(&listed.release, "6.12.1+deb12-rt-amd64")
+        .replace(&listed.package_version, "6.12.1-1~deb12u1");
+    fs::create_dir(project.path().join("lab")).unwrap();
+    fs::write(project.path().join("lab/kernels.toml"), old).unwrap();
+    let other = Lab { project: Project::at(project.path()).unwrap(), ..lab };
+    assert_eq!(Kernel::cached(&other, Flavour::StockRt, Arch::X86_64).unwrap(), None);
+    let replaced = Kernel::provide(&other, Flavour::StockRt, Arch::X86_64);
+    let Some(replaced) = or_skip(what, replaced) else { return };
+    assert!(!replaced.pinned);
+    // Newer, or the listed one itself, which then is not made twice.
+    assert!(compare_versions(&replaced.release, &listed.release).is_ge(), "{}", replaced.release);
+    assert_eq!(replaced.directory == listed.directory, replaced.release == listed.release);
 }
 
 fn stock_rt(arch: Arch) {

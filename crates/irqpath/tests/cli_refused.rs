@@ -33,6 +33,27 @@ fn arguments_that_cannot_be_meant() {
 }
 
 #[test]
+fn a_lab_without_its_files_or_with_a_kernel_that_is_not_offered() {
+    let empty = tempfile::tempdir().unwrap();
+    let lab = |arguments: &[&str]| {
+        let mut command = irqpath();
+        command.env("IRQPATH_CACHE", empty.path().join("cache")).env_remove("IRQPATH_PROJECT");
+        let output = command.args(["lab", "build"]).args(arguments).current_dir(empty.path());
+        error_line(&output.output().unwrap())
+    };
+    let line = lab(&[]);
+    assert!(line.contains("lab/kernels.toml") && line.contains("--project"), "{line}");
+    let line = lab(&["--project", empty.path().to_str().unwrap()]);
+    assert!(line.contains("not irqpath's project directory"), "{line}");
+    let line = lab(&["--flavour", "stok"]);
+    assert!(line.contains("stock-6.1-rt"), "{line}");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let line = lab(&["--project", root, "--flavour", "stock-6.1", "--arch", "arm64"]);
+    assert!(line.contains("no stock-6.1 kernel for arm64"), "{line}");
+    assert!(!empty.path().join("cache").exists());
+}
+
+#[test]
 fn what_this_machine_does_not_have() {
     refused(&["-c", "8000"], &["there is no CPU 8000", "this machine has CPUs"]);
     refused(&["--irq", "no-such-device"], &["no interrupt 'no-such-device'", "this machine has"]);

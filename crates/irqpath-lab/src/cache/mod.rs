@@ -46,7 +46,7 @@ pub struct Product {
     pub label: String,
     /// What it is made from.
     pub inputs: Inputs,
-    /// True if a new attempt can go on with what an interrupted one left.
+    /// True if a new attempt can go on with what a killed one left; one that failed leaves nothing.
     pub resumable: bool,
 }
 
@@ -123,7 +123,7 @@ impl Cache {
         prepare(&directory, product.resumable)?;
         let staging = Staging { directory, destination, lock };
         let made = make(&staging);
-        if made.is_err() && !product.resumable {
+        if made.is_err() {
             remove(&staging.directory)?;
         }
         made?;

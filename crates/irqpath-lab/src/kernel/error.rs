@@ -68,6 +68,20 @@ pub enum KernelError {
         /// Its last lines.
         log: String,
     },
+    /// A line of a configuration fragment is not one.
+    #[error("{path}: '{line}' sets no option; write CONFIG_NAME=value", path = .path.display())]
+    Fragment {
+        /// The fragment.
+        path: PathBuf,
+        /// The line.
+        line: String,
+    },
+    /// Kconfig did not do as the fragments say.
+    #[error("Kconfig dropped {}; add what they depend on to kernel/config, or leave them out", .options.join(", "))]
+    ConfigLost {
+        /// The options, with the value wanted and found.
+        options: Vec<String>,
+    },
     /// A file of a kernel cannot be read or written.
     #[error("{path} cannot be {action}: {source}", path = .path.display())]
     Io {

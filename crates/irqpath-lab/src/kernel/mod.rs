@@ -2,11 +2,13 @@
 //! Kernels for guests: Debian's as they are, and ours built from Debian's source, each with
 //! what is needed to build a module for it.
 //!
-//! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `module`
-//! builds against a kernel. Everything is a product of the cache: [`Kernel::provide`] returns
+//! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `build`
+//! compiles ours from `source` and `config`, `module` builds against a kernel. Everything is a product of the cache: [`Kernel::provide`] returns
 //! at once what was made before.
 
 mod apt;
+mod build;
+mod config;
 mod error;
 mod flavour;
 mod image;
@@ -14,6 +16,7 @@ pub mod module;
 mod packages;
 mod pins;
 mod run;
+mod source;
 mod stock;
 
 pub use apt::Apt;
@@ -78,9 +81,27 @@ impl Kernel {
     /// # Errors
     /// [`KernelError`], one line that says what to do.
     pub fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
-        let kernel = stock::provide(lab, flavour, arch);
+        let kernel = if flavour.is_stock() {
+            stock::provide(lab, flavour, arch)
+        } else {
+            build::provide(lab, flavour, arch)
+        };
         lab.progress.clear();
         kernel
+    }
+
+    /// The kernel of this flavour if it was made before, without making it: for who would rather
+    /// skip something than wait for a compiler.
+    ///
+    /// # Errors
+    /// [`KernelError`] if it cannot be told, as [`Kernel::provide`].
+    pub fn cached(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Option<Self>, KernelError> {
+        let product = if flavour.is_stock() {
+            stock::listed(lab, flavour, arch)?
+        } else {
+            build::listed(lab, flavour, arch)?
+        };
+        lab.cache.get(&product).map(|path| Self::load(&path, true)).transpose()
     }
 
     /// Read the description in a product.

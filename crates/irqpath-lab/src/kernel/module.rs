@@ -75,6 +75,7 @@ fn make(
     make.arg(format!("CC={}", kernel.compiler_program()));
     make.arg(format!("KCFLAGS=-ffile-prefix-map={}=.", copy.display()));
     make.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+    super::build::fix_builder(&mut make);
     make.arg("modules").stdin(staging.stdin());
     let mut lines = Lines::of(&log);
     watched(&mut make, &what, &log, || lab.progress.done(lines.count()))?;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Our own kernels, compiled from the source with the fragments in `kernel/config`.
+//!
+//! Two builds from the same inputs are the same byte for byte, in any place and at any time:
+//! user, host and time are fixed, and paths are mapped away. A build that was killed goes on
+//! where it was; should that fail, it starts anew. What is kept is small: the image, its
+//! symbols and types, and what building a module takes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use super::apt::Apt;
+use super::config::Fragment;
+use super::error::io_at;
+use super::image::version_string;
+use super::packages::Package;
+use super::pins::{Pins, SourcePin};
+use super::run::{Lines, command, output, watched};
+use super::source::{Additions, pristine, source_arch, with_additions};
+use super::{Arch, Flavour, Kernel, KernelError};
+use crate::cache::{Inputs, Product, Staging, remove, sha256};
+use crate::{Lab, Project, Unit};
+
+/// Version of the recipe below.
+const RECIPE: u32 = 1;
+
+/// What one build is made from.
+struct Recipe<'a> {
+    lab: &'a Lab,
+    flavour: Flavour,
+    pins: Pins,
+    additions: Additions,
+    fragment: Fragment,
+    tools: String,
+}
+
+/// Provide a kernel of ours.
+pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
+    let recipe = Recipe::of(lab, flavour, arch)?;
+    let listed = recipe.pins.source.clone();
+    if let Some(path) = lab.cache.get(&recipe.product(&listed)?) {
+        return Kernel::load(&path, true);
+    }
+    let apt = Apt::open(lab)?;
+    let package = choose(lab, &apt, &listed)?;
+    let chosen = SourcePin { package: package.name.clone(), version: package.version.clone() };
+    let path = lab.cache.product(&recipe.product(&chosen)?, &lab.progress, |staging| {
+        let source = pristine(lab, &apt, &package)?;
+        let source = with_additions(lab, &source, &recipe.additions)?;
+        recipe.make(staging, &source, &chosen)
+    })?;
+    Kernel::load(&path, chosen == listed)
+}
+
+/// The product of the listed version.
+pub(super) fn listed(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Product, KernelError> {
+    let recipe = Recipe::of(lab, flavour, arch)?;
+    recipe.product(&recipe.pins.source)
+}
+
+/// The listed version of the source, or else the newest.
+fn choose(lab: &Lab, apt: &Apt<'_>, listed: &SourcePin) -> Result<Package, KernelError> {
+    let arch = source_arch()?;
+    match apt.find(&listed.package, arch, Some(&listed.version)) {
+        Err(KernelError::NoPackage { .. }) => {}
+        other => return other,
+    }
+    let newest = apt.find(&listed.package, arch, None)?;
+    lab.progress.note(&format!(
+        "{} {} is gone from the archive, taking {}; exact figures may differ",
+        listed.package, listed.version, newest.version
+    ));
+    Ok(newest)
+}
+
+/// The fragments of a flavour, in the order in which they apply.
+fn fragments(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
+    let names: &[&str] = match flavour {
+        Flavour::Debug => &["base", "debug"],
+        _ => &["base"],
+    };
+    let directory = project.kernel().join("config");
+    names.iter().map(|name| directory.join(format!("{name}.config"))).collect()
+}
+
+impl<'a> Recipe<'a> {
+    fn of(lab: &'a Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
+        if arch != Arch::X86_64 || Arch::host() != Some(arch) {
+            return Err(KernelError::NotOffered { flavour, arch });
+        }
+        let pins = Pins::read(&lab.project)?;
+        let paths = fragments(&lab.project, flavour);
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let tools = tools(&pins.compiler)?;
+        let additions = Additions::of(&lab.project);
+        Ok(Self { lab, flavour, fragment: Fragment::read(&paths)?, pins, additions, tools })
+    }
+
+    fn product(&self, source: &SourcePin) -> Result<Product, KernelError> {
+        let inputs = Inputs::of("own kernel", RECIPE)
+            .value("flavour", self.flavour.name())
+            .value("source", &source.package)
+            .value("version", &source.version)
+            .value("tools", &self.tools)
+            .value("config", &self.fragment.text());
+        let inputs = self.additions.add_to(inputs)?;
+        let label = format!("{}-{}", self.flavour, Arch::X86_64);
+        Ok(Product { kind: "kernels", label, inputs, resumable: true })
+    }
+
+    fn make(
+        &self,
+        staging: &Staging,
+        source: &Path,
+        chosen: &SourcePin,
+    ) -> Result<(), KernelError> {
+        let build = Build { recipe: self, staging, source, objects: staging.directory.join("obj") };
+        let interrupted = build.objects.exists();
+        let compiled = build.compile();
+        if interrupted && compiled.is_err() {
+            // Half-written files of a power cut look like errors of the source.
+            remove(&build.objects)?;
+            build.compile()?;
+        } else {
+            compiled?;
+        }
+        build.keep()?;
+        let release = build.release()?;
+        remove(&build.objects)?;
+        build.describe(release, chosen)?.save(&staging.directory)
+    }
+}
+
+/// One build in its staging directory.
+struct Build<'a> {
+    recipe: &'a Recipe<'a>,
+    staging: &'a Staging,
+    source: &'a Path,
+    objects: PathBuf,
+}
+
+impl Build<'_> {
+    fn compile(&self) -> Result<(), KernelError> {
+        fs::create_dir_all(&self.objects).map_err(io_at(&self.objects, "written"))?;
+        self.configure()?;
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        let what = format!("compiling {}", self.recipe.flavour);
+        let log = self.staging.directory.join("build.log");
+        let progress = &self.recipe.lab.progress;
+        progress.step(&what, Some(nr_lines(self.recipe.flavour)), Unit::Steps);
+        let mut lines = Lines::of(&log);
+        let mut make = self.make();
+        make.arg(format!("-j{jobs}")).args(["bzImage", "modules"]).stdin(self.staging.stdin());
+        watched(&mut make, &what, &log, || progress.done(lines.count()))
+    }
+
+    /// Everything off but the fragments, and then see that they came true.
+    fn configure(&self) -> Result<(), KernelError> {
+        let wanted = self.objects.join("wanted.config");
+        let path = self.objects.join(".config");
+        if !path.exists() {
+            let text = self.recipe.fragment.text();
+            fs::write(&wanted, text).map_err(io_at(&wanted, "written"))?;
+            let mut make = self.make();
+            make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
+            output(&mut make, "configuring the kernel")?;
+        }
+        let config = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let lost = self.recipe.fragment.lost_in(&config);
+        if lost.is_empty() { Ok(()) } else { Err(KernelError::ConfigLost { options: lost }) }
+    }
+
+    fn make(&self) -> Command {
+        let compiler = &self.recipe.pins.compiler;
+        let maps = [self.source, &self.objects]
+            .map(|path| format!("-ffile-prefix-map={}=.", path.display()))
+            .join(" ");
+        let mut make = command("make");
+        make.arg("-C").arg(self.source).arg(format!("O={}", self.objects.display()));
+        make.arg(format!("ARCH={}", Arch::X86_64.kbuild()));
+        make.arg(format!("CC={compiler}")).arg(format!("HOSTCC={compiler}"));
+        // Debug information is for types (BTF) only; where variables live is not asked for, and
+        // is a third of it.
+        make.arg(format!("KCFLAGS={maps} -fno-var-tracking")).arg(format!("KAFLAGS={maps}"));
+        fix_builder(&mut make);
+        make
+    }
+
+    fn release(&self) -> Result<String, KernelError> {
+        let path = self.objects.join("include/config/kernel.release");
+        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Take out of the objects what is used later.
+    fn keep(&self) -> Result<(), KernelError> {
+        let directory = &self.staging.directory;
+        for (from, to) in [
+            ("arch/x86/boot/bzImage", "vmlinuz"),
+            ("System.map", "System.map"),
+            (".config", "config"),
+        ] {
+            let from = self.objects.join(from);
+            fs::copy(&from, directory.join(to)).map_err(io_at(&from, "copied"))?;
+        }
+        let build = directory.join("build");
+        remove(&build)?;
+        let script = "$(srctree)/scripts/package/install-extmod-build";
+        let run = format!("KBUILD_RUN_COMMAND=+{script} {}", build.display());
+        output(self.make().args(["run-command", &run]), "keeping what modules are built with")?;
+        fs::copy(self.objects.join(".config"), build.join(".config"))
+            .map_err(io_at(&build, "written"))?;
+        let stripped = build.join("vmlinux");
+        let mut objcopy = command("objcopy");
+        objcopy.arg("--strip-debug").arg(self.objects.join("vmlinux")).arg(stripped);
+        output(&mut objcopy, "stripping vmlinux")?;
+        Ok(())
+    }
+
+    fn describe(&self, release: String, source: &SourcePin) -> Result<Kernel, KernelError> {
+        let image = self.staging.directory.join("vmlinuz");
+        Ok(Kernel {
+            flavour: self.recipe.flavour,
+            arch: Arch::X86_64,
+            release,
+            package_version: source.version.clone(),
+            pinned: true,
+            version_string: version_string(&image, Arch::X86_64)?,
+            sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+            image: "vmlinuz".into(),
+            config: "config".into(),
+            compiler: self.recipe.pins.compiler.clone(),
+            vmlinux: Some("build/vmlinux".into()),
+            build: "build".into(),
+            system_map: Some("System.map".into()),
+            modules: Vec::new(),
+            directory: PathBuf::new(),
+        })
+    }
+}
+
+/// User, host and time of every build. A fixed time also keeps pahole from working in parallel,
+/// which would order the types by chance.
+pub(super) fn fix_builder(make: &mut Command) {
+    make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
+    make.env("KBUILD_BUILD_USER", "irqpath").env("KBUILD_BUILD_HOST", "lab");
+    make.env("KBUILD_BUILD_VERSION", "1");
+}
+
+/// Lines that make prints for a flavour, measured; for the progress line only.
+const fn nr_lines(flavour: Flavour) -> u64 {
+    match flavour {
+        Flavour::Debug => 1800,
+        _ => 1700,
+    }
+}
+
+/// Versions of what makes the bytes of a kernel.
+fn tools(compiler: &str) -> Result<String, KernelError> {
+    let mut versions = String::new();
+    for program in [compiler, "ld", "pahole"] {
+        let answer = output(command(program).arg("--version"), program)?;
+        versions.push_str(answer.lines().next().unwrap_or_default());
+        versions.push('\n');
+    }
+    Ok(versions)
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The source of our own kernels: Debian's, without what no guest of the lab has, and on top of
+//! it `kernel/overlay` (new files) and `kernel/hooks` (patches in the order of `series`).
+//!
+//! Both trees are products. The patched one shares its files with the other by hard links, so
+//! it costs a second and no room. Rule: neither tree is ever written after it is complete.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::apt::{Apt, unpack};
+use super::error::io_at;
+use super::packages::Package;
+use super::run::{command, output, watched};
+use super::{Arch, KernelError};
+use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::{Lab, Project, Unit};
+
+/// Version of the recipe that unpacks the source.
+const UNPACK: u32 = 1;
+/// Version of the recipe that applies overlay and hooks.
+const APPLY: u32 = 1;
+/// Never compiled for a guest of the lab, and more than half of the source. What Kconfig and
+/// make read stays.
+const LEFT_OUT: [&str; 12] = [
+    "*/drivers/gpu/*.[ch]",
+    "*/drivers/media/*.[ch]",
+    "*/drivers/staging/*.[ch]",
+    "*/drivers/accel/*.[ch]",
+    "*/drivers/infiniband/*.[ch]",
+    "*/drivers/net/wireless/*.[ch]",
+    "*/drivers/net/ethernet/*.[ch]",
+    "*/sound/*.[ch]",
+    "*.dts",
+    "*.dtsi",
+    "*/Documentation/devicetree/*.yaml",
+    "*/tools/perf/pmu-events",
+];
+
+/// Our additions to the kernel: their place, and whether there are any.
+#[derive(Debug, Clone)]
+pub(super) struct Additions {
+    overlay: Option<PathBuf>,
+    hooks: Option<PathBuf>,
+}
+
+impl Additions {
+    /// Of a project.
+    pub(super) fn of(project: &Project) -> Self {
+        let there = |name: &str| Some(project.kernel().join(name)).filter(|path| path.is_dir());
+        Self { overlay: there("overlay"), hooks: there("hooks") }
+    }
+
+    /// Add them to the inputs of what is made with them.
+    pub(super) fn add_to(&self, mut inputs: Inputs) -> Result<Inputs, KernelError> {
+        for (name, directory) in [("overlay", &self.overlay), ("hooks", &self.hooks)] {
+            if let Some(directory) = directory {
+                inputs = inputs.tree(name, directory)?;
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.overlay.is_none() && self.hooks.is_none()
+    }
+}
+
+/// The source as Debian has it.
+pub(super) fn pristine(
+    lab: &Lab,
+    apt: &Apt<'_>,
+    package: &Package,
+) -> Result<PathBuf, KernelError> {
+    let inputs = Inputs::of("kernel source", UNPACK)
+        .value("package", &package.name)
+        .value("version", &package.version);
+    let label = package.name.clone();
+    let product = Product { kind: "sources", label, inputs, resumable: false };
+    lab.cache.product(&product, &lab.progress, |staging| {
+        let debs = staging.directory.join("debs");
+        let deb = apt.download(std::slice::from_ref(package), &debs, staging)?;
+        lab.progress.step(&format!("unpacking {}", package.name), None, Unit::Steps);
+        for deb in &deb {
+            unpack(deb, &debs)?;
+        }
+        untar(&find_archive(&debs)?, staging)?;
+        remove(&debs)?;
+        Ok(())
+    })
+}
+
+fn find_archive(debs: &Path) -> Result<PathBuf, KernelError> {
+    let found = files(&debs.join("usr/src"))?.into_iter();
+    let mut archives = found.filter(|path| path.to_string_lossy().ends_with(".tar.xz"));
+    archives.next().ok_or_else(|| KernelError::Incomplete {
+        place: debs.to_owned(),
+        missing: "usr/src/*.tar.xz".to_owned(),
+        advice: "Debian has changed its source package; please report it with its version",
+    })
+}
+
+fn untar(archive: &Path, staging: &Staging) -> Result<(), KernelError> {
+    let mut tar = command("tar");
+    tar.arg("-x").arg("-I").arg("xz -T0").arg("-f").arg(archive).arg("-C").arg(&staging.directory);
+    tar.arg("--strip-components=1").args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")));
+    let log = staging.directory.join("debs/tar.log");
+    watched(tar.stdin(staging.stdin()), "unpacking the kernel's source", &log, || {})
+}
+
+/// The source with our additions; the pristine one if there are none.
+pub(super) fn with_additions(
+    lab: &Lab,
+    pristine: &Path,
+    additions: &Additions,
+) -> Result<PathBuf, KernelError> {
+    if additions.is_empty() {
+        return Ok(pristine.to_owned());
+    }
+    let base = pristine.file_name().unwrap_or_default().to_string_lossy();
+    let inputs = additions.add_to(Inputs::of("patched source", APPLY).value("base", &base))?;
+    let product =
+        Product { kind: "sources", label: "linux-irqpath".to_owned(), inputs, resumable: false };
+    lab.cache.product(&product, &lab.progress, |staging| {
+        lab.progress.step("applying overlay and hooks", None, Unit::Steps);
+        let from = pristine.join(".");
+        let copy = ["-a", "--link", "--"];
+        output(command("cp").args(copy).arg(from).arg(&staging.directory), "linking the source")?;
+        if let Some(overlay) = &additions.overlay {
+            lay_over(overlay, &staging.directory)?;
+        }
+        if let Some(hooks) = &additions.hooks {
+            apply_series(hooks, &staging.directory)?;
+        }
+        Ok(())
+    })
+}
+
+/// Copy every file to its place. New files only: a change of a file that exists is a hook.
+fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
+    for path in files(overlay)? {
+        let relative = path.strip_prefix(overlay).unwrap_or(&path);
+        let to = source.join(relative);
+        if to.exists() {
+            return Err(KernelError::Incomplete {
+                place: overlay.to_owned(),
+                missing: format!("right to replace {}", relative.display()),
+                advice: "the source has that file; change it by a patch in kernel/hooks",
+            });
+        }
+        let parent = to.parent().unwrap_or(source);
+        fs::create_dir_all(parent).map_err(io_at(parent, "written"))?;
+        fs::copy(&path, &to).map_err(io_at(&path, "copied"))?;
+    }
+    Ok(())
+}
+
+/// Apply the patches that `series` lists. `patch` writes a new file and renames it, so what
+/// shares its old content with the pristine tree is safe.
+fn apply_series(hooks: &Path, source: &Path) -> Result<(), KernelError> {
+    let series = hooks.join("series");
+    let text = fs::read_to_string(&series).map_err(io_at(&series, "read"))?;
+    for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let patch = hooks.join(name);
+        let file = fs::File::open(&patch).map_err(io_at(&patch, "read"))?;
+        let mut run = command("patch");
+        run.args(["-p1", "-N", "-s", "-F0", "--no-backup-if-mismatch", "-d"]).arg(source);
+        output(run.stdin(file), &format!("applying {name}"))?;
+    }
+    Ok(())
+}
+
+/// The machine whose lists have the source; it is the same for all.
+pub(super) fn source_arch() -> Result<Arch, KernelError> {
+    Arch::host().ok_or_else(|| {
+        io_at(Path::new(std::env::consts::ARCH), "used as host")(io::Error::from(
+            io::ErrorKind::Unsupported,
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Progress};
+
+    const PATCH: &str = "\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+Subject: [PATCH] sched: Call the hook
+
+--- a/kernel/sched.c
++++ b/kernel/sched.c
+@@ -1,2 +1,3 @@
+ one
++hook
+ two
+";
+
+    struct Tree {
+        _dir: tempfile::TempDir,
+        lab: Lab,
+        pristine: PathBuf,
+    }
+
+    fn tree() -> Tree {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("project/lab/kernels.toml", "");
+        write("pristine/kernel/sched.c", "one\ntwo\n");
+        write("pristine/.clang-format", "");
+        let project = Project::at(&dir.path().join("project")).unwrap();
+        let cache = Cache::at(dir.path().join("cache"));
+        let pristine = dir.path().join("pristine");
+        Tree { lab: Lab { project, cache, progress: Progress::hidden() }, pristine, _dir: dir }
+    }
+
+    impl Tree {
+        fn add(&self, path: &str, text: &str) {
+            let path = self.lab.project.kernel().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn patched(&self) -> Result<PathBuf, KernelError> {
+            with_additions(&self.lab, &self.pristine, &Additions::of(&self.lab.project))
+        }
+    }
+
+    #[test]
+    fn without_additions_the_source_is_debians() {
+        let tree = tree();
+        assert_eq!(tree.patched().unwrap(), tree.pristine);
+    }
+
+    #[test]
+    fn overlay_and_hooks_change_a_copy_and_never_the_original() {
+        let tree = tree();
+        tree.add("overlay/kernel/irqpath/core.c", "new\n");
+        tree.add("hooks/series", "# comment\n0001-hook.patch\n");
+        tree.add("hooks/0001-hook.patch", PATCH);
+        let patched = tree.patched().unwrap();
+        let read = |root: &Path, name: &str| fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!(read(&patched, "kernel/sched.c"), "one\nhook\ntwo\n");
+        assert_eq!(read(&patched, "kernel/irqpath/core.c"), "new\n");
+        assert!(patched.join(".clang-format").exists());
+        assert_eq!(read(&tree.pristine, "kernel/sched.c"), "one\ntwo\n");
+        assert!(!tree.pristine.join("kernel/irqpath").exists());
+        // Another content is another product.
+        tree.add("overlay/kernel/irqpath/core.c", "newer\n");
+        let other = tree.patched().unwrap();
+        assert_ne!(other, patched);
+        assert_eq!(read(&patched, "kernel/irqpath/core.c"), "new\n");
+        assert_eq!(read(&other, "kernel/irqpath/core.c"), "newer\n");
+    }
+
+    #[test]
+    fn a_patch_that_does_not_fit_is_named() {
+        let tree = tree();
+        tree.add("hooks/series", "0001-hook.patch\n");
+        tree.add("hooks/0001-hook.patch", &PATCH.replace(" two", " three"));
+        let error = tree.patched().unwrap_err();
+        assert!(error.to_string().starts_with("applying 0001-hook.patch failed"), "{error}");
+        assert!(error.log().contains("kernel/sched.c"), "{}", error.log());
+    }
+
+    #[test]
+    fn the_overlay_only_adds() {
+        let tree = tree();
+        tree.add("overlay/kernel/sched.c", "mine\n");
+        let error = tree.patched().unwrap_err().to_string();
+        assert!(error.contains("kernel/sched.c") && error.contains("kernel/hooks"), "{error}");
+    }
+}
