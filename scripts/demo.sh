@@ -67,14 +67,28 @@ replay() {
   trace "$release/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
+# One experiment of the exact lab. What it needs and cannot have here is said, not skipped silently.
+exact() {
+  if ! command -v qemu-system-x86_64 >/dev/null; then
+    echo "The exact lab is left out: QEMU is not installed."
+    return
+  fi
+  echo
+  echo 'In a guest in which one instruction is one nanosecond, a device wakes a real-time task:'
+  "$release/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
+    echo 'The exact lab is left out; the line above says why.'
+}
+
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
+exact
 
 cat <<EOF
 
 In $result/:
   report.html    open it in a browser; it needs no network
   trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)
+  lab/           flame graphs of the median and the worst path in the exact guest
   summary.json, samples.parquet, meta.json   the numbers, described by: irqpath schema
 Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
       $release/irqpath check      what on this host makes interrupts late
