@@ -22,7 +22,7 @@ setup: ## install what building needs and this machine lacks
 build: setup ## build the release binary
 	@$(CARGO) build --release -p irqpath
 
-demo: ## trace this machine for ten seconds, or replay a recording
+demo: ## trace this machine, or replay a recording; then one exact experiment
 	@scripts/setup.sh --with lab
 	@$(CARGO) build --release -p irqpath --bin irqpath --example demo_load
 	@scripts/demo.sh
