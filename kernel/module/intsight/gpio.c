@@ -8,8 +8,9 @@
  *
  * The output rises to make an interrupt and falls in the handler, before its
  * checkpoint. Both pins must be of a controller that does not sleep, that is,
- * not behind I2C or SPI. Legacy numbers, because a pair of bare pins has no
- * firmware node to name them.
+ * not behind I2C or SPI, and on PREEMPT_RT of one whose lock is a raw one: the
+ * output is written with interrupts off. Legacy numbers, because a pair of bare
+ * pins has no firmware node to name them.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -30,9 +30,9 @@ static const struct intsight_part parts[] = {
 	{ intsight_trigger_init, intsight_trigger_exit },
 	{ intsight_edu_init, intsight_edu_exit },
 	{ intsight_gpio_init, intsight_gpio_exit },
-	{ intsight_debugfs_init, intsight_debugfs_exit },
 	{ intsight_device_init, intsight_device_exit },
 	{ intsight_nic_init, intsight_nic_exit },
+	{ intsight_debugfs_init, intsight_debugfs_exit },
 };
 
 static void parts_exit(size_t nr_parts)
