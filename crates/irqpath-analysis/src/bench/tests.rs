@@ -194,6 +194,17 @@ fn a_mechanisms_own_interrupt_is_no_disturbance() {
     lines.push(line(900, &["irq_work_entry"]));
     lines.push(line(1_000, &["local_timer_entry"]));
     assert_eq!(series(Mechanism::IrqWork, &lines).nr_irq, Some(2));
+    // On arm64 the same interrupt is an IPI.
+    let arm64 = |more: &[&'static str]| {
+        let between = ["irq_handler_entry", "ipi_entry", "irq_handler_exit"];
+        run(0, 50, &between.iter().chain(more).copied().collect::<Vec<_>>())
+    };
+    let mut ipis = vec![arm64(&[]); 9];
+    ipis.push(arm64(&["irq_handler_entry"]));
+    assert_eq!(series(Mechanism::IrqWork, &ipis).nr_irq, Some(1));
+    // A device that interrupts a few runs of a mechanism that needs no interrupt.
+    let device = [run(0, 5, &[]), run(100, 6, &[]), run(200, 9, &["irq_handler_entry"])];
+    assert_eq!(series(Workqueue, &device).nr_irq, Some(1));
     assert_eq!(series(Softirq, &lines).nr_irq, Some(11));
 }
 

@@ -4,7 +4,8 @@
 //! A product is a directory whose name ends in the hash of its [`Inputs`]. It is made under
 //! another name and renamed when complete, so whatever has the name is whole, also after a
 //! kill or a power cut. Who makes a product holds its lock; who comes later waits and then
-//! finds it. All of it lies outside the checkout and may be removed at any time.
+//! finds it. All of it lies outside the checkout and may be removed at any time. Making a
+//! product removes those of its kind and label that nobody has used for a month.
 
 mod error;
 mod inputs;
@@ -21,6 +22,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock, syncfs};
 
@@ -28,6 +30,8 @@ use crate::Progress;
 
 /// Digits of the key in a directory's name: enough to never meet, short enough to read.
 const KEY_DIGITS: usize = 16;
+/// How long a product stays that nobody uses.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The file in a product that lists what it was made from.
 const INPUTS: &str = "inputs";
 
@@ -97,7 +101,10 @@ impl Cache {
     /// The product, if it is there.
     pub fn get(&self, product: &Product) -> Option<PathBuf> {
         let path = self.path(product);
-        path.is_dir().then_some(path)
+        // The time of a product is when it was used last. In a cache that cannot be written
+        // nothing is removed either.
+        let used = |directory: File| drop(directory.set_modified(SystemTime::now()));
+        File::open(&path).map(used).is_ok().then_some(path)
     }
 
     /// The product; made by `make` if it is not there. Waits for another process or thread
@@ -128,7 +135,23 @@ impl Cache {
         }
         made?;
         complete(&staging, &product.inputs)?;
+        self.remove_unused(product);
         Ok(staging.destination)
+    }
+
+    /// Remove what has the same kind and label, another key, and was not used for long. What
+    /// cannot be removed stays: it only takes room.
+    fn remove_unused(&self, product: &Product) {
+        let siblings = fs::read_dir(self.root.join(product.kind)).into_iter().flatten().flatten();
+        for entry in siblings {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let key = name.strip_prefix(&product.label).and_then(|rest| rest.strip_prefix('-'));
+            let is_sibling = key.is_some_and(|key| key.len() == KEY_DIGITS);
+            let age = entry.metadata().and_then(|m| m.modified()).map(|time| time.elapsed());
+            if is_sibling && age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Hold the lock of this name until the file is dropped; `what` is named when waiting.

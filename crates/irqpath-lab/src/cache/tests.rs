@@ -109,6 +109,29 @@ fn a_resumable_product_goes_on_with_what_is_there() {
 }
 
 #[test]
+fn what_nobody_used_for_a_month_makes_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let age = |path: &Path, days: u32| {
+        let time = SystemTime::now() - Duration::from_secs(24 * 3600) * days;
+        File::open(path).unwrap().set_modified(time).unwrap();
+    };
+    let old = make(&cache, &product("old", false), "").unwrap();
+    let used = make(&cache, &product("used", false), "").unwrap();
+    let young = make(&cache, &product("young", false), "").unwrap();
+    let other = Product { label: "thing-2".to_owned(), ..product("old", false) };
+    let other = make(&cache, &other, "").unwrap();
+    age(&old, 31);
+    age(&used, 31);
+    age(&young, 29);
+    age(&other, 31);
+    assert_eq!(cache.get(&product("used", false)), Some(used.clone()));
+    make(&cache, &product("new", false), "").unwrap();
+    let there = [&old, &used, &young, &other].map(|path| path.is_dir());
+    assert_eq!(there, [false, true, true, true]);
+}
+
+#[test]
 fn two_makers_wait_for_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());

@@ -79,15 +79,22 @@ impl Mechanism {
     }
 
     /// Entry tracepoints of interrupts that the mechanism itself takes: its own interrupt, or
-    /// the one that wakes an idle CPU for its thread. They are no disturbance.
+    /// the one that wakes an idle CPU for its thread. They are no disturbance where most undelayed
+    /// runs meet them. On arm64 inter-processor interrupts and the timer pass
+    /// `irq_handler_entry`, as devices do.
     pub const fn own_interrupts(self) -> &'static [&'static str] {
         match self {
-            Self::IrqWork => &["irq_work_entry", "ipi_entry"],
+            Self::IrqWork => &["irq_work_entry", "ipi_entry", "irq_handler_entry"],
             Self::HrtimerSoft | Self::HrtimerHard => &["local_timer_entry", "irq_handler_entry"],
             Self::Workqueue
             | Self::WorkqueueHighpri
             | Self::WorkqueueUnbound
-            | Self::ThreadedIrq => &["reschedule_entry", "call_function_single_entry", "ipi_entry"],
+            | Self::ThreadedIrq => &[
+                "reschedule_entry",
+                "call_function_single_entry",
+                "ipi_entry",
+                "irq_handler_entry",
+            ],
             Self::None | Self::Softirq | Self::Tasklet | Self::TaskletHi | Self::WorkqueueBh => &[],
         }
     }
