@@ -5,11 +5,18 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Largest CPU number accepted; the kernel's own limit is `CONFIG_NR_CPUS` <= 8192.
 const MAX_CPU: u16 = 8191;
 
-/// A set of CPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A set of CPUs. In JSON it is the text that the kernel writes.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct CpuList(BTreeSet<u16>);
 
 /// Why a text is not a CPU list.
@@ -51,6 +58,26 @@ impl CpuList {
     pub fn difference(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }
+
+    /// The CPUs that both have.
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self(self.0.intersection(&other.0).copied().collect())
+    }
+
+    /// The CPUs that either has.
+    pub fn union(&self, other: &Self) -> Self {
+        Self(self.0.union(&other.0).copied().collect())
+    }
+
+    /// True if `other` has all of these CPUs.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    /// True if no CPU is in both.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        self.0.is_disjoint(&other.0)
+    }
 }
 
 impl FromIterator<u16> for CpuList {
@@ -87,6 +114,20 @@ impl FromStr for CpuList {
             }
         }
         Ok(Self(set))
+    }
+}
+
+impl TryFrom<String> for CpuList {
+    type Error = CpuListError;
+
+    fn try_from(text: String) -> Result<Self, CpuListError> {
+        text.parse()
+    }
+}
+
+impl From<CpuList> for String {
+    fn from(cpus: CpuList) -> Self {
+        cpus.to_string()
     }
 }
 

@@ -10,6 +10,7 @@
 //! the machine never fails and is left empty where the host does not tell.
 
 mod capability;
+pub mod change;
 pub mod check;
 mod config;
 mod cpu;
@@ -18,11 +19,13 @@ mod error;
 mod host;
 mod interrupts;
 mod isolation;
+pub mod journal;
 mod kernel;
 mod mask;
 mod names;
 mod origins;
 mod symbols;
+mod tasks;
 #[cfg(test)]
 mod testing;
 
@@ -30,3 +33,4 @@ pub use capability::{Capabilities, Capability, TRACING};
 pub use error::SystemError;
 pub use host::Host;
 pub use interrupts::{CountTable, parse_counts};
+pub use tasks::Task;

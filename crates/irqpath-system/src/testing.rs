@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Machines made of files, for tests.
+//! Machines made of files, for tests, and a way to change them that refuses and dies on command.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use irqpath_model::CpuList;
 
 use crate::Host;
+use crate::change::{Access, RealAccess, Scheduling, Target, Value};
 
 /// A temporary root; removed when dropped.
 pub struct Fake(tempfile::TempDir);
@@ -24,7 +32,215 @@ impl Fake {
         self
     }
 
+    /// Add a task, started at tick `tid`, with these CPUs and flags of `/proc/TID/stat`.
+    pub fn task(self, tid: u32, ppid: u32, comm: &str, cpus: &str, flags: u64) -> Self {
+        let stat = format!(
+            "{tid} ({comm}) S {ppid} 1 1 0 -1 {flags} 0 0 0 0 1 2 0 0 20 0 1 0 {tid} 0 0 \
+             1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 0 0 0 0 0\n"
+        );
+        let status = format!("Name:\t{comm}\nCpus_allowed_list:\t{cpus}\n");
+        self.file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
+            .file(&format!("proc/{tid}/stat"), &stat)
+            .file(&format!("proc/{tid}/task/{tid}/status"), &status)
+            .file(&format!("proc/{tid}/status"), &status)
+            .file(&format!("proc/{tid}/cgroup"), "0::/\n")
+    }
+
     pub fn host(&self) -> Host {
         Host::new(self.0.path())
+    }
+
+    /// Every file below `proc` and `sys` with its text: what an exact undo brings back.
+    pub fn snapshot(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let mut pending = vec![self.0.path().join("proc"), self.0.path().join("sys")];
+        while let Some(directory) = pending.pop() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    pending.push(path.clone());
+                    found.insert(path, "a directory".to_owned());
+                } else {
+                    let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+                    // The kernel prints a mask in one way only; files keep what was written.
+                    let is_mask = ["affinity", "cpumask", "_cpus"].iter().any(|end| {
+                        path.file_name().is_some_and(|n| n.to_string_lossy().ends_with(end))
+                    });
+                    let mask = crate::mask::parse(&text).filter(|_| is_mask);
+                    let text = mask.map_or(text.trim().to_owned(), |cpus| format!("CPU {cpus}"));
+                    found.insert(path, text);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What is thrown where a test wants the process to die. Only destructors run, which do what the
+/// kernel does for a killed process: close files and drop the lock.
+pub struct Killed;
+
+/// A cgroup's files as they are when it is made; by name and text.
+const CGROUP_FILES: [(&str, &str); 5] = [
+    ("cgroup.procs", ""),
+    ("cgroup.subtree_control", ""),
+    ("cpuset.cpus", ""),
+    ("cpuset.cpus.exclusive", ""),
+    ("cpuset.cpus.partition", "member\n"),
+];
+
+/// Changes a [`Fake`].
+pub struct FakeAccess {
+    host: Host,
+    real: RealAccess,
+    /// Writes to these end with this error number; a path ending with `*` stands for a beginning.
+    pub refuse: BTreeMap<String, i32>,
+    /// What a write to these leaves, whatever was written.
+    pub becomes: BTreeMap<String, String>,
+    /// Steps until it dies.
+    pub steps_left: Cell<Option<u32>>,
+    /// What was written, in order.
+    pub written: RefCell<Vec<String>>,
+}
+
+impl FakeAccess {
+    pub fn new(fake: &Fake) -> Self {
+        Self {
+            host: fake.host(),
+            real: RealAccess::new(&fake.host()),
+            refuse: BTreeMap::new(),
+            becomes: BTreeMap::new(),
+            steps_left: Cell::new(None),
+            written: RefCell::default(),
+        }
+    }
+
+    /// Refuse writes to `path` with this error number.
+    pub fn refusing(mut self, path: &str, errno: i32) -> Self {
+        self.refuse.insert(path.to_owned(), errno);
+        self
+    }
+
+    /// A target's value; `None` if it is gone.
+    pub fn get_for_test(&self, target: &Target) -> Option<Value> {
+        (self as &dyn Access).get(target).unwrap()
+    }
+
+    fn errno(&self, path: &str) -> io::Result<()> {
+        let hit = self.refuse.iter().find(|(pattern, _)| match pattern.strip_suffix('*') {
+            Some(beginning) => path.starts_with(beginning),
+            None => path == pattern.as_str(),
+        });
+        hit.map_or(Ok(()), |(_, &errno)| Err(io::Error::from_raw_os_error(errno)))
+    }
+
+    fn replace(&self, path: &str, from: &str, to: &str) -> io::Result<()> {
+        let full = self.host.path(path);
+        let text = std::fs::read_to_string(&full)?;
+        let line = |l: &str| {
+            if l.starts_with(from) { format!("{from}{to}\n") } else { format!("{l}\n") }
+        };
+        std::fs::write(full, text.lines().map(line).collect::<String>())
+    }
+
+    /// The kernel's side of `cgroup.subtree_control`.
+    fn switch_controller(&self, path: &str, request: &str) -> io::Result<()> {
+        let full = self.host.path(path);
+        let (on, name) = request.split_at(1);
+        let old = std::fs::read_to_string(&full)?;
+        let mut words: Vec<&str> = old.split_whitespace().filter(|w| *w != name.trim()).collect();
+        if on == "+" {
+            words.push(name.trim());
+        }
+        std::fs::write(full, words.join(" "))
+    }
+}
+
+impl Access for FakeAccess {
+    fn read(&self, path: &str) -> io::Result<String> {
+        self.real.read(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.errno(path)?;
+        self.written.borrow_mut().push(format!("{path}: {}", text.trim()));
+        let full = self.host.path(path);
+        std::fs::metadata(&full)?;
+        if path.ends_with("cgroup.subtree_control") {
+            return self.switch_controller(path, text);
+        }
+        if let Some(directory) = path.strip_suffix("/cgroup.procs") {
+            let below = directory.split_once("cgroup").map_or("", |(_, rest)| rest);
+            let below = if below.is_empty() { "/" } else { below };
+            return self.replace(&format!("proc/{}/cgroup", text.trim()), "0::", below);
+        }
+        std::fs::write(full, self.becomes.get(path).map_or(text, String::as_str))
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        self.real.is_directory(path)
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        self.errno(path)?;
+        self.real.create_directory(path)?;
+        for (name, text) in CGROUP_FILES {
+            std::fs::write(self.host.path(path).join(name), text)?;
+        }
+        Ok(())
+    }
+
+    fn remove_directory(&self, path: &str) -> io::Result<()> {
+        self.errno(path)?;
+        for (name, _) in CGROUP_FILES {
+            std::fs::remove_file(self.host.path(path).join(name))?;
+        }
+        self.real.remove_directory(path)
+    }
+
+    fn task_start(&self, tid: u32) -> Option<u64> {
+        self.real.task_start(tid)
+    }
+
+    fn affinity(&self, tid: u32) -> io::Result<CpuList> {
+        self.real.affinity(tid)
+    }
+
+    fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        self.errno(&format!("affinity/{tid}"))?;
+        self.written.borrow_mut().push(format!("affinity {tid}: {cpus}"));
+        for path in [format!("proc/{tid}/status"), format!("proc/{tid}/task/{tid}/status")] {
+            self.replace(&path, "Cpus_allowed_list:", &format!("\t{cpus}"))?;
+        }
+        Ok(())
+    }
+
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
+        self.real.scheduling(tid)
+    }
+
+    fn set_scheduling(&self, _: u32, _: &Scheduling) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {
+        self.real.cgroup_of(tid, mount)
+    }
+
+    fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList> {
+        self.real.irqbalance_banned(tid)
+    }
+
+    fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        self.real.set_irqbalance_banned(tid, cpus)
+    }
+
+    fn step(&self, _: &'static str) {
+        if let Some(left) = self.steps_left.get() {
+            if left == 0 {
+                std::panic::panic_any(Killed);
+            }
+            self.steps_left.set(Some(left - 1));
+        }
     }
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The few ways in which a host is read and changed, as a trait: [`RealAccess`](super::RealAccess)
+//! asks the kernel, tests have a machine of files that refuses, lags and dies on command.
+
+use std::io;
+
+use irqpath_model::CpuList;
+
+use super::{Form, Scheduling, Target, TaskId, Value};
+
+/// Reads and changes a host. Errors keep the system's error number, which is what a user gets to
+/// see.
+pub trait Access {
+    /// A file's text.
+    fn read(&self, path: &str) -> io::Result<String>;
+    /// Write all of `text` at once: kernel files take a write as one request.
+    fn write(&self, path: &str, text: &str) -> io::Result<()>;
+    /// Whether there is a directory.
+    fn is_directory(&self, path: &str) -> bool;
+    /// Make a directory; an existing one is an error.
+    fn create_directory(&self, path: &str) -> io::Result<()>;
+    /// Remove a directory. A cgroup's control files do not count as content.
+    fn remove_directory(&self, path: &str) -> io::Result<()>;
+    /// When a task started; `None` if it is gone.
+    fn task_start(&self, tid: u32) -> Option<u64>;
+    /// CPUs that a task may use, offline ones included.
+    fn affinity(&self, tid: u32) -> io::Result<CpuList>;
+    /// Set them.
+    fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
+    /// Policy and priority of a task.
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling>;
+    /// Set them.
+    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()>;
+    /// The directory, below `mount`, of the cgroup that a process is in.
+    fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String>;
+    /// CPUs that irqbalance, running as this process, leaves alone.
+    fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList>;
+    /// Tell it which.
+    fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
+    /// Called between any two steps of a change. Does nothing, except in tests that die there.
+    fn step(&self, _what: &'static str) {}
+}
+
+/// True if this error means that what was asked for is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    const ESRCH: i32 = 3;
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+}
+
+/// `None` for what is gone, as an exited task.
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if is_gone(&error) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn parsed(form: &Form, path: &str, text: &str) -> io::Result<Value> {
+    form.parse(text).ok_or_else(|| {
+        let reason = format!("{path} holds '{}', which is not a {form:?}", text.trim());
+        io::Error::new(io::ErrorKind::InvalidData, reason)
+    })
+}
+
+impl dyn Access + '_ {
+    fn lives(&self, task: TaskId) -> bool {
+        self.task_start(task.tid) == Some(task.start_ticks)
+    }
+
+    /// A target's value; `None` if the target is gone.
+    pub fn get(&self, target: &Target) -> io::Result<Option<Value>> {
+        if target.task().is_some_and(|task| !self.lives(task)) {
+            return Ok(None);
+        }
+        match target {
+            Target::File { path, form } => {
+                unless_gone(self.read(path))?.map(|text| parsed(form, path, &text)).transpose()
+            }
+            Target::TaskAffinity { task } => {
+                Ok(unless_gone(self.affinity(task.tid))?.map(Value::Cpus))
+            }
+            Target::TaskScheduling { task } => {
+                Ok(unless_gone(self.scheduling(task.tid))?.map(Value::Scheduling))
+            }
+            Target::ProcessCgroup { task, mount } => {
+                Ok(unless_gone(self.cgroup_of(task.tid, mount))?.map(Value::Text))
+            }
+            Target::Cgroup { path } => Ok(Some(Value::Present(self.is_directory(path)))),
+            Target::Irqbalance { task } => {
+                Ok(unless_gone(self.irqbalance_banned(task.tid))?.map(Value::Cpus))
+            }
+        }
+    }
+
+    /// Set a target's value; `false` if the target is gone.
+    pub fn set(&self, target: &Target, value: &Value) -> io::Result<bool> {
+        if target.task().is_some_and(|task| !self.lives(task)) {
+            return Ok(false);
+        }
+        let done = match (target, value) {
+            (Target::File { path, form }, _) => self.write(path, &form.format(value)),
+            (Target::TaskAffinity { task }, Value::Cpus(cpus)) => self.set_affinity(task.tid, cpus),
+            (Target::TaskScheduling { task }, Value::Scheduling(s)) => {
+                self.set_scheduling(task.tid, s)
+            }
+            (Target::ProcessCgroup { task, .. }, Value::Text(directory)) => {
+                self.write(&format!("{directory}/cgroup.procs"), &task.tid.to_string())
+            }
+            (Target::Cgroup { path }, Value::Present(true)) => self.create_directory(path),
+            (Target::Cgroup { path }, Value::Present(false)) => self.remove_directory(path),
+            (Target::Irqbalance { task }, Value::Cpus(cpus)) => {
+                self.set_irqbalance_banned(task.tid, cpus)
+            }
+            (target, value) => {
+                let reason = format!("{value} is no value for {target:?}");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+            }
+        };
+        Ok(unless_gone(done)?.is_some())
+    }
+}

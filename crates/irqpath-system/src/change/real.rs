@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The running host: files under its root, affinities by system call.
+//!
+//! A task's affinity is read from `/proc/TID/status` and not by `sched_getaffinity`, which hides
+//! CPUs that are offline: put back from there, a task would not return to a CPU that comes back.
+
+use std::fs;
+use std::io::{self, Write as _};
+
+use irqpath_model::CpuList;
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
+
+use super::{Access, Policy, Scheduling, irqbalance};
+use crate::Host;
+use crate::tasks::{Stat, affinity_in_status};
+
+/// Sets a task's policy and priority. This crate has no `unsafe`, so who has the system call
+/// brings it along.
+pub type SetScheduling = fn(u32, &Scheduling) -> io::Result<()>;
+
+/// The way to the running host.
+#[derive(Debug, Clone)]
+pub struct RealAccess {
+    host: Host,
+    set_scheduling: Option<SetScheduling>,
+}
+
+impl RealAccess {
+    /// For this host; it cannot change priorities yet.
+    pub fn new(host: &Host) -> Self {
+        Self { host: host.clone(), set_scheduling: None }
+    }
+
+    /// With the system call that changes priorities.
+    pub fn with_scheduling(mut self, set: SetScheduling) -> Self {
+        self.set_scheduling = Some(set);
+        self
+    }
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+fn pid(tid: u32) -> io::Result<Pid> {
+    i32::try_from(tid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("no task id: {tid}")))
+}
+
+impl Access for RealAccess {
+    fn read(&self, path: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.host.path(path))?).into_owned())
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        // Not created and not truncated: these are the kernel's files.
+        fs::OpenOptions::new().write(true).open(self.host.path(path))?.write_all(text.as_bytes())
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        self.host.path(path).is_dir()
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir(self.host.path(path))
+    }
+
+    fn remove_directory(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir(self.host.path(path))
+    }
+
+    fn task_start(&self, tid: u32) -> Option<u64> {
+        Some(Stat::parse(&self.read(&format!("proc/{tid}/stat")).ok()?)?.start_ticks)
+    }
+
+    fn affinity(&self, tid: u32) -> io::Result<CpuList> {
+        let path = format!("proc/{tid}/status");
+        affinity_in_status(&self.read(&path)?)
+            .ok_or_else(|| invalid(format!("{path} has no Cpus_allowed_list")))
+    }
+
+    fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        if let Some(cpu) = cpus.iter().find(|&cpu| usize::from(cpu) >= CpuSet::MAX_CPU) {
+            // Leaving it out would take the CPU away from the task for good.
+            let reason = format!("CPU {cpu} is beyond the {} that can be set", CpuSet::MAX_CPU);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(usize::from(cpu)));
+        Ok(rustix::thread::sched_setaffinity(Some(pid(tid)?), &set)?)
+    }
+
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
+        let path = format!("proc/{tid}/stat");
+        let stat = Stat::parse(&self.read(&path)?)
+            .ok_or_else(|| invalid(format!("{path} is malformed")))?;
+        let policy = Policy::from_number(stat.policy)
+            .ok_or_else(|| invalid(format!("policy {} is not known", stat.policy)))?;
+        Ok(Scheduling { policy, priority: stat.rt_priority, nice: stat.nice })
+    }
+
+    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()> {
+        let set = self.set_scheduling.ok_or(io::ErrorKind::Unsupported)?;
+        set(tid, scheduling)
+    }
+
+    fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {
+        let text = self.read(&format!("proc/{tid}/cgroup"))?;
+        let path = text
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .ok_or_else(|| invalid(format!("task {tid} is in no cgroup of version 2")))?;
+        Ok(format!("{mount}{}", path.trim_end_matches('/')))
+    }
+
+    fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList> {
+        irqbalance::banned(&self.host, tid)
+    }
+
+    fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        irqbalance::ban(&self.host, tid, cpus)
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Why the journal cannot be used. Nothing is changed on the host then.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with the journal or its lock.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}; without it nothing is changed", path = .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {path}: {source}; what has to be put back later must be written there first",
+        path = .path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another irqpath is at work.
+    #[error("another irqpath (process {holder}) is changing this host; wait until it has finished")]
+    Locked {
+        /// Its process, as it wrote it down.
+        holder: String,
+    },
+    /// Made by a newer irqpath.
+    #[error("{path} has format {found}, this irqpath reads up to {supported}; use the irqpath that wrote it",
+        path = .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version understood here.
+        supported: u32,
+    },
+}
+
+impl JournalError {
+    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Write { path, source }
+    }
+}

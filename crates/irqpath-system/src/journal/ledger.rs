@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the lines of a journal amount to: for each target its value before us, and the values
+//! that we gave it since.
+//!
+//! Changing a target twice keeps the first value as the original. If somebody else changed it in
+//! between, that value is the one to return to: it is what the host would have without us.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Intent, Target, Value};
+
+/// A target that we changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Counts up in the order of the first changes; undo goes backwards.
+    pub seq: u64,
+    /// What people call it.
+    pub label: String,
+    /// Its value before us.
+    pub original: Value,
+    /// What we set since, the newest last. Any of them may be found after a kill.
+    pub ours: Vec<Value>,
+}
+
+impl Held {
+    /// What it should be now.
+    pub fn wanted(&self) -> &Value {
+        self.ours.last().unwrap_or(&self.original)
+    }
+}
+
+/// A change that the kernel refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// What people call the target.
+    pub label: String,
+    /// What it should have become.
+    pub new: Value,
+    /// The system's error number; 0 if there was none (the value just did not change).
+    pub errno: i32,
+    /// What the system said.
+    pub reason: String,
+}
+
+/// What is held, and what was refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    held: BTreeMap<Target, Held>,
+    refused: BTreeMap<Target, Refusal>,
+    next: u64,
+}
+
+impl Ledger {
+    pub(super) fn intend(&mut self, intent: Intent) {
+        let Intent { target, label, before, new } = intent;
+        self.refused.remove(&target);
+        let seq = self.next;
+        self.next += 1;
+        let fresh = |seq| Held { seq, label, original: before.clone(), ours: Vec::new() };
+        let held = match self.held.remove(&target) {
+            Some(held) if held.original == before || held.ours.contains(&before) => held,
+            Some(held) => fresh(held.seq),
+            None => fresh(seq),
+        };
+        let held = self.held.entry(target).or_insert(held);
+        held.ours.retain(|ours| *ours != new);
+        held.ours.push(new);
+    }
+
+    pub(super) fn refuse(&mut self, target: Target, refusal: Refusal) {
+        // A first change that was refused changed nothing; a later one leaves what was before.
+        if let Some(held) = self.held.get_mut(&target) {
+            held.ours.retain(|ours| *ours != refusal.new);
+            if held.ours.is_empty() {
+                self.held.remove(&target);
+            }
+        }
+        self.refused.insert(target, refusal);
+    }
+
+    pub(super) fn release(&mut self, target: &Target) {
+        self.held.remove(target);
+        self.refused.remove(target);
+    }
+
+    /// Drop what a reboot has undone; says how much.
+    pub(super) fn forget_boot(&mut self) -> usize {
+        let before = self.held.len();
+        self.held.retain(|target, _| target.survives_reboot());
+        self.refused.clear();
+        before - self.held.len()
+    }
+
+    /// True if nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// What is held.
+    pub fn held(&self) -> impl Iterator<Item = (&Target, &Held)> {
+        self.held.iter()
+    }
+
+    /// What is held of this target.
+    pub fn get(&self, target: &Target) -> Option<&Held> {
+        self.held.get(target)
+    }
+
+    /// What is held, the last change first.
+    pub fn newest_first(&self) -> Vec<(Target, Held)> {
+        let mut all: Vec<_> = self.held.clone().into_iter().collect();
+        all.sort_by_key(|(_, held)| std::cmp::Reverse(held.seq));
+        all
+    }
+
+    /// What was refused.
+    pub fn refused(&self) -> impl Iterator<Item = (&Target, &Refusal)> {
+        self.refused.iter()
+    }
+
+    /// Why the kernel refused to change this target, if it did when last asked.
+    pub fn refusal(&self, target: &Target) -> Option<&Refusal> {
+        self.refused.get(target)
+    }
+}

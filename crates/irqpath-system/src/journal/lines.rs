@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Lines of a journal: CRC-32 in hexadecimal, a space, a [`Record`] in JSON.
+//!
+//! A kill or a power cut leaves at most a last line without its end: nothing was changed on the
+//! strength of it, so it is cut off. A damaged line before it is a broken disk or an editor; the
+//! others are used all the same, because undo looks at each value before it writes.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::{JournalError, Record, VERSION, open};
+
+/// A journal's lines, read.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pub records: Vec<Record>,
+    pub damaged: Vec<usize>,
+    exists: bool,
+    /// Length without a torn last line, and with it.
+    good: u64,
+    length: u64,
+}
+
+/// A record as a line.
+pub(super) fn line(record: &Record) -> io::Result<String> {
+    let json = serde_json::to_string(record)?;
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+}
+
+fn record(line: &[u8]) -> Option<Record> {
+    let (crc, json) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+    let crc = u32::from_str_radix(crc, 16).ok()?;
+    (crc == crc32fast::hash(json.as_bytes())).then(|| serde_json::from_str(json).ok())?
+}
+
+impl Lines {
+    /// Read them; a journal that is not there has none.
+    pub fn read(path: &Path) -> Result<Self, JournalError> {
+        let bytes = match std::fs::read(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            other => other.map_err(JournalError::read(path))?,
+        };
+        let mut lines = Self { exists: true, length: bytes.len() as u64, ..Self::default() };
+        for (index, line) in bytes.split_inclusive(|&b| b == b'\n').enumerate() {
+            let Some(whole) = line.strip_suffix(b"\n") else { break };
+            lines.good += line.len() as u64;
+            match record(whole) {
+                Some(Record::Begin { version, .. }) if version > VERSION => {
+                    let (path, found) = (path.to_owned(), version);
+                    return Err(JournalError::Newer { path, found, supported: VERSION });
+                }
+                Some(record) => lines.records.push(record),
+                None => lines.damaged.push(index + 1),
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Cut off a torn last line, and open the journal for more; `None` if there is none.
+    pub fn repair(&self, path: &Path) -> Result<Option<File>, JournalError> {
+        if !self.exists {
+            return Ok(None);
+        }
+        if self.good < self.length {
+            let cut = OpenOptions::new().write(true).open(path).and_then(|file| {
+                file.set_len(self.good)?;
+                file.sync_all()
+            });
+            cut.map_err(JournalError::write(path))?;
+        }
+        open(path).map(Some)
+    }
+}

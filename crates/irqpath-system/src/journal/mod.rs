@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The journal: what was changed on this host, from what to what, written to disk before each
+//! change, so that everything can be put back whatever happens in between.
+//!
+//! One file per owner (`var/lib/irqpath/shield.journal`), one [`Lock`] for all of them. A line is a
+//! checksum and a [`Record`]; lines are only ever appended, and a batch is on disk (`fdatasync`)
+//! before the first change of the batch is made. `ledger` folds the lines into what is held now.
+//!
+//! The rule to know: a journal may be behind the host by nothing, and ahead of it by one batch.
+//! Undo therefore looks at every value before it writes (see [`crate::change::undo`]). After a
+//! reboot the kernel's values are gone; only what survives a reboot is still held then.
+
+mod error;
+mod ledger;
+mod lines;
+mod lock;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+pub use error::JournalError;
+pub use ledger::{Held, Ledger, Refusal};
+pub use lock::Lock;
+
+use crate::Host;
+use crate::change::{Intent, Target};
+use lines::Lines;
+
+/// Where journals and the lock are, under the host's root.
+const DIRECTORY: &str = "var/lib/irqpath";
+/// Raise it when a [`Record`] changes its meaning.
+const VERSION: u32 = 1;
+
+/// A line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum Record {
+    /// What is wanted, from here on. The first line of a journal is one.
+    Begin { version: u32, boot_id: String, at_unix_s: u64, wanted: serde_json::Value },
+    /// A change will be made.
+    Intend(Intent),
+    /// The kernel refused it.
+    Refused { target: Target, refusal: Refusal },
+    /// It is not ours any more: put back, or changed by somebody else.
+    Released { target: Target },
+}
+
+/// An open journal. Whoever has it holds the lock.
+#[derive(Debug)]
+pub struct Journal {
+    _lock: Lock,
+    directory: PathBuf,
+    path: PathBuf,
+    boot_id: String,
+    /// `None` until something is appended.
+    file: Option<File>,
+    content: Content,
+}
+
+/// What a journal says.
+#[derive(Debug, Clone, Default)]
+pub struct Content {
+    /// What is held.
+    pub ledger: Ledger,
+    /// What the owner wanted, in its own words.
+    pub wanted: Option<serde_json::Value>,
+    /// When that was written, seconds since 1970.
+    pub at_unix_s: u64,
+    /// Changes that ended with the boot in which they were made.
+    pub gone_with_boot: usize,
+    /// Numbers of the lines that are damaged, from 1.
+    pub damaged: Vec<usize>,
+}
+
+impl Content {
+    fn of(lines: Lines, boot_id: &str) -> Self {
+        let mut content = Self { damaged: lines.damaged, ..Self::default() };
+        let mut boot = None;
+        for record in lines.records {
+            match record {
+                Record::Begin { boot_id, at_unix_s, wanted, .. } => {
+                    boot = Some(boot_id);
+                    (content.wanted, content.at_unix_s) = (Some(wanted), at_unix_s);
+                }
+                Record::Intend(intent) => content.ledger.intend(intent),
+                Record::Refused { target, refusal } => content.ledger.refuse(target, refusal),
+                Record::Released { target } => content.ledger.release(&target),
+            }
+        }
+        // A journal whose first line is damaged is taken as of this boot: undo looks first.
+        if boot.is_some_and(|boot| boot != boot_id) {
+            content.gone_with_boot = content.ledger.forget_boot();
+            content.wanted = None;
+        }
+        content
+    }
+
+    /// True if nothing was changed that has not been put back.
+    pub fn is_empty(&self) -> bool {
+        self.ledger.is_empty() && self.wanted.is_none()
+    }
+}
+
+fn boot_id(host: &Host) -> String {
+    host.fact("proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+fn path_of(host: &Host, owner: &str) -> PathBuf {
+    host.path(DIRECTORY).join(format!("{owner}.journal"))
+}
+
+/// Look into a journal without the lock and without a change, as any user.
+pub fn peek(host: &Host, owner: &str) -> Result<Content, JournalError> {
+    let path = path_of(host, owner);
+    Ok(Content::of(Lines::read(&path)?, &boot_id(host)))
+}
+
+impl Journal {
+    /// Take the lock and open the journal of `owner` ("shield"), which need not exist yet. Waits a
+    /// moment for another irqpath.
+    pub fn open(host: &Host, owner: &str) -> Result<Self, JournalError> {
+        let directory = host.path(DIRECTORY);
+        fs::create_dir_all(&directory).map_err(JournalError::write(&directory))?;
+        let lock = Lock::take(&directory.join("lock"))?;
+        let (path, boot_id) = (path_of(host, owner), boot_id(host));
+        let lines = Lines::read(&path)?;
+        let file = lines.repair(&path)?;
+        let content = Content::of(lines, &boot_id);
+        let mut journal = Self { _lock: lock, directory, path, boot_id, file, content };
+        if journal.file.is_some() && journal.content.is_empty() {
+            journal.remove()?; // of another boot, or killed before its first change
+        }
+        Ok(journal)
+    }
+
+    /// What it says.
+    pub const fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// What is held.
+    pub const fn ledger(&self) -> &Ledger {
+        &self.content.ledger
+    }
+
+    /// Write down what is wanted from now on.
+    pub fn begin(&mut self, wanted: &impl Serialize) -> Result<(), JournalError> {
+        let wanted = serde_json::to_value(wanted).map_err(io::Error::from);
+        let wanted = wanted.map_err(JournalError::write(&self.path))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at_unix_s = now.as_secs();
+        let boot_id = self.boot_id.clone();
+        self.append(&[Record::Begin {
+            version: VERSION,
+            boot_id,
+            at_unix_s,
+            wanted: wanted.clone(),
+        }])?;
+        (self.content.wanted, self.content.at_unix_s) = (Some(wanted), at_unix_s);
+        Ok(())
+    }
+
+    /// Write down changes. They may be made when this returns, not before.
+    pub fn intend(&mut self, intents: &[Intent]) -> Result<(), JournalError> {
+        let records: Vec<Record> = intents.iter().cloned().map(Record::Intend).collect();
+        self.append(&records)?;
+        intents.iter().cloned().for_each(|intent| self.content.ledger.intend(intent));
+        Ok(())
+    }
+
+    /// Write down that the kernel refused a change.
+    pub fn refuse(&mut self, refused: Vec<(Target, Refusal)>) -> Result<(), JournalError> {
+        let record = |(target, refusal): &(Target, Refusal)| Record::Refused {
+            target: target.clone(),
+            refusal: refusal.clone(),
+        };
+        self.append(&refused.iter().map(record).collect::<Vec<_>>())?;
+        for (target, refusal) in refused {
+            self.content.ledger.refuse(target, refusal);
+        }
+        Ok(())
+    }
+
+    /// Write down that these are not ours any more.
+    pub fn release(&mut self, targets: &[Target]) -> Result<(), JournalError> {
+        let record = |target: &Target| Record::Released { target: target.clone() };
+        self.append(&targets.iter().map(record).collect::<Vec<_>>())?;
+        for target in targets {
+            self.content.ledger.release(target);
+        }
+        Ok(())
+    }
+
+    /// Nothing is held any more: remove the journal. One with damaged lines is kept beside it.
+    pub fn finish(mut self) -> Result<(), JournalError> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Result<(), JournalError> {
+        self.file = None;
+        let done = if self.content.damaged.is_empty() {
+            fs::remove_file(&self.path)
+        } else {
+            fs::rename(&self.path, self.path.with_extension("damaged"))
+        };
+        match done {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(JournalError::write(&self.path)(e));
+            }
+            _ => {}
+        }
+        self.content = Content::default();
+        self.sync_directory()
+    }
+
+    fn append(&mut self, records: &[Record]) -> Result<(), JournalError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let text: String = records
+            .iter()
+            .map(lines::line)
+            .collect::<io::Result<_>>()
+            .map_err(JournalError::write(&self.path))?;
+        let is_new = self.file.is_none();
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(open(&self.path)?),
+        };
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_data())
+            .map_err(JournalError::write(&self.path))?;
+        if is_new { self.sync_directory() } else { Ok(()) }
+    }
+
+    /// A new or removed file is on disk when its directory is.
+    fn sync_directory(&self) -> Result<(), JournalError> {
+        let synced = File::open(&self.directory).and_then(|d| d.sync_all());
+        synced.map_err(JournalError::write(&self.directory))
+    }
+}
+
+fn open(path: &Path) -> Result<File, JournalError> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map_err(JournalError::write(path))
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tasks of a host, from `/proc/PID/task/TID/{stat,status}`.
+//!
+//! Tasks come and go while the list is read; one that is gone is left out. A task's number and
+//! its start time together name it for good (see [`TaskId`]).
+
+use irqpath_model::CpuList;
+
+use crate::Host;
+use crate::change::TaskId;
+
+/// Kernel thread (`include/linux/sched.h`, unchanged since 2.6).
+const PF_KTHREAD: u64 = 0x0020_0000;
+/// Its affinity cannot be changed from user space: per-CPU kernel threads.
+const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+
+/// What is needed of `/proc/TID/stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub comm: String,
+    pub ppid: u32,
+    pub flags: u64,
+    pub nice: i8,
+    pub start_ticks: u64,
+    pub cpu: u16,
+    pub rt_priority: u8,
+    pub policy: u32,
+}
+
+impl Stat {
+    /// The name is between the first `(` and the last `)`, and may contain both.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (before, rest) = text.rsplit_once(')')?;
+        let comm = before.split_once('(')?.1.to_owned();
+        // From field 3 on, so field n of proc_pid_stat(5) is words[n - 3].
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let field = |n: usize| words.get(n - 3).copied();
+        Some(Self {
+            comm,
+            ppid: field(4)?.parse().ok()?,
+            flags: field(9)?.parse().ok()?,
+            nice: field(19)?.parse().ok()?,
+            start_ticks: field(22)?.parse().ok()?,
+            cpu: field(39)?.parse().ok()?,
+            rt_priority: field(40)?.parse().ok()?,
+            policy: field(41)?.parse().ok()?,
+        })
+    }
+}
+
+/// `Cpus_allowed_list` of `/proc/TID/status`.
+pub(crate) fn affinity_in_status(text: &str) -> Option<CpuList> {
+    text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
+}
+
+/// A task, as of the moment it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its lasting name.
+    pub id: TaskId,
+    /// Its process.
+    pub tgid: u32,
+    /// The process that started its process.
+    pub ppid: u32,
+    /// Its name.
+    pub comm: String,
+    /// True for a kernel thread.
+    pub kernel: bool,
+    /// True if the kernel refuses to change its affinity.
+    pub fixed: bool,
+    /// CPUs that it may use, offline ones included.
+    pub affinity: CpuList,
+    /// CPU that it last ran on.
+    pub cpu: u16,
+}
+
+impl Task {
+    /// What people call it.
+    pub fn label(&self) -> String {
+        format!("task {} ({})", self.id.tid, self.comm)
+    }
+}
+
+impl Host {
+    /// Every thread of every process that is there now.
+    pub fn tasks(&self) -> Vec<Task> {
+        let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
+        let processes = self.names_in("proc").into_iter().filter(is_number);
+        processes
+            .flat_map(|process| {
+                let directory = format!("proc/{process}/task");
+                let threads = self.names_in(&directory).into_iter().filter(is_number);
+                let read = |tid: String| self.task(&process, &tid);
+                threads.filter_map(read).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    fn task(&self, process: &str, tid: &str) -> Option<Task> {
+        let file = |name: &str| self.read(&format!("proc/{process}/task/{tid}/{name}")).ok();
+        let stat = Stat::parse(&file("stat")?)?;
+        let affinity = affinity_in_status(&file("status")?)?;
+        Some(Task {
+            id: TaskId { tid: tid.parse().ok()?, start_ticks: stat.start_ticks },
+            tgid: process.parse().ok()?,
+            ppid: stat.ppid,
+            comm: stat.comm,
+            kernel: stat.flags & PF_KTHREAD != 0,
+            fixed: stat.flags & PF_NO_SETAFFINITY != 0,
+            affinity,
+            cpu: stat.cpu,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Fake;
+
+    const STAT: &str = "712 (a) (b) S 1 712 712 0 -1 69238784 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0 \
+        18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 50 1 0 0 0 0 0 0 0 0 0 0 0\n";
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = Stat::parse(STAT).unwrap();
+        assert_eq!(stat.comm, "a) (b");
+        assert_eq!((stat.ppid, stat.start_ticks, stat.cpu), (1, 4242, 3));
+        assert_eq!((stat.nice, stat.rt_priority, stat.policy), (0, 50, 1));
+        assert_eq!(Stat::parse("712 (sh"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn tasks_that_are_half_gone_are_left_out() {
+        let fake = Fake::new()
+            .file("proc/712/task/712/stat", STAT)
+            .file("proc/712/task/712/status", "Name:\tx\nCpus_allowed_list:\t0-3\n")
+            .file("proc/712/task/713/stat", STAT)
+            .file("proc/sys/kernel/ostype", "Linux\n");
+        let tasks = fake.host().tasks();
+        assert_eq!(tasks.len(), 1);
+        let task = &tasks[0];
+        assert_eq!((task.id.tid, task.tgid, task.affinity.to_string()), (712, 712, "0-3".into()));
+        assert!(task.kernel && task.fixed, "{task:?}");
+    }
+
+    #[test]
+    fn this_process_is_among_the_real_tasks() {
+        let own = std::process::id();
+        let tasks = Host::real().tasks();
+        let task = tasks.iter().find(|t| t.id.tid == own).unwrap();
+        assert!(!task.kernel && !task.affinity.is_empty(), "{task:?}");
+    }
+}
