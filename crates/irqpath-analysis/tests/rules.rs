@@ -132,6 +132,19 @@ fn a_thread_before_the_irq_thread_is_judged_by_its_priority() {
     );
 }
 
+/// As the tracer stamps it: the point is the very switch-in, of which the transition tells too.
+#[test]
+fn an_irq_thread_that_ends_the_wait_by_its_switch_in_is_known() {
+    let (from, to, via) = (Point::Hardirq, Point::IrqThread, Via::IRQ_THREAD);
+    for (prio, kind, who) in [(98, PreemptOff, "meek:5 f:1"), (8, Thread, "meek:5 f:91")] {
+        check(
+            &one_stage(from, to, via),
+            &[(500, switch(task(5, "meek", prio))), (2000, switch(task(77, "irq/36-virtio1", 9)))],
+            &[(kind, who, 1000, 1)],
+        );
+    }
+}
+
 #[test]
 fn a_thread_before_the_work_or_within_the_carrier_is_interference() {
     let hog = || task(5, "hog", 120);

@@ -34,7 +34,8 @@ fn stage(
     // one may have ended in a part that was not delivered.
     let open_since = record.first().map_or(u64::MAX, |stamp| stamp.ns);
     let segments = timelines.segments(cpu, span.start.ns, span.end.ns, open_since);
-    let mut own = Own::new(record, span, &segments);
+    let end = timelines.frame_at(cpu, span.end.ns);
+    let mut own = Own::new(record, span, &segments, end.as_ref());
     let mut tally = Tally::default();
     for (at, segment) in segments.iter().enumerate() {
         let is_last = at + 1 == segments.len();

@@ -38,22 +38,26 @@ pub(super) struct Own {
 }
 
 impl Own {
-    pub(super) fn new(record: &PathRecord, span: &StageSpan, segments: &[Segment]) -> Self {
+    /// `end` is what holds from the end of the stage on, where that is known.
+    pub(super) fn new(
+        record: &PathRecord,
+        span: &StageSpan,
+        segments: &[Segment],
+        end: Option<&Frame>,
+    ) -> Self {
+        let last = segments.last().map(|segment| &segment.frame);
         let mut own = Self {
             hardirq: Claim::Nothing,
             softirq: Claim::Nothing,
             softirq_tid: None,
             softirqs: Via::empty(),
             tid: Claim::Nothing,
-            waiter: None,
+            waiter: waiter(record, span.to, end.into_iter().chain(last)),
         };
         if span.start.cpu == span.end.cpu
             && let Some(first) = segments.first()
         {
             own.claim_start(record, span.from, &first.frame);
-        }
-        if let Some(last) = segments.last() {
-            own.claim_waiter(record, span.to, &last.frame);
         }
         own
     }
@@ -114,20 +118,6 @@ impl Own {
         }
     }
 
-    /// The task that was waited for is known, or there at the end of the stage.
-    fn claim_waiter(&mut self, record: &PathRecord, to: Point, frame: &Frame) {
-        let expected = match to {
-            Point::IrqThread => Via::IRQ_THREAD,
-            Point::Softirq => Via::KSOFTIRQD,
-            Point::SwitchIn | Point::User => {
-                self.waiter = Some(record.target.clone());
-                return;
-            }
-            _ => return,
-        };
-        self.waiter = frame.task.as_deref().filter(|task| is_carrier(task, expected)).cloned();
-    }
-
     /// Look at the next segment: the rest of a handler ends with the handler.
     pub(super) fn follow(&mut self, frame: &Frame) {
         if matches!(self.hardirq, Claim::Rest(_)) && !matches!(frame.hardirq, Layer::Active(_)) {
@@ -163,6 +153,24 @@ impl Own {
     pub(super) fn is_rest_of(&self, task: &Task) -> bool {
         self.tid == Claim::Rest(task.tid) && self.waiter.as_ref().is_none_or(|w| w.tid != task.tid)
     }
+}
+
+/// The task that the stage waits for: known, or among what runs at its end. An irq thread's
+/// point is its switch-in, so that what runs before the point is not the thread yet.
+fn waiter<'a>(
+    record: &PathRecord,
+    to: Point,
+    mut at_end: impl Iterator<Item = &'a Frame>,
+) -> Option<Task> {
+    let expected = match to {
+        Point::IrqThread => Via::IRQ_THREAD,
+        Point::Softirq => Via::KSOFTIRQD,
+        Point::SwitchIn | Point::User => return Some(record.target.clone()),
+        _ => return None,
+    };
+    at_end
+        .find_map(|frame| frame.task.as_deref().filter(|task| is_carrier(task, expected)))
+        .cloned()
 }
 
 /// True for a kernel thread of the kinds in `via`; kernel threads are known by name only.

@@ -64,6 +64,13 @@ impl Timeline {
         if is_covered { entry.frame() } else { Frame::default() }
     }
 
+    /// The frame that begins at exactly `ns`, if a transition does; the last one's if several do.
+    pub fn frame_at(&self, ns: u64) -> Option<Frame> {
+        let after = self.entries.partition_point(|e| e.ns <= ns);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        (entry.ns == ns).then(|| entry.frame())
+    }
+
     /// True if no transition of `[start_ns, end_ns]` is missing and a later one has arrived.
     pub fn covers(&self, start_ns: u64, end_ns: u64) -> bool {
         let after = self.entries.partition_point(|e| e.ns < end_ns);

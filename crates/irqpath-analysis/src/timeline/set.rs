@@ -47,6 +47,11 @@ impl Timelines {
         }
     }
 
+    /// As [`Timeline::frame_at`].
+    pub fn frame_at(&self, cpu: u16, ns: u64) -> Option<Frame> {
+        self.cpus.get(&cpu)?.frame_at(ns)
+    }
+
     /// As [`Timeline::covers`].
     pub fn covers(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
         self.cpus.get(&cpu).is_some_and(|t| t.covers(start_ns, end_ns))
