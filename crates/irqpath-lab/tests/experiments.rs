@@ -31,7 +31,7 @@ fn a_mistake_is_named_before_anything_boots() {
         ("id = \"ihm-timer\"", "id = \"ihm\"", "id is ihm, the file is ihm-timer.toml"),
         ("\"tuned.user.q50\"]", "\"tunde.user.q50\"]", "there is no series tunde"),
         ("name = \"tuned\"", "name = \"default\"", "default is there twice"),
-        ("series = \"default\"", "series = \"nothing\"", "nothing, which is not there"),
+        ("series = [\"default\"]", "series = [\"tuned\"]", "tuned, which are not the first"),
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
     ];
     for (old, new, expected) in table {

@@ -38,7 +38,7 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
         writeln!(out, "    {column:names$}  {ours:>figures$}  {}", word(*verdict))?;
     }
     if let Some(reason) = reason(claim) {
-        writeln!(out, "    {reason}")?;
+        reason.trim().lines().try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ mod tests {
                 claim: "a|b grows".into(),
                 paper: "2.0".into(),
                 expect: "at least 1".into(),
-                differs: Some("Because of try_to_wake_up.".into()),
+                differs: Some("\nBecause of try_to_wake_up.\nAnd more.".into()),
                 must: true,
                 outcomes: vec![
                     outcome("rt", "3.25", OutcomeVerdict::Holds),
@@ -157,7 +157,10 @@ mod tests {
         write_text(&mut out, &table()).expect("text");
         let text = String::from_utf8(out).expect("utf-8");
         assert!(text.contains("rt     3.25  holds"), "{text}");
-        assert!(text.contains("stock   0.5  differs\n    Because of try_to_wake_up."), "{text}");
+        assert!(
+            text.contains("stock   0.5  differs\n    Because of try_to_wake_up.\n    And more.\n"),
+            "{text}"
+        );
         assert!(text.contains("SPLAT     rt: WARNING: here"), "{text}");
     }
 

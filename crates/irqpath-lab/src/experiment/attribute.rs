@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A column's path, every instruction of it attributed: the median and the worst instance, and
-//! why the slow ones are slow.
+//! The path of some series, every instruction of it attributed: the median and the worst
+//! instance, and why the slow ones are slow.
 //!
-//! The recording has one instance per repetition, in order, of the first series that the job
-//! makes; those after it belong to other series and are left out, as are the first `skip` that
-//! warm up. The rule: a slow instance is explained by what it executed more than the median one,
-//! and growth that no symbol names stays unexplained.
+//! The recording has one instance per repetition, in order, of one series after the other, each
+//! with its first `skip` that warm up; the claims check that the lengths agree, so that an instance
+//! too many cannot pass unnoticed. The rule: a slow instance is explained by what it executed more
+//! than the median one, and growth that no symbol names stays unexplained.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,24 +16,30 @@ use std::path::Path;
 use super::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
 use crate::flame::{
-    Attribution, FlameError, Growth, PathMarks, PathRecording, Profile, Recording, Symbols,
+    Attribution, FlameError, Grown, Growth, PathMarks, PathRecording, Profile, Recording, Symbols,
 };
 
 /// An instance is explained if this share of its growth has names.
 const EXPLAINED_SHARE: f64 = 0.8;
+/// Functions in the name of a cause at most.
+const NAMED_FUNCTIONS: usize = 3;
 
 /// Names for slow instances: the cause, and how many it made slow.
 pub type Causes = BTreeMap<String, u64>;
 
-/// What the recording of a path says.
+/// What the recording of a path says of one series.
 #[derive(Debug)]
 pub struct Attributed {
+    /// The series.
+    pub series: String,
     /// Instructions of the median instance.
     pub median: Profile,
     /// Instructions of the longest one.
     pub worst: Profile,
     /// Instances looked at.
     pub nr_instances: u64,
+    /// Share of the instances that executed a function, percent, of those asked for.
+    pub ran: Vec<(String, f64)>,
     /// Instances longer than the 95 % quantile.
     pub nr_slow: u64,
     /// Those of them whose growth has no name.
@@ -48,34 +54,50 @@ pub struct Attributed {
     pub agreement: (usize, usize),
 }
 
-/// Reads a recording and the guest's symbols. `measured` are the guest's own lengths.
+/// A series that the recording has: its name, and the guest's own lengths of its paths.
+pub type Measured<'a> = (&'a str, &'a [u64]);
+
+/// Reads a recording and the guest's symbols.
 pub fn attribute(
     recording: &Path,
     kallsyms: &str,
     flame: &FlamePath,
-    measured: &[u64],
-) -> Result<Attributed, FlameError> {
+    series: &[Measured<'_>],
+) -> Result<Vec<Attributed>, FlameError> {
     let recording = Recording::read(recording)?;
     let symbols = Symbols::from_kallsyms(kallsyms)?;
     let marks = PathMarks { from: flame.from, to: flame.to };
     let none =
         || FlameError::Draw { reason: format!("no path from mark {} to {}", flame.from, flame.to) };
     let whole = recording.path(marks).ok_or_else(none)?;
-    let path = slice(whole, flame.skip as usize, measured.len());
-    let offset = offset(&path, measured);
+    let attribution = Attribution::new(&recording, &symbols);
+    let mut start = 0;
+    let mut of_series = |measured: &Measured<'_>| {
+        let path = slice(whole, start + flame.skip, measured.1.len());
+        start += flame.skip + measured.1.len();
+        let mut found = of_path(&path, &attribution, measured).ok_or_else(none)?;
+        found.ran = ran(&path, &attribution, &flame.functions);
+        Ok(found)
+    };
+    series.iter().map(&mut of_series).collect()
+}
+
+/// The instances of one series; none if there is no instance.
+fn of_path(
+    path: &PathRecording,
+    attribution: &Attribution<'_>,
+    (series, measured): &Measured<'_>,
+) -> Option<Attributed> {
+    let offset = offset(path, measured);
     let shifted: Vec<u64> =
         measured.iter().map(|length| length.saturating_add_signed(-offset)).collect();
     let found = path.compare(&shifted);
-    let attribution = Attribution::new(&recording, &symbols);
-    let at = |q: f64| {
-        let instance = path.quantile(q).ok_or_else(none)?;
-        path.variant_of(instance).ok_or_else(none)
-    };
+    let at = |q: f64| path.quantile(q).and_then(|instance| path.variant_of(instance));
     let (median, worst) = (attribution.profile(at(0.5)?), attribution.profile(at(1.0)?));
     let limit = path.quantile(0.95).map_or(0, |instance| path.instances[instance].length);
     let mut causes = Causes::new();
     let (mut nr_slow, mut nr_unexplained) = (0, 0);
-    for (variant, times) in slow_variants(&path, limit) {
+    for (variant, times) in variants_above(path, limit) {
         let growth = Growth::between(&median, &attribution.profile(&path.variants[variant]));
         nr_slow += times;
         match name(&growth) {
@@ -83,16 +105,39 @@ pub fn attribute(
             None => nr_unexplained += times,
         }
     }
-    Ok(Attributed {
+    Some(Attributed {
+        series: (*series).to_owned(),
         median,
         worst,
         nr_instances: path.instances.len() as u64,
+        ran: Vec::new(),
         nr_slow,
         nr_unexplained,
         causes,
         offset,
         agreement: (found.exact + found.idle, found.differing.len() + found.unpaired),
     })
+}
+
+/// Share of the instances that executed each of the functions, percent.
+fn ran(
+    path: &PathRecording,
+    attribution: &Attribution<'_>,
+    functions: &[String],
+) -> Vec<(String, f64)> {
+    let times = variants_above(path, 0);
+    let all: u64 = times.values().sum();
+    let share = |function: &String| {
+        let ran = |variant: &usize| attribution.executes(&path.variants[*variant], function);
+        let nr: u64 = times.iter().filter(|(variant, _)| ran(variant)).map(|(_, n)| n).sum();
+        (function.clone(), percent(nr, all))
+    };
+    functions.iter().map(share).collect()
+}
+
+/// A part in percent; of nothing it is nothing.
+fn percent(part: u64, all: u64) -> f64 {
+    part as f64 * 100.0 / all.max(1) as f64
 }
 
 /// The most frequent difference between what was measured and what was counted.
@@ -110,7 +155,7 @@ fn slice(path: &PathRecording, skip: usize, count: usize) -> PathRecording {
 }
 
 /// Variants of the instances above a limit, and how often they occur there.
-fn slow_variants(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
+fn variants_above(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
     let mut variants = BTreeMap::new();
     for instance in path.instances.iter().filter(|instance| instance.length > limit) {
         *variants.entry(instance.variant).or_default() += 1;
@@ -118,28 +163,44 @@ fn slow_variants(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
     variants
 }
 
-/// The functions that grew most, unless symbols cannot tell.
+/// The functions that grew most, those below one entry together; none if symbols cannot tell the
+/// larger part of the growth. Three say what a path met, the flame graphs have all.
 fn name(growth: &Growth) -> Option<String> {
-    let named = growth.frames.first()?;
-    let function = named.chain.last()?;
-    let known = !function.starts_with('[');
-    let entry = named.chain.first().filter(|entry| named.chain.len() > 1 && **entry != *function);
-    (known && 1.0 - growth.unexplained_share() >= EXPLAINED_SHARE).then(|| {
-        entry.map_or_else(|| function.to_string(), |entry| format!("{function} < {entry}"))
-    })
+    let known = |grown: &&Grown| grown.chain.last().is_some_and(|f| !f.starts_with('['));
+    let known: Vec<_> = growth.frames.iter().filter(known).collect();
+    let named: i64 = known.iter().map(|grown| grown.delta).sum();
+    if named <= 0 || (named as f64) < growth.total as f64 * EXPLAINED_SHARE {
+        return None;
+    }
+    let mut places: Vec<(&str, Vec<&str>)> = Vec::new();
+    for grown in known.into_iter().take(NAMED_FUNCTIONS) {
+        let (entry, function) = grown.place();
+        match places.iter_mut().find(|(other, _)| *other == entry) {
+            Some((_, functions)) if functions.contains(&function) => {}
+            Some((_, functions)) => functions.push(function),
+            None => places.push((entry, vec![function])),
+        }
+    }
+    let place = |(entry, functions): &(&str, Vec<&str>)| match functions[..] {
+        [only] if only == *entry => only.to_owned(),
+        _ => format!("{} < {entry}", functions.join(", ")),
+    };
+    Some(places.iter().map(place).collect::<Vec<_>>().join("; "))
 }
 
 impl Attributed {
-    /// Metrics of the series: `slow_runs`, `unexplained` (percent of them), `agree` (percent).
+    /// Metrics of the series: `slow_runs`, `unexplained` (percent of them), `agree` (percent),
+    /// `attributed` (the median's instructions), and `ran.FUNCTION` (percent).
     pub fn metrics(&self) -> Vec<(String, f64)> {
-        let percent = |part: u64, all: u64| part as f64 * 100.0 / all.max(1) as f64;
         let (same, other) = (self.agreement.0 as u64, self.agreement.1 as u64);
-        vec![
+        let mut metrics = vec![
             ("slow_runs".to_owned(), self.nr_slow as f64),
             ("unexplained".to_owned(), percent(self.nr_unexplained, self.nr_slow)),
             ("agree".to_owned(), percent(same, same + other)),
             ("attributed".to_owned(), self.median.total() as f64),
-        ]
+        ];
+        metrics.extend(self.ran.iter().map(|(name, share)| (format!("ran.{name}"), *share)));
+        metrics
     }
 
     /// The causes as lines, most frequent first.
@@ -156,12 +217,15 @@ impl Attributed {
 
     /// Writes the flame graphs, the folded stacks and the causes into a directory.
     pub fn store(&self, directory: &Path, title: &str) -> io::Result<()> {
+        let series = &self.series;
         for (name, profile) in [("median", &self.median), ("worst", &self.worst)] {
-            let caption = Caption { title: format!("{title}, {name} path"), note: String::new() };
+            let title = format!("{title}, {series}, {name} path");
+            let caption = Caption { title, note: String::new() };
             let svg = svg::graph(profile, &caption).map_err(io::Error::other)?;
-            fs::write(directory.join(format!("flame-{name}.svg")), svg)?;
-            fs::write(directory.join(format!("flame-{name}.folded")), profile.folded())?;
+            let file = |suffix| directory.join(format!("flame-{series}-{name}.{suffix}"));
+            fs::write(file("svg"), svg)?;
+            fs::write(file("folded"), profile.folded())?;
         }
-        fs::write(directory.join("causes.txt"), self.causes_text())
+        fs::write(directory.join(format!("causes-{series}.txt")), self.causes_text())
     }
 }

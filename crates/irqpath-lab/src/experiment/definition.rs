@@ -172,19 +172,26 @@ pub struct Interval {
     pub to: String,
 }
 
-/// The path that `lab flame` draws.
+/// The path whose instructions are attributed to functions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlamePath {
-    /// The series it is taken from.
-    pub series: String,
+    /// The series it is drawn of: the first ones of every column, in their order.
+    pub series: Vec<String>,
     /// Mark where the path begins.
     pub from: u8,
     /// Mark where it ends.
     pub to: u8,
-    /// Instances at the start that warm up and are not measured.
+    /// Instances at the start of a series that warm up and are not measured.
     #[serde(default)]
-    pub skip: u64,
+    pub skip: usize,
+    /// Functions of which the metric `ran.FUNCTION` tells how many of the runs executed them,
+    /// percent.
+    #[serde(default)]
+    pub functions: Vec<String>,
+    /// True if the claims need it, so that `lab run` attributes too, not only `lab flame`.
+    #[serde(default)]
+    pub always: bool,
 }
 
 /// What `lab gate` watches: metrics, with an allowance.
@@ -242,13 +249,18 @@ impl Definition {
             .or_else(|| repeated(self.series.iter().map(|series| &series.name)))
             .map(|name| format!("{name} is there twice"))
             .or_else(|| self.checks.iter().find_map(|check| check.problem(self)))
-            .or_else(|| self.unknown_flame_series())
+            .or_else(|| self.flame_problem())
     }
 
-    fn unknown_flame_series(&self) -> Option<String> {
-        let flame = self.flame.as_ref()?;
-        let known = self.series.iter().any(|series| series.name == flame.series);
-        (!known).then(|| format!("flame names the series {}, which is not there", flame.series))
+    /// The recording has the paths of all series one after the other, so that those which are
+    /// drawn must be the first on every column.
+    fn flame_problem(&self) -> Option<String> {
+        let drawn = &self.flame.as_ref()?.series;
+        let first = |column| self.series_on(column).map(|series| &series.name).take(drawn.len());
+        let fits = |column| first(column).eq(drawn);
+        (drawn.is_empty() || !self.columns.iter().all(fits)).then(|| {
+            format!("flame names the series {}, which are not the first", drawn.join(", "))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ mod run;
 mod store;
 mod table;
 mod truth;
+mod workers;
 
 pub use attribute::Attributed;
 pub use check::{Check, Figures, Range, Value, Verdict};

@@ -5,18 +5,17 @@
 //! themselves. What a guest does in mode exact does not depend on its neighbours. A column
 //! whose guest goes wrong is an error with the last lines of its console; the others go on.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::attribute::{Attributed, attribute};
-use super::definition::{Column, Definition, Mode, Parameter};
+use super::definition::{Column, Definition, FlamePath, Mode, Parameter};
 use super::error::ExperimentError;
 use super::figures::{self, SeriesResult};
-use super::job;
+use super::{job, workers};
 use crate::flame::Plugin;
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{Arch, Kernel, module};
@@ -62,8 +61,8 @@ pub struct ColumnRun {
     pub files: TempDir,
     /// Figures of every series.
     pub series: Vec<SeriesResult>,
-    /// The path of the experiment, if it was attributed.
-    pub attributed: Option<Attributed>,
+    /// The path of the experiment in each series that it is drawn of, if it was attributed.
+    pub attributed: Vec<Attributed>,
 }
 
 impl ColumnRun {
@@ -108,28 +107,27 @@ pub fn run(
     definitions: &[&Definition],
     options: &Options,
 ) -> Result<Runs, ExperimentError> {
-    let mut queue = VecDeque::new();
+    let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         for column in &definition.columns {
             if options.columns.is_empty() || options.columns.contains(&column.name) {
-                queue.push_back((index, prepare(lab, definition, column, options)?));
+                guests.push((index, prepare(lab, definition, column, options)?));
             }
         }
     }
-    let total = queue.len();
-    let state = Mutex::new((queue, Vec::new(), 0_usize));
-    lab.progress.step("guests", Some(total as u64), Unit::Steps);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(total);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| work(lab, &state));
-        }
-    });
-    let (_, mut done, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, position, _)| (*index, *position));
+    lab.progress.step("guests", Some(guests.len() as u64), Unit::Steps);
+    let done = workers::all(
+        guests,
+        |(_, guest)| guest.is_exact(),
+        |nr_done, (index, guest)| {
+            let run = boot(lab, guest);
+            lab.progress.done(nr_done());
+            (index, run)
+        },
+    );
     let mut runs = Runs::default();
     runs.columns.resize_with(definitions.len(), Vec::new);
-    for (index, _, run) in done {
+    for (index, run) in done {
         match run {
             Ok(run) => runs.columns[index].push(run),
             Err(error) => runs.errors.push(error),
@@ -138,22 +136,9 @@ pub fn run(
     Ok(runs)
 }
 
-type Done = (usize, usize, Result<ColumnRun, ExperimentError>);
-type Shared<'a> = Mutex<(VecDeque<(usize, Prepared<'a>)>, Vec<Done>, usize)>;
-
-/// Takes guests from the queue until it is empty.
-fn work(lab: &Lab, state: &Shared<'_>) {
-    loop {
-        let (index, position, prepared) = {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some((index, prepared)) = state.0.pop_front() else { return };
-            state.2 += 1;
-            (index, state.2, prepared)
-        };
-        let run = boot(lab, prepared);
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.1.push((index, position, run));
-        lab.progress.done(state.1.len() as u64);
+impl Prepared<'_> {
+    fn is_exact(&self) -> bool {
+        self.definition.mode == Mode::Exact
     }
 }
 
@@ -189,7 +174,10 @@ fn record(
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
     let Some(flame) = &definition.flame else { return Ok(None) };
-    if !options.attribute || column.arch != Arch::X86_64 || definition.mode != Mode::Exact {
+    if !(options.attribute || flame.always)
+        || column.arch != Arch::X86_64
+        || definition.mode != Mode::Exact
+    {
         return Ok(None);
     }
     let wrong = |source| ExperimentError::Read { path: PathBuf::from(RECORDING), source };
@@ -251,16 +239,25 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError>
     let attributed = match (&definition.flame, recording) {
         (Some(flame), Some(directory)) => {
             let kallsyms = outcome.results.text("kallsyms").map_err(|e| wrong(e.to_string()))?;
-            let file = directory.path().join(RECORDING);
-            let target = series.iter_mut().find(|series| series.name == flame.series);
-            let measured = target.as_ref().map(|s| s.lengths.clone()).unwrap_or_default();
-            let found = attribute(&file, &kallsyms, flame, &measured)?;
-            if let Some(series) = target {
-                series.metrics.extend(found.metrics());
-            }
-            Some(found)
+            attributed(flame, &directory.path().join(RECORDING), &kallsyms, &mut series)?
         }
-        _ => None,
+        _ => Vec::new(),
     };
     Ok(ColumnRun { column: column.clone(), kernel, outcome, files, series, attributed })
+}
+
+/// Attributes the experiment's path and adds the metrics of that to the series it is drawn of.
+fn attributed(
+    flame: &FlamePath,
+    recording: &Path,
+    kallsyms: &str,
+    series: &mut [SeriesResult],
+) -> Result<Vec<Attributed>, ExperimentError> {
+    let drawn = &mut series[..flame.series.len()];
+    let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths.as_slice())).collect();
+    let found = attribute(recording, kallsyms, flame, &measured)?;
+    for (series, found) in drawn.iter_mut().zip(&found) {
+        series.metrics.extend(found.metrics());
+    }
+    Ok(found)
 }

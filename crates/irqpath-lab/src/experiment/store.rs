@@ -33,7 +33,7 @@ pub fn store_column(
     json::write_summary(File::create(directory.join("summary.json"))?, &summary)?;
     let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
     html::write(&mut page, &meta, &summary, html::Options::default())?;
-    if let Some(attributed) = &run.attributed {
+    for attributed in &run.attributed {
         attributed.store(&directory, &format!("{} on {}", definition.id, run.column.name))?;
     }
     for (name, text) in run.outcome.results.files() {

@@ -3,7 +3,8 @@
 //!
 //! Chains are compared from the innermost interrupt or system call on, so that a timer tick is
 //! the same cause wherever it hit. Of everything below one entry the deepest function is named
-//! that still holds nearly all of the growth: `update_load_avg`, not `entry_SYSCALL_64`.
+//! that still holds nearly all of the growth, or a few that do together: `update_load_avg`, not
+//! `entry_SYSCALL_64`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +15,8 @@ use super::profile::Frame;
 /// Part of the growth that the frames explain at least, and that a callee must hold to be named
 /// instead of its caller, percent.
 const EXPLAINED: i64 = 80;
+/// Into how many functions the growth below one entry is divided before their caller is named.
+const MAX_PARTS: usize = 3;
 
 /// A chain that executes more instructions than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +62,28 @@ impl Tree {
         grown
     }
 
-    /// The deepest function below that still holds nearly all of `growth`.
-    fn deepest(&self, growth: i64, chain: &mut Vec<Frame>) -> i64 {
-        match self.grown().first() {
-            Some((name, tree)) if tree.delta * 100 >= growth * EXPLAINED => {
-                chain.push(Frame::clone(name));
-                tree.deepest(growth, chain)
+    /// The deepest functions that hold at least `needed` of the growth, `room` of them at most.
+    fn deepest(&self, needed: i64, chain: &[Frame], room: usize) -> Vec<Grown> {
+        let mut callees = Vec::new();
+        let mut held = 0;
+        for (name, tree) in self.grown() {
+            if held >= needed {
+                break;
             }
-            _ => self.delta,
+            held += tree.delta;
+            callees.push((name, tree));
         }
+        if held < needed || callees.len() > room {
+            return vec![Grown { chain: chain.to_vec(), delta: self.delta }];
+        }
+        let mut parts = Vec::new();
+        for (at, (name, tree)) in callees.iter().enumerate() {
+            let chain = [chain, &[Frame::clone(name)]].concat();
+            let share = (tree.delta * needed + held - 1) / held;
+            let others = callees.len() - at - 1;
+            parts.extend(tree.deepest(share, &chain, room - parts.len() - others));
+        }
+        parts
     }
 }
 
@@ -87,10 +103,11 @@ impl Growth {
             if (total - left) * 100 >= total * EXPLAINED {
                 break;
             }
-            let mut chain = vec![name.clone()];
-            let delta = tree.deepest(tree.delta, &mut chain);
-            left -= delta;
-            frames.push(Grown { chain, delta });
+            let needed = (tree.delta * EXPLAINED + 99) / 100;
+            for grown in tree.deepest(needed, std::slice::from_ref(name), MAX_PARTS) {
+                left -= grown.delta;
+                frames.push(grown);
+            }
         }
         if total <= 0 {
             return Self { total, frames: Vec::new(), unexplained: total };
@@ -105,14 +122,23 @@ impl Growth {
     }
 }
 
-/// The function, and the entry it lies below: `update_load_avg < entry_SYSCALL_64 +812`.
+fn name(frame: Option<&Frame>) -> &str {
+    frame.map_or("", |frame| frame)
+}
+
+impl Grown {
+    /// The entry into the kernel (or the outermost function), and the function that is named.
+    pub fn place(&self) -> (&str, &str) {
+        (name(self.chain.first()), name(self.chain.last()))
+    }
+}
+
+/// With its growth: `update_load_avg < entry_SYSCALL_64 +812`.
 impl fmt::Display for Grown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.chain[..] {
-            [] => write!(f, "{:+}", self.delta),
-            [only] => write!(f, "{only} {:+}", self.delta),
-            [first, .., last] => write!(f, "{last} < {first} {:+}", self.delta),
-        }
+        let (entry, function) = self.place();
+        let below = if self.chain.len() > 1 { format!(" < {entry}") } else { String::new() };
+        write!(f, "{function}{below} {:+}", self.delta)
     }
 }
 

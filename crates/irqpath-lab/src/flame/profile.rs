@@ -178,6 +178,17 @@ impl<'a> Attribution<'a> {
         Profile { stacks }
     }
 
+    /// True if the variant executed an instruction of this function itself.
+    pub fn executes(&self, variant: &Variant, function: &str) -> bool {
+        variant.charges.iter().any(|charge| {
+            let (first, end) = (charge.first, charge.first + charge.count);
+            let here = &self.blocks[charge.block as usize];
+            here.iter().any(|(name, from, to)| {
+                **name == *function && first.max(*from) < end.min(*to) && charge.times > 0
+            })
+        })
+    }
+
     /// The chain of names of a node with a function at its end.
     fn stack(&self, node: u32, last: &Frame) -> Stack {
         let mut frames = vec![last.clone()];

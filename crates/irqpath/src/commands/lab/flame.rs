@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, Definition, Options};
+use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
 
 use super::run::told;
 use crate::cli_lab::LabFlame;
@@ -43,28 +43,37 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
             &meta::command(),
             &started_at,
         )?;
-        let Some(path) = &run.attributed else { continue };
         let directory = experiment::directory(&definition.id, &run.column.name);
-        let (same, other) = path.agreement;
+        for path in &run.attributed {
+            out::print(&told_path(&definition, run, path))?;
+        }
         out::print(&format!(
-            "{} on {}: {} paths, median {} instructions, worst {}\n\
-             length as the guest measured it, less {} between its stamps and the marks: \
-             {same} equal, {other} not\n\
-             slow paths (over Q95): {}, without a named cause: {}\n{}\
-             flame-median.svg, flame-worst.svg and .folded are in {}\n",
-            definition.id,
-            run.column.name,
-            path.nr_instances,
-            path.median.total(),
-            path.worst.total(),
-            path.offset,
-            path.nr_slow,
-            path.nr_unexplained,
-            path.causes_text(),
-            arguments.output.join(directory).display(),
+            "flame-*.svg and .folded are in {}\n",
+            arguments.output.join(directory).display()
         ))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was found of one series' path.
+fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> String {
+    let (same, other) = path.agreement;
+    format!(
+        "{} on {}, {}: {} paths, median {} instructions, worst {}\n\
+         length as the guest measured it, less {} between its stamps and the marks: \
+         {same} equal, {other} not\n\
+         slow paths (over Q95): {}, without a named cause: {}\n{}",
+        definition.id,
+        run.column.name,
+        path.series,
+        path.nr_instances,
+        path.median.total(),
+        path.worst.total(),
+        path.offset,
+        path.nr_slow,
+        path.nr_unexplained,
+        path.causes_text(),
+    )
 }
 
 /// The experiment with only the series that its path is taken from, on columns that can be
@@ -72,7 +81,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
 fn only_flame(definition: &Definition) -> Option<Definition> {
     let flame = definition.flame.as_ref()?;
     let mut only = definition.clone();
-    only.series.retain(|series| series.name == flame.series);
+    only.series.retain(|series| flame.series.contains(&series.name));
     only.columns.retain(|column| column.arch == irqpath_lab::kernel::Arch::X86_64);
     Some(only)
 }

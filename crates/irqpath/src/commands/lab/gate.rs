@@ -64,7 +64,7 @@ fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
 
 /// Where the median path spends its instructions, if the experiment names a path.
 fn functions(run: &ColumnRun) -> BTreeMap<String, u64> {
-    run.attributed.as_ref().map(|path| path.median.functions().0).unwrap_or_default()
+    run.attributed.first().map(|path| path.median.functions().0).unwrap_or_default()
 }
 
 fn text(findings: &[Finding]) -> String {
