@@ -3,7 +3,13 @@
 #
 # BOTTOM_HANDLER, REPS, DELAY_US, DELAY_TYPE, TRIGGER, TRACEPOINTS, CAPACITY: intsight's files.
 # LOAD: how many processes never sleep meanwhile. CLOCK: which build of the module; empty is the
-# one that reads the cycle counter. WRITER: what runs the benchmark (chrt -f 1). Nothing is written or printed while the benchmark runs.
+# one that reads the cycle counter. RUNNER: what runs all of it (fifo 1), so that load does not
+# set its pace. Nothing is written or printed while the benchmark runs.
+if [ -n "${RUNNER:-}" ]; then
+	command=$RUNNER
+	unset RUNNER
+	exec $command sh -e "$0"
+fi
 module=/modules/intsight${CLOCK:+-$CLOCK}.ko
 files=/sys/kernel/debug/intsight
 out=/results/$SERIES
@@ -43,7 +49,7 @@ if [ "${LOAD:-0}" -gt 0 ]; then
 fi
 
 counts before
-${WRITER:-} sh -c "echo > $files/do_trigger"
+echo > $files/do_trigger
 counts after
 
 if [ -n "$load" ]; then

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The project's experiments can be read, and say what a definition must say.
+//! The project's experiments can be read, say what a definition must say, and give the same
+//! numbers twice.
+
+#![allow(clippy::print_stdout)] // a test says what it skips
 
 use std::path::Path;
 
-use irqpath_lab::experiment::{Definition, ExperimentError, read_all};
+use irqpath_lab::experiment::{
+    ColumnRun, Definition, ExperimentError, Options, Parameter, read_all, run,
+};
+use irqpath_lab::{Cache, Lab, Progress, Project};
 
 fn project() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -43,4 +49,46 @@ fn a_mistake_is_named_before_anything_boots() {
     }
     let missing = Definition::read(&directory.path().join("none.toml"));
     assert!(matches!(missing, Err(ExperimentError::Read { .. })));
+}
+
+/// An experiment with few repetitions on its first column.
+fn one_column(lab: &Lab, definition: &Definition) -> ColumnRun {
+    let few = [("REPS".to_owned(), Parameter::Number(100))];
+    let options = Options {
+        columns: vec![definition.columns[0].name.clone()],
+        parameters: few.into(),
+        ..Options::default()
+    };
+    let mut runs = run(lab, &[definition], &options).expect("prepared");
+    assert!(runs.errors.is_empty(), "{:?}", runs.errors);
+    runs.columns.remove(0).remove(0)
+}
+
+#[test]
+fn two_runs_give_the_same_summaries() {
+    if std::process::Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
+        println!("skipped: qemu-system-x86_64 is not installed");
+        return;
+    }
+    let lab = Lab {
+        project: Project::at(project()).expect("project"),
+        cache: Cache::locate().expect("cache"),
+        progress: Progress::hidden(),
+    };
+    for id in ["intspect-causes", "ihm-timer"] {
+        let path = project().join("experiments").join(format!("{id}.toml"));
+        let definition = Definition::read(&path).expect("definition");
+        let [one, other] = [(); 2].map(|()| one_column(&lab, &definition));
+        assert!(one.metrics().len() > 10);
+        assert_eq!(one.metrics(), other.metrics(), "{id}");
+        let samples = |run: &ColumnRun| -> Vec<_> {
+            run.series.iter().map(|series| (series.name.clone(), series.samples.clone())).collect()
+        };
+        assert_eq!(samples(&one), samples(&other), "{id}");
+        assert_eq!(one.outcome.console, other.outcome.console, "{id}");
+        let causes = |run: &ColumnRun| -> Vec<_> {
+            run.attributed.iter().map(|path| (path.causes_text(), path.median.folded())).collect()
+        };
+        assert_eq!(causes(&one), causes(&other), "{id}");
+    }
 }

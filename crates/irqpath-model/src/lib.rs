@@ -33,7 +33,7 @@ pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
 pub use point::Point;
 pub use reproduction::{
-    Claim, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction,
+    Claim, Figures, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction, SlowRuns,
 };
 pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,

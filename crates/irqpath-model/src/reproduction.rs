@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SCHEMA_VERSION;
+use crate::bench::BenchQuantiles;
 
 /// Every experiment of one run of the lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,40 @@ pub struct Reproduced {
     pub columns: Vec<ReproducedColumn>,
     /// Its claims.
     pub claims: Vec<Claim>,
+    /// What was measured, column by column.
+    #[serde(default)]
+    pub figures: Vec<Figures>,
+    /// What made runs slow, by column and series, the most frequent first.
+    #[serde(default)]
+    pub slow: Vec<SlowRuns>,
+}
+
+/// Runs of one series that were slow for the same reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowRuns {
+    /// The column.
+    pub column: String,
+    /// The series.
+    pub series: String,
+    /// What they executed more than the median run: functions, and the entry into the kernel.
+    pub cause: String,
+    /// How many of those over Q95.
+    pub nr: u64,
+}
+
+/// The row of numbers of one interval of one series.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    /// The column.
+    pub column: String,
+    /// The series.
+    pub series: String,
+    /// The interval; of intsight's runs that from the top half to the bottom half.
+    pub interval: String,
+    /// Quantiles, ns; of intsight's runs those without an interrupt between their halves.
+    pub quantiles: BenchQuantiles,
+    /// The longest of all of intsight's runs, ns.
+    pub max_irq_ns: Option<u64>,
 }
 
 /// One kernel that an experiment ran on.

@@ -8,11 +8,13 @@
 
 mod columns;
 mod digest;
+mod lengths;
 mod reader;
 mod writer;
 
 pub(crate) use columns::end_to_word;
 
+pub use lengths::{Length, write_lengths};
 pub use reader::{SampleReader, read_samples};
 pub use writer::SampleWriter;
 

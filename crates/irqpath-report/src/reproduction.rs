@@ -6,7 +6,9 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction, SlowRuns};
+
+use crate::text::grouped;
 
 /// The table for a terminal.
 pub fn write_text(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
@@ -23,6 +25,8 @@ pub fn write_text(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
         for claim in &experiment.claims {
             write_claim(&mut out, claim)?;
         }
+        write_figures(&mut out, experiment)?;
+        write_slow(&mut out, experiment)?;
         writeln!(out)?;
     }
     Ok(())
@@ -41,6 +45,80 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
         reason.trim().lines().try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     Ok(())
+}
+
+/// What was measured: a table per column.
+fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
+    let name = |row: &Figures| name(row).chars().count();
+    let width = experiment.figures.iter().map(name).max().unwrap_or(0);
+    for column in &experiment.columns {
+        let mut rows = experiment.figures.iter().filter(|row| row.column == column.name).peekable();
+        if rows.peek().is_none() {
+            continue;
+        }
+        write!(out, "\n  {:1$}", column.name, width.max(column.name.len()))?;
+        HEADINGS.iter().try_for_each(|heading| write!(out, "{heading:>11}"))?;
+        writeln!(out)?;
+        for row in rows {
+            write!(out, "    {:1$}", self::name(row), width.max(column.name.len()) - 2)?;
+            cells(row).iter().try_for_each(|cell| write!(out, "{cell:>11}"))?;
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Causes of a series that a table shows; the others together are a row.
+const MAX_CAUSES: usize = 5;
+
+/// Why runs were slow: the most frequent causes of every series.
+fn write_slow(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
+    for [column, series, nr, cause] in slow_rows(experiment) {
+        if !column.is_empty() {
+            writeln!(out, "\n  {column}: why {series} runs over Q95 were slow")?;
+        }
+        writeln!(out, "    {nr:>7}  {cause}")?;
+    }
+    Ok(())
+}
+
+/// Column and series (where they begin), how many, and why.
+pub(crate) fn slow_rows(experiment: &Reproduced) -> Vec<[String; 4]> {
+    let mut rows = Vec::new();
+    let same = |a: &SlowRuns, b: &SlowRuns| a.column == b.column && a.series == b.series;
+    for group in experiment.slow.chunk_by(same) {
+        let (shown, rest) = group.split_at(group.len().min(MAX_CAUSES));
+        for (at, row) in shown.iter().enumerate() {
+            let first = |text: &str| if at == 0 { text.to_owned() } else { String::new() };
+            let place = [first(&row.column), first(&row.series)];
+            rows.push([place[0].clone(), place[1].clone(), grouped(row.nr), row.cause.clone()]);
+        }
+        let others: u64 = rest.iter().map(|row| row.nr).sum();
+        if others > 0 {
+            let cause = format!("{} other combinations", rest.len());
+            rows.push([String::new(), String::new(), grouped(others), cause]);
+        }
+    }
+    rows
+}
+
+/// Headings of the numbers of [`Figures`]; lengths are instructions in exact experiments, else ns.
+pub(crate) const HEADINGS: [&str; 7] = ["n", "min", "Q05", "Q50", "Q95", "max", "max irq"];
+
+/// A row's numbers, in the order of [`HEADINGS`].
+pub(crate) fn cells(row: &Figures) -> [String; 7] {
+    let q = row.quantiles;
+    let [n, min, q05, q50, q95, max] =
+        [q.n, q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(grouped);
+    [n, min, q05, q50, q95, max, row.max_irq_ns.map(grouped).unwrap_or_default()]
+}
+
+/// Series and interval of a row.
+pub(crate) fn name(row: &Figures) -> String {
+    if row.interval.is_empty() {
+        return row.series.clone();
+    }
+    format!("{} {}", row.series, row.interval)
 }
 
 /// The table as a page of the documentation.
@@ -76,6 +154,8 @@ fn write_markdown_claims(out: &mut impl Write, experiment: &Reproduced) -> io::R
     for reason in experiment.claims.iter().filter_map(reason) {
         writeln!(out, "\n{reason}")?;
     }
+    write_markdown_figures(out, experiment)?;
+    write_markdown_slow(out, experiment)?;
     for column in &experiment.columns {
         for splat in &column.splats {
             writeln!(out, "\n**Splat on {}:** {splat}", column.name)?;
@@ -84,17 +164,40 @@ fn write_markdown_claims(out: &mut impl Write, experiment: &Reproduced) -> io::R
     Ok(())
 }
 
+fn write_markdown_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
+    if experiment.figures.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n| kernel | series | {} |", HEADINGS.join(" | "))?;
+    writeln!(out, "|---|---|{}", "--:|".repeat(HEADINGS.len()))?;
+    for row in &experiment.figures {
+        let cells = cells(row).join(" | ");
+        writeln!(out, "| {} | {} | {cells} |", cell(&row.column), cell(&name(row)))?;
+    }
+    Ok(())
+}
+
+fn write_markdown_slow(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
+    if experiment.slow.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n| kernel | series | runs over Q95 | why |\n|---|---|--:|---|")?;
+    slow_rows(experiment)
+        .iter()
+        .try_for_each(|row| writeln!(out, "| {} |", row.each_ref().map(|c| cell(c)).join(" | ")))
+}
+
 /// A bar would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn reason(claim: &Claim) -> Option<&str> {
+pub(crate) fn reason(claim: &Claim) -> Option<&str> {
     let differs = claim.outcomes.iter().any(|outcome| outcome.verdict == OutcomeVerdict::Differs);
     claim.differs.as_deref().filter(|_| differs)
 }
 
-fn unit_note(experiment: &Reproduced) -> &'static str {
+pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
     if experiment.exact {
         "exact; 1 ns is one instruction, and instructions are not cycles"
     } else {
@@ -102,7 +205,7 @@ fn unit_note(experiment: &Reproduced) -> &'static str {
     }
 }
 
-fn word(verdict: OutcomeVerdict) -> &'static str {
+pub(crate) fn word(verdict: OutcomeVerdict) -> &'static str {
     match verdict {
         OutcomeVerdict::Holds => "holds",
         OutcomeVerdict::Differs => "differs",
@@ -114,6 +217,7 @@ fn word(verdict: OutcomeVerdict) -> &'static str {
 mod tests {
     use super::*;
     use irqpath_model::ReproducedColumn;
+    use irqpath_model::bench::BenchQuantiles;
 
     fn table() -> Reproduction {
         let outcome = |column: &str, ours: &str, verdict| Outcome {
@@ -147,6 +251,26 @@ mod tests {
                     outcome("stock", "0.5", OutcomeVerdict::Differs),
                 ],
             }],
+            slow: vec![SlowRuns {
+                column: "rt".into(),
+                series: "softirq".into(),
+                cause: "add_timer_on < asm_sysvec_irq_work".into(),
+                nr: 98,
+            }],
+            figures: vec![Figures {
+                column: "rt".into(),
+                series: "softirq".into(),
+                interval: String::new(),
+                quantiles: BenchQuantiles {
+                    n: 50_000,
+                    min_ns: 1,
+                    q05_ns: 2,
+                    q50_ns: 3,
+                    q95_ns: 4,
+                    max_ns: 1_005,
+                },
+                max_irq_ns: None,
+            }],
         });
         table
     }
@@ -162,6 +286,10 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("SPLAT     rt: WARNING: here"), "{text}");
+        assert!(text.contains("    softirq     50 000          1"), "{text}");
+        assert!(text.contains("  rt               n        min"), "{text}");
+        let slow = "why softirq runs over Q95 were slow\n         98  add_timer_on < asm_sysvec";
+        assert!(text.contains(slow), "{text}");
     }
 
     #[test]
@@ -174,6 +302,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("**Splat on rt:**"));
+        assert!(text.contains("| rt | softirq | 50 000 | 1 | 2 | 3 | 4 | 1 005 |  |"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,6 @@
 //! than the median one, and growth that no symbol names stays unexplained.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -203,25 +202,35 @@ impl Attributed {
         metrics
     }
 
-    /// The causes as lines, most frequent first.
+    /// The causes with how many they made slow, most frequent first.
+    pub fn causes(&self) -> Vec<(&str, u64)> {
+        let mut causes: Vec<_> =
+            self.causes.iter().map(|(name, times)| (name.as_str(), *times)).collect();
+        causes.sort_by_key(|(name, times)| (std::cmp::Reverse(*times), *name));
+        causes
+    }
+
+    /// The same as lines.
     pub fn causes_text(&self) -> String {
-        let mut causes: Vec<_> = self.causes.iter().collect();
-        causes.sort_by_key(|(name, times)| (std::cmp::Reverse(**times), (*name).clone()));
-        let mut text = String::new();
-        for (name, times) in causes {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{times:8} {name}");
-        }
-        text
+        let lines = self.causes().into_iter().map(|(name, times)| format!("{times:8} {name}"));
+        lines.chain([String::new()]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The flame graphs of the median and the worst path, with their titles.
+    pub fn graphs(&self, experiment: &str, column: &str) -> io::Result<[(String, String); 2]> {
+        let graph = |name: &str, profile| {
+            let title = format!("{experiment} on {column}, {}, {name} path", self.series);
+            let caption = Caption { title: title.clone(), note: String::new() };
+            svg::graph(profile, &caption).map(|svg| (title, svg)).map_err(io::Error::other)
+        };
+        Ok([graph("median", &self.median)?, graph("worst", &self.worst)?])
     }
 
     /// Writes the flame graphs, the folded stacks and the causes into a directory.
-    pub fn store(&self, directory: &Path, title: &str) -> io::Result<()> {
+    pub fn store(&self, directory: &Path, experiment: &str, column: &str) -> io::Result<()> {
         let series = &self.series;
-        for (name, profile) in [("median", &self.median), ("worst", &self.worst)] {
-            let title = format!("{title}, {series}, {name} path");
-            let caption = Caption { title, note: String::new() };
-            let svg = svg::graph(profile, &caption).map_err(io::Error::other)?;
+        let profiles = [("median", &self.median), ("worst", &self.worst)];
+        for ((_, svg), (name, profile)) in self.graphs(experiment, column)?.iter().zip(profiles) {
             let file = |suffix| directory.join(format!("flame-{series}-{name}.{suffix}"));
             fs::write(file("svg"), svg)?;
             fs::write(file("folded"), profile.folded())?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use irqpath_analysis::bench::{self, Options};
-use irqpath_model::bench::{BenchSeries, Latencies};
+use irqpath_model::bench::{BOTTOM_HALF, BenchSeries, Latencies, TOP_HALF};
 use irqpath_report::json;
 use irqpath_source::intsight::read_raw;
 use irqpath_system::Host;
@@ -26,11 +26,18 @@ pub struct SeriesResult {
     pub bench: Vec<BenchSeries>,
     /// Lengths of each interval, in the definition's order.
     pub intervals: Vec<(String, Latencies)>,
-    /// Lengths of the path that `lab flame` draws, one per repetition in order, ns: intsight's
-    /// runs, or the definition's last interval.
-    pub lengths: Vec<u64>,
+    /// One length per repetition, in order, ns: of intsight's runs, or of each interval.
+    pub samples: Vec<(String, Vec<u64>)>,
     /// Every metric, without the series' name.
     pub metrics: BTreeMap<String, f64>,
+}
+
+impl SeriesResult {
+    /// Lengths of the path whose instructions are attributed: intsight's runs, or the last
+    /// interval.
+    pub fn lengths(&self) -> &[u64] {
+        self.samples.last().map_or(&[], |(_, lengths)| lengths)
+    }
 }
 
 /// Reads the results of a series; the error says which file has what.
@@ -44,7 +51,7 @@ pub fn read(
     let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
     if at("").join("csv_results").is_dir() {
         result.bench = runs(definition, column, &at(""))?;
-        result.lengths = run_lengths(&at(""))?;
+        result.samples.push((BOTTOM_HALF.to_owned(), run_lengths(&at(""))?));
         if let Some(first) = result.bench.first() {
             result.metrics.extend(bench_metrics(first));
         }
@@ -56,7 +63,7 @@ pub fn read(
             let latencies: Latencies = lengths.iter().copied().collect();
             result.metrics.extend(metrics(&format!("{}.", interval.name), &latencies));
             result.intervals.push((interval.name.clone(), latencies));
-            result.lengths = lengths;
+            result.samples.push((interval.name.clone(), lengths));
         }
     }
     if let Ok(text) = std::fs::read_to_string(at(".values")) {
@@ -97,7 +104,7 @@ fn run_lengths(raw: &Path) -> Result<Vec<u64>, String> {
     let capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
     let Some(clock) = capture.runs.clocks().next() else { return Ok(Vec::new()) };
     let index = |name: &str| capture.runs.name_index(name);
-    let (Some(top), Some(bottom)) = (index("top_half"), index("bottom_half")) else {
+    let (Some(top), Some(bottom)) = (index(TOP_HALF), index(BOTTOM_HALF)) else {
         return Ok(Vec::new());
     };
     let runs = capture.runs.by_clock(clock).into_iter().flatten();
@@ -126,7 +133,9 @@ fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {
         ("distinct", series.resolution.nr_distinct as f64),
         ("step", series.resolution.step_ticks as f64),
     ];
+    let percent = |n: u64| n as f64 * 100.0 / all.max(1) as f64;
     named.extend(series.nr_irq.map(|n| ("irq", n as f64)));
+    named.extend(series.nr_irq.map(|n| ("irq_percent", percent(n))));
     named.extend(series.checkpoint_cost_ns.map(|ns| ("checkpoint", ns as f64)));
     named.extend(series.overflow.map(|lost| ("overflow", lost.nr_runs as f64)));
     named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -254,7 +254,7 @@ fn attributed(
     series: &mut [SeriesResult],
 ) -> Result<Vec<Attributed>, ExperimentError> {
     let drawn = &mut series[..flame.series.len()];
-    let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths.as_slice())).collect();
+    let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths())).collect();
     let found = attribute(recording, kallsyms, flame, &measured)?;
     for (series, found) in drawn.iter_mut().zip(&found) {
         series.metrics.extend(found.metrics());

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use irqpath_analysis::bench::finish;
 use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
+use irqpath_report::parquet::{Length, write_lengths};
 use irqpath_report::{html, json};
 use irqpath_system::Host;
 
@@ -31,10 +32,12 @@ pub fn store_column(
     let summary = summary(run);
     json::write_meta(File::create(directory.join("meta.json"))?, &meta)?;
     json::write_summary(File::create(directory.join("summary.json"))?, &summary)?;
+    let samples = File::create(directory.join("samples.parquet"))?;
+    write_lengths(samples, lengths(run)).map_err(io::Error::other)?;
     let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
     html::write(&mut page, &meta, &summary, html::Options::default())?;
     for attributed in &run.attributed {
-        attributed.store(&directory, &format!("{} on {}", definition.id, run.column.name))?;
+        attributed.store(&directory, &definition.id, &run.column.name)?;
     }
     for (name, text) in run.outcome.results.files() {
         if name.extension().is_some_and(|extension| extension == "txt") {
@@ -43,6 +46,20 @@ pub fn store_column(
     }
     fs::write(directory.join("console.log"), &run.outcome.console)?;
     fs::write(directory.join("job.log"), run.outcome.results.job_log())
+}
+
+/// Every repetition of every series.
+fn lengths(run: &ColumnRun) -> impl Iterator<Item = Length<'_>> {
+    run.series.iter().flat_map(|series| {
+        series.samples.iter().flat_map(|(interval, lengths)| {
+            (0..).zip(lengths).map(|(repetition, &length_ns)| Length {
+                series: &series.name,
+                interval,
+                repetition,
+                length_ns,
+            })
+        })
+    })
 }
 
 fn summary(run: &ColumnRun) -> Summary {

@@ -3,7 +3,12 @@
 
 use std::path::Path;
 
-use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn};
+use irqpath_model::bench::Latencies;
+use irqpath_model::{
+    Claim, Figures as Rows, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, SlowRuns,
+};
+
+use irqpath_report::html;
 
 use super::check::{Check, Figures, Range, Value, Verdict};
 use super::definition::{Definition, Mode};
@@ -21,7 +26,40 @@ pub fn reproduced(definition: &Definition, runs: &[ColumnRun]) -> Reproduced {
         exact: definition.mode == Mode::Exact,
         columns: runs.iter().map(|run| column(definition, run)).collect(),
         claims: definition.checks.iter().map(|check| claim(check, runs, &figures)).collect(),
+        figures: runs.iter().flat_map(rows).collect(),
+        slow: runs.iter().flat_map(slow).collect(),
     }
+}
+
+/// The rows of numbers of a column: intsight's series by their first clock, and intervals.
+fn rows(run: &ColumnRun) -> Vec<Rows> {
+    let mut rows = Vec::new();
+    for series in &run.series {
+        let row = |interval: &str, quantiles, max_irq_ns| Rows {
+            column: run.column.name.clone(),
+            series: series.name.clone(),
+            interval: interval.to_owned(),
+            quantiles,
+            max_irq_ns,
+        };
+        let first = series.bench.first();
+        rows.extend(first.map(|bench| row("", bench.quantiles, Some(bench.max_irq_ns))));
+        let of = |(name, lengths): &(String, Latencies)| row(name, lengths.quantiles(), None);
+        rows.extend(series.intervals.iter().map(of));
+    }
+    rows
+}
+
+/// Why runs of a column were slow, where its path was attributed.
+fn slow(run: &ColumnRun) -> impl Iterator<Item = SlowRuns> {
+    run.attributed.iter().flat_map(|path| {
+        path.causes().into_iter().map(|(cause, nr)| SlowRuns {
+            column: run.column.name.clone(),
+            series: path.series.clone(),
+            cause: cause.to_owned(),
+            nr,
+        })
+    })
 }
 
 /// Where a column's result directory lies below the table.
@@ -90,10 +128,27 @@ fn expectation(value: &Value, range: Range) -> String {
     }
 }
 
-/// Writes the table in its three forms.
-pub fn store(table: &irqpath_model::Reproduction, directory: &Path) -> std::io::Result<()> {
+/// Writes the table in its four forms; the page has the flame graphs of the runs, which are those
+/// of the table's experiments.
+pub fn store(
+    table: &irqpath_model::Reproduction,
+    runs: &[Vec<ColumnRun>],
+    directory: &Path,
+) -> std::io::Result<()> {
     let file = |name: &str| std::fs::File::create(directory.join(name));
     serde_json::to_writer_pretty(file("reproduction.json")?, table)?;
     irqpath_report::reproduction::write_text(file("reproduction.txt")?, table)?;
-    irqpath_report::reproduction::write_markdown(file("reproduction.md")?, table)
+    irqpath_report::reproduction::write_markdown(file("reproduction.md")?, table)?;
+    let mut pictures = Vec::new();
+    for (experiment, runs) in table.experiments.iter().zip(runs) {
+        for run in runs {
+            for path in &run.attributed {
+                for (title, svg) in path.graphs(&experiment.id, &run.column.name)? {
+                    pictures.push(html::Picture { experiment: experiment.id.clone(), title, svg });
+                }
+            }
+        }
+    }
+    let mut page = std::io::BufWriter::new(file("reproduction.html")?);
+    html::write_reproduction(&mut page, table, &pictures)
 }

@@ -12,8 +12,11 @@ mod bench;
 mod buckets;
 mod data;
 mod json;
+mod reproduction;
 mod slow;
 mod verdict;
+
+pub use reproduction::{Picture, write_reproduction};
 
 use std::io::{self, Write};
 

@@ -32,7 +32,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
         store(definition, runs, &arguments.output, &started_at)?;
         table.experiments.push(experiment::reproduced(definition, runs));
     }
-    experiment::store(&table, &arguments.output)
+    experiment::store(&table, &runs.columns, &arguments.output)
         .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
     if arguments.json {
         out::print(&format!("{}\n", serde_json::to_string_pretty(&table)?))?;
