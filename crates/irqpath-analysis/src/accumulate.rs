@@ -73,6 +73,8 @@ pub fn summary(
         softirqs: snapshot.softirqs,
         napi: snapshot.napi,
         bench: Vec::new(),
+        response: Vec::new(),
+        jitter: Vec::new(),
         slow,
         nr_slow,
         threshold_ns,

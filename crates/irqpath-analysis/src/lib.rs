@@ -8,6 +8,7 @@
 //! - [`SlowKeeper`]: which slow paths to keep.
 //! - [`Accumulator`], [`summary`]: statistics of all paths.
 //! - [`bench`]: benchmarks of bottom-half mechanisms.
+//! - [`response`], [`jitter`]: response and determinism tests.
 //! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
 //!
 //! The rule: a hole is never explained. What no transition covers is reported as unexplained,
@@ -18,6 +19,8 @@ mod attribute;
 pub mod bench;
 mod counts;
 mod engine;
+pub mod jitter;
+pub mod response;
 mod slow;
 mod timeline;
 mod wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The words of irqpath as types: points, stages, paths, what occupied a CPU, causes,
-//! statistics, benchmarks and the content of a result directory.
+//! statistics, benchmarks, response and determinism tests, and the content of a result directory.
 //!
 //! Everything that crosses a crate boundary is defined here. The crate makes no OS calls and
 //! knows no clock: times are nanoseconds of `CLOCK_MONOTONIC` unless a name says otherwise.
@@ -12,13 +12,16 @@ mod cause;
 mod cpulist;
 mod event;
 mod histogram;
+mod jitter;
 mod loss;
 mod occupancy;
 mod origin;
 mod path;
 mod point;
 mod reproduction;
+mod response;
 mod result;
+mod sched;
 mod stats;
 mod task;
 
@@ -27,6 +30,7 @@ pub use cause::{Cause, CauseClass, CauseKind, SlowPath, StageCauses};
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{Event, Snapshot};
 pub use histogram::{Histogram, HistogramError, MAX_TRACKABLE_NS};
+pub use jitter::{IdealSource, Interruption, InterruptionCause, Interruptions, Jitter, Loops};
 pub use loss::{Loss, LossReason};
 pub use occupancy::{Occupancy, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
@@ -35,9 +39,11 @@ pub use point::Point;
 pub use reproduction::{
     Claim, Figures, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction, SlowRuns,
 };
+pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};
 pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
     SCHEMA_VERSION, StageSummary, Summary,
 };
+pub use sched::{Sched, SchedError};
 pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};
 pub use task::{Comm, Policy, Task};

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchSeries, Histogram, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point,
-    Quantiles, SlowPath, SoftirqStats,
+    BenchSeries, Histogram, Jitter, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point,
+    Quantiles, Response, SlowPath, SoftirqStats,
 };
 
 /// Version of the stored format; a change that old readers cannot follow raises it.
@@ -212,6 +212,12 @@ pub struct Summary {
     /// Benchmarks of bottom-half mechanisms; then there are no paths.
     #[serde(default)]
     pub bench: Vec<BenchSeries>,
+    /// Response tests, one per CPU; then there are no paths.
+    #[serde(default)]
+    pub response: Vec<Response>,
+    /// Determinism tests, one per CPU; then there are no paths.
+    #[serde(default)]
+    pub jitter: Vec<Jitter>,
     /// Slowest paths with their causes, slowest first.
     pub slow: Vec<SlowPath>,
     /// How many records over the threshold there were, kept in `slow` or not.

@@ -7,6 +7,7 @@
 //! are sums over segments that fill it.
 
 mod classify;
+mod interruption;
 mod own;
 mod tally;
 
@@ -14,6 +15,7 @@ use irqpath_model::{Names, PathRecord, SlowPath, StageCauses, StageSpan};
 
 use crate::Timelines;
 use classify::classify;
+pub use interruption::interruption;
 use own::Own;
 use tally::Tally;
 

@@ -37,7 +37,11 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    fn new(what: &'static str, found: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
+    pub(crate) fn new(
+        what: &'static str,
+        found: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
         let known = known.into_iter().collect::<Vec<_>>().join(" ");
         Self { what, found: found.to_owned(), known }
     }

@@ -120,6 +120,8 @@ pub fn summary() -> Summary {
             line(Origin::Vector(Vector::LocalTimer), 0, 2_500),
             line(Origin::Vector(Vector::LocalTimer), 1, 2_400),
         ],
+        response: Vec::new(),
+        jitter: Vec::new(),
         softirqs: vec![SoftirqStats {
             vec: SoftirqVec::Block,
             cpu: 0,

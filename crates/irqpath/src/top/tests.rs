@@ -64,6 +64,8 @@ fn summary() -> Summary {
             run_ns: 4_321_000,
             max_run_ns: 9_000,
         }],
+        response: Vec::new(),
+        jitter: Vec::new(),
         softirqs: vec![SoftirqStats {
             vec: SoftirqVec::NetRx,
             cpu: 1,

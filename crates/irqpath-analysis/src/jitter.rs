@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Determinism tests counted: loops against their ideal time, and interruptions with what ran in
+//! them.
+//!
+//! An interruption waits until the transitions of its time have arrived, as a slow path does in
+//! the engine. What no transition covers stays unexplained.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use irqpath_model::{
+    Cause, CauseKind, Event, Histogram, IdealSource, Interruption, InterruptionCause,
+    Interruptions, Loops, Names,
+};
+
+use crate::Timelines;
+use crate::attribute::interruption;
+use crate::response::{Buckets, doubling_ns};
+
+/// Interruptions kept one by one, the longest of each CPU.
+pub const MAX_LONGEST: usize = 1_000;
+/// How long an interruption waits for transitions, ns of event time.
+const SETTLE_NS: u64 = 1_000_000_000;
+/// Transitions are kept that much longer than the oldest interruption needs, ns.
+const MARGIN_NS: u64 = 1_000_000_000;
+/// Most transitions kept.
+const MAX_TRANSITIONS: usize = 1 << 19;
+
+/// The loops of one CPU, `durations` in ns. `ideal` is the given one, or else the shortest of
+/// this run on any CPU. `None` if no loop was completed.
+pub fn loops(durations: &[u64], nr_sines: u64, ideal: (u64, IdealSource)) -> Option<Loops> {
+    let (ideal_ns, ideal_from) = ideal;
+    let (&min_ns, &max_ns) = (durations.iter().min()?, durations.iter().max()?);
+    let sum: u128 = durations.iter().map(|&ns| u128::from(ns)).sum();
+    let mut histogram = Histogram::default();
+    for ns in durations {
+        histogram.record(ns.saturating_sub(ideal_ns));
+    }
+    Some(Loops {
+        nr_sines,
+        ideal_ns,
+        ideal_from,
+        min_ns,
+        mean_ns: (sum / durations.len() as u128) as u64,
+        max_ns,
+        jitter_ns: max_ns.saturating_sub(ideal_ns),
+        excess: histogram.quantiles(),
+        histogram,
+    })
+}
+
+/// What one measuring thread says about its CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct Looker {
+    /// The CPU.
+    pub cpu: u16,
+    /// The thread.
+    pub tid: u32,
+    /// When it began to look, `CLOCK_MONOTONIC` ns.
+    pub since_ns: u64,
+}
+
+/// A CPU's interruptions so far.
+#[derive(Debug)]
+struct PerCpu {
+    looker: Looker,
+    waiting: VecDeque<(u64, u64)>,
+    histogram: Histogram,
+    doubling: Buckets,
+    total_ns: u64,
+    longest: Vec<Interruption>,
+    causes: HashMap<(CauseKind, String), InterruptionCause>,
+}
+
+/// Collects the interruptions of several CPUs and finds their causes.
+#[derive(Debug, Default)]
+pub struct InterruptionEngine {
+    traced: bool,
+    names: Names,
+    timelines: Timelines,
+    cpus: BTreeMap<u16, PerCpu>,
+    newest_ns: u64,
+}
+
+impl InterruptionEngine {
+    /// An engine for these CPUs; with `traced` it waits for transitions.
+    pub fn new(lookers: &[Looker], traced: bool, names: Names) -> Self {
+        let per_cpu = |&looker: &Looker| {
+            let doubling = Buckets::new(doubling_ns());
+            let rest = (VecDeque::new(), Histogram::default(), Vec::new(), HashMap::new());
+            let (waiting, histogram, longest, causes) = rest;
+            let of = PerCpu { looker, waiting, histogram, doubling, total_ns: 0, longest, causes };
+            (looker.cpu, of)
+        };
+        Self { traced, names, cpus: lookers.iter().map(per_cpu).collect(), ..Self::default() }
+    }
+
+    /// Take over what a source delivered; paths are of no use here.
+    pub fn push(&mut self, event: Event) {
+        let Event::Occupancy(block) = event else { return };
+        let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
+        self.newest_ns = self.newest_ns.max(newest);
+        let wanted = block.into_iter().filter(|o| self.cpus.contains_key(&o.cpu)).collect();
+        self.timelines.ingest(wanted);
+        self.timelines.shrink_to(MAX_TRANSITIONS);
+    }
+
+    /// Take over an interruption of one of the CPUs, `CLOCK_MONOTONIC` ns.
+    pub fn interrupted(&mut self, cpu: u16, start_ns: u64, end_ns: u64) {
+        self.newest_ns = self.newest_ns.max(end_ns);
+        if let Some(of) = self.cpus.get_mut(&cpu) {
+            of.waiting.push_back((start_ns, end_ns));
+        }
+    }
+
+    /// Finish those whose transitions are there, or have been waited for long enough.
+    pub fn settle(&mut self) {
+        let (newest_ns, traced) = (self.newest_ns, self.traced);
+        self.finish(|timelines, cpu, (start_ns, end_ns)| {
+            !traced
+                || timelines.covers(cpu, start_ns, end_ns)
+                || newest_ns.saturating_sub(end_ns) >= SETTLE_NS
+        });
+        let oldest = self.cpus.values().filter_map(|of| of.waiting.front().map(|w| w.0)).min();
+        let needed = oldest.unwrap_or(newest_ns);
+        self.timelines.prune(needed.saturating_sub(MARGIN_NS));
+    }
+
+    /// Finish all of them; nothing more will come.
+    pub fn flush(&mut self) {
+        self.finish(|_, _, _| true);
+    }
+
+    fn finish(&mut self, is_ready: impl Fn(&Timelines, u16, (u64, u64)) -> bool) {
+        let Self { traced, names, timelines, cpus, .. } = self;
+        for (&cpu, of) in cpus {
+            while let Some(&window) = of.waiting.front() {
+                if !is_ready(timelines, cpu, window) {
+                    break;
+                }
+                of.waiting.pop_front();
+                let (start_ns, end_ns) = window;
+                let causes = if *traced {
+                    let Looker { tid, since_ns, .. } = of.looker;
+                    interruption((cpu, start_ns, end_ns), tid, since_ns, timelines, names)
+                } else {
+                    Vec::new()
+                };
+                of.add(start_ns, end_ns, causes);
+            }
+        }
+    }
+
+    /// The interruptions of one CPU; the looker's own numbers are filled in by the caller.
+    pub fn result(&mut self, cpu: u16) -> Option<Interruptions> {
+        let of = self.cpus.remove(&cpu)?;
+        let mut causes: Vec<InterruptionCause> = of.causes.into_values().collect();
+        causes.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.who.cmp(&b.who)));
+        let mut longest = of.longest;
+        keep_longest(&mut longest);
+        Some(Interruptions {
+            threshold_ns: 0,
+            look_ns: 0,
+            nr_looks: 0,
+            lasted_ns: 0,
+            quantiles: of.histogram.quantiles(),
+            histogram: of.histogram,
+            doubling: of.doubling.buckets(),
+            total_ns: of.total_ns,
+            nr_lost: 0,
+            longest,
+            causes,
+        })
+    }
+}
+
+impl PerCpu {
+    fn add(&mut self, start_ns: u64, end_ns: u64, causes: Vec<Cause>) {
+        let ns = end_ns.saturating_sub(start_ns);
+        self.histogram.record(ns);
+        self.doubling.record(ns);
+        self.total_ns += ns;
+        for cause in &causes {
+            let key = (cause.kind, cause.who.clone());
+            let of = self.causes.entry(key).or_insert_with(|| InterruptionCause {
+                kind: cause.kind,
+                who: cause.who.clone(),
+                n: 0,
+                total_ns: 0,
+                max_ns: 0,
+            });
+            of.n += 1;
+            of.total_ns += cause.ns;
+            of.max_ns = of.max_ns.max(cause.ns);
+        }
+        let at_ns = start_ns.saturating_sub(self.looker.since_ns);
+        self.longest.push(Interruption { at_ns, ns, causes });
+        if self.longest.len() >= 2 * MAX_LONGEST {
+            keep_longest(&mut self.longest);
+        }
+    }
+}
+
+fn keep_longest(all: &mut Vec<Interruption>) {
+    all.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.at_ns.cmp(&b.at_ns)));
+    all.truncate(MAX_LONGEST);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{Occupancy, Origin, SoftirqVec, Task, Transition};
+
+    fn looker() -> Looker {
+        Looker { cpu: 1, tid: 77, since_ns: 1_000 }
+    }
+
+    fn task(tid: u32, comm: &str, prio: i16) -> Transition {
+        let comm = comm.into();
+        Transition::SwitchIn(Task { tid, comm, prio, normal_prio: prio, ..Task::default() })
+    }
+
+    fn block(transitions: &[(u64, Transition)]) -> Event {
+        let of = |(seq, (ns, what)): (u64, &(u64, Transition))| Occupancy {
+            ns: *ns,
+            cpu: 1,
+            seq,
+            what: what.clone(),
+        };
+        Event::Occupancy((1..).zip(transitions).map(of).collect())
+    }
+
+    #[test]
+    fn the_documents_legend() {
+        // Figure 3: ideal 1.147132 s, max 1.317151 s, jitter 0.170019 s (14.82 %).
+        let loops = loops(&[1_147_132_000, 1_317_151_000], 10, (1_147_132_000, IdealSource::Given))
+            .unwrap();
+        assert_eq!((loops.jitter_ns, loops.max_ns), (170_019_000, 1_317_151_000));
+        assert_eq!(format!("{:.2}", loops.jitter_percent()), "14.82");
+        assert_eq!(loops.excess.n, 2);
+        assert_eq!(loops.mean_ns, 1_232_141_500);
+    }
+
+    #[test]
+    fn a_loop_faster_than_the_given_ideal_has_no_jitter() {
+        let loops = loops(&[900], 1, (1_000, IdealSource::Given)).unwrap();
+        assert_eq!((loops.jitter_ns, loops.excess.max_ns), (0, 0));
+        assert!(super::loops(&[], 1, (1_000, IdealSource::Best)).is_none());
+    }
+
+    #[test]
+    fn every_part_of_an_interruption_has_its_cause() {
+        let mut engine = InterruptionEngine::new(&[looker()], true, Names::default());
+        engine.push(block(&[
+            (900, task(77, "irqpath", 19)),
+            (5_000, Transition::HardirqEntry(Origin::Irq(36))),
+            (6_500, Transition::HardirqExit),
+            (6_500, Transition::SoftirqEntry(SoftirqVec::NetRx)),
+            (8_000, Transition::SoftirqExit),
+            (8_000, task(5, "migration/1", 0)),
+            (9_000, task(77, "irqpath", 19)),
+            (20_000, Transition::HardirqEntry(Origin::Irq(36))),
+        ]));
+        engine.interrupted(1, 4_800, 9_300);
+        engine.settle();
+        let all = engine.result(1).unwrap();
+        assert_eq!((all.quantiles.n, all.total_ns), (1, 4_500));
+        let found: Vec<_> =
+            all.longest[0].causes.iter().map(|c| (c.kind, c.who.as_str(), c.ns)).collect();
+        use CauseKind as K;
+        assert_eq!(
+            found,
+            [
+                (K::Hardirq, "36", 1_500),
+                (K::Softirq, "net_rx", 1_500),
+                (K::Thread, "migration/1:5 f:99", 1_000),
+                (K::Own, "irqpath:77 f:80", 500),
+            ]
+        );
+        assert_eq!(all.longest[0].at_ns, 3_800);
+        assert_eq!(all.causes.iter().map(|c| c.total_ns).sum::<u64>(), 4_500);
+    }
+
+    #[test]
+    fn what_nobody_saw_is_unexplained_and_counted() {
+        let mut engine = InterruptionEngine::new(&[looker()], true, Names::default());
+        engine.interrupted(1, 4_000, 5_000);
+        engine.settle();
+        assert_eq!(engine.cpus[&1].waiting.len(), 1, "its transitions may still come");
+        engine.flush();
+        let all = engine.result(1).unwrap();
+        assert_eq!(all.causes[0].kind, CauseKind::Unexplained);
+        assert_eq!(all.causes[0].total_ns, 1_000);
+    }
+
+    #[test]
+    fn without_tracing_nothing_waits_and_the_longest_are_kept() {
+        let mut engine = InterruptionEngine::new(&[looker()], false, Names::default());
+        let nr = 3 * MAX_LONGEST as u64;
+        for n in 0..nr {
+            engine.interrupted(1, 10_000 * n + 1_000, 10_000 * n + 2_000 + n);
+        }
+        engine.settle();
+        let all = engine.result(1).unwrap();
+        assert_eq!((all.quantiles.n, all.longest.len()), (nr, MAX_LONGEST));
+        assert_eq!((all.longest[0].ns, all.quantiles.max_ns), (1_000 + nr - 1, 1_000 + nr - 1));
+        assert!(all.longest[0].causes.is_empty() && all.causes.is_empty());
+        assert_eq!(all.doubling.iter().map(|b| b.n).sum::<u64>(), nr);
+    }
+}
