@@ -8,6 +8,8 @@
 //!   not as events.
 //!
 //! - [`load`], [`ticks`]: processes as load, and the rate of cycle counters, for benchmarks.
+//! - [`respond`], [`jitter`], [`realtime`]: tasks that wait for interrupts or are interrupted, and what a task that measures asks
+//!   of the kernel.
 //!
 //! This is the only crate with `unsafe`.
 
@@ -18,8 +20,12 @@ use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
 pub mod bpf;
 pub mod intsight;
+pub mod jitter;
 pub mod load;
+pub mod realtime;
 pub mod replay;
+pub mod respond;
+mod sampler;
 pub mod ticks;
 
 /// What to trace.

@@ -71,14 +71,14 @@ fn monotonic_ns() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::unnecessary_wraps)] // not every architecture has one
-fn counter() -> Option<u64> {
+pub(crate) fn counter() -> Option<u64> {
     // SAFETY: every x86-64 CPU has the instruction, and Linux lets user space use it.
     Some(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
 #[cfg(target_arch = "aarch64")]
 #[allow(clippy::unnecessary_wraps)] // not every architecture has one
-fn counter() -> Option<u64> {
+pub(crate) fn counter() -> Option<u64> {
     let ticks: u64;
     // SAFETY: reads a register that Linux lets user space read on arm64; touches no memory.
     unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
@@ -86,7 +86,7 @@ fn counter() -> Option<u64> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn counter() -> Option<u64> {
+pub(crate) fn counter() -> Option<u64> {
     None
 }
 

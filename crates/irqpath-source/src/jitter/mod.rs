@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Determinism tests: a task that computes the same again and again, or does nothing but look at
+//! the clock.
+//!
+//! Neighbours: `crate::sampler` is the thread and the way its samples leave it; what they mean is
+//! for `irqpath-analysis`. A measuring thread may hold its CPU at a real-time priority, so it ends
+//! by itself when its time is over: the thread that would tell it to may have no CPU.
+
+mod looks;
+mod sines;
+
+use std::time::Duration;
+
+use irqpath_model::{Missing, Sched};
+
+pub use sines::nr_sines_for;
+
+use crate::realtime::Realtime;
+use crate::respond::RespondError;
+use crate::sampler::{Control, Failed, Sample, Sampler};
+
+/// What the task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// Compute so many sines, and again.
+    Sines(u64),
+    /// Look at the clock, and keep what took at least this long, ns.
+    Looks(u64),
+}
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct JitterConfig {
+    /// What the task does.
+    pub test: Test,
+    /// Where.
+    pub cpu: u16,
+    /// How urgent it is.
+    pub sched: Sched,
+    /// How long; a loop that has begun is completed.
+    pub duration: Duration,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JitterEnd {
+    /// When it began, `CLOCK_MONOTONIC` ns.
+    pub since_ns: u64,
+    /// How long it took, ns.
+    pub lasted_ns: u64,
+    /// Looks at the clock; 0 for loops.
+    pub nr_looks: u64,
+    /// The shortest time between two looks, ns.
+    pub look_ns: u64,
+    /// Samples that found no room.
+    pub nr_lost: u64,
+}
+
+/// A task under test.
+#[derive(Debug)]
+pub struct Subject {
+    sampler: Sampler<JitterEnd>,
+    cpu: u16,
+    scratch: Vec<Sample>,
+}
+
+impl Subject {
+    /// Start the task; it measures after [`Subject::go`].
+    pub fn start(config: &JitterConfig) -> Result<Self, RespondError> {
+        let JitterConfig { test, cpu, sched, duration } = *config;
+        let length_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let measure = move |(), control: &Control| match test {
+            Test::Sines(nr) => sines::measure(control, nr, length_ns),
+            Test::Looks(threshold_ns) => looks::measure(control, threshold_ns, length_ns),
+        };
+        let realtime = Realtime { cpu, sched };
+        let sampler =
+            Sampler::start("irqpath-jitter", realtime, || Ok::<(), RespondError>(()), measure);
+        let sampler = sampler.map_err(|failed| match failed {
+            Failed::Prepare(error) => error,
+            Failed::Cpu(source) => RespondError::Cpu { cpu, source },
+            Failed::Spawn(source) => RespondError::Thread(source),
+        })?;
+        Ok(Self { sampler, cpu, scratch: Vec::new() })
+    }
+
+    /// Its CPU.
+    pub fn cpu(&self) -> u16 {
+        self.cpu
+    }
+
+    /// Its thread id.
+    pub fn tid(&self) -> u32 {
+        self.sampler.entered().tid
+    }
+
+    /// Its scheduling in force.
+    pub fn sched(&self) -> Sched {
+        self.sampler.entered().sched
+    }
+
+    /// What it was refused.
+    pub fn missing(&self) -> &[Missing] {
+        &self.sampler.entered().missing
+    }
+
+    /// Let it measure.
+    pub fn go(&mut self) {
+        self.sampler.go();
+    }
+
+    /// True if its time is over.
+    pub fn is_done(&self) -> bool {
+        self.sampler.is_done()
+    }
+
+    /// Loops or interruptions since the last call, as start and end, `CLOCK_MONOTONIC` ns.
+    pub fn drain(&mut self, mut take: impl FnMut(u64, u64)) {
+        self.scratch.clear();
+        self.sampler.drain(&mut self.scratch);
+        self.scratch.iter().for_each(|&(start_ns, end_ns)| take(start_ns, end_ns));
+    }
+
+    /// Ask for an end that does not have to come at once.
+    pub fn ask_to_stop(&self) {
+        self.sampler.ask_to_stop();
+    }
+
+    /// End it; the last samples can still be drained.
+    pub fn stop(&mut self) -> JitterEnd {
+        let mut end = self.sampler.stop().unwrap_or_default();
+        end.nr_lost = self.sampler.nr_lost();
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `/dev/rtc`: the periodic interrupt of the real-time clock, and its update interrupt at 1 Hz.
+//!
+//! Nobody can say when the clock raised its interrupt. What is measured is therefore what
+//! an interval between two returns took longer than the period. Since Linux 2.6.38 the RTC core
+//! stands in for the periodic interrupt with a high resolution timer (`drivers/rtc/interface.c`,
+//! `rtc_pie_update_irq`); only the update interrupt (an alarm every second) may be the chip's own.
+//! Which it was shows in the count of the chip's interrupt line.
+
+#![allow(unsafe_code)] // ioctl; each use says why it is sound
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+
+use super::{RespondError, SourceFacts, Waiter, Woken};
+use crate::realtime::now_ns;
+
+/// Fastest rate that the RTC core takes (`RTC_MAX_FREQ`), Hz.
+const MAX_HZ: u64 = 8192;
+
+// include/uapi/linux/rtc.h
+const RTC_UIE_ON: libc::c_ulong = 0x7003;
+const RTC_UIE_OFF: libc::c_ulong = 0x7004;
+const RTC_PIE_ON: libc::c_ulong = 0x7005;
+const RTC_PIE_OFF: libc::c_ulong = 0x7006;
+const RTC_IRQP_SET: libc::c_ulong =
+    0x4000_700c | ((size_of::<libc::c_ulong>() as libc::c_ulong) << 16);
+
+const NAMES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
+const ADVICE: &str = "the kernel found no real-time clock (CONFIG_RTC_CLASS); use --source timer";
+
+/// An open clock.
+pub(super) struct Rtc {
+    path: PathBuf,
+    file: File,
+    hz: u64,
+    last_ns: u64,
+}
+
+impl Rtc {
+    pub(super) fn open(device: Option<&Path>, asked_hz: f64) -> Result<Self, RespondError> {
+        let hz = asked_hz as u64;
+        if asked_hz.fract() != 0.0 || !hz.is_power_of_two() || hz > MAX_HZ {
+            return Err(RespondError::Rate {
+                what: "an RTC",
+                hz: asked_hz,
+                advice: "it has 2, 4, 8 and so on to 8192 Hz, and 1 Hz by its update interrupt",
+            });
+        }
+        let usual = NAMES.map(Path::new).into_iter().find(|path| path.exists());
+        let path = device.or(usual).unwrap_or(Path::new(NAMES[0])).to_owned();
+        let file = File::open(&path);
+        let file = file.map_err(|error| RespondError::open(path.clone(), error, ADVICE))?;
+        let rtc = Self { path, file, hz, last_ns: 0 };
+        if hz > 1 {
+            rtc.set(RTC_IRQP_SET, hz, "set this rate")?;
+        }
+        Ok(rtc)
+    }
+
+    fn ioctl(&self, request: libc::c_ulong, argument: u64) -> io::Result<()> {
+        let argument = argument as libc::c_ulong;
+        // SAFETY: these requests take no argument or a number; the descriptor is open.
+        match unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, argument) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&self, request: libc::c_ulong, argument: u64, what: &str) -> Result<(), RespondError> {
+        self.ioctl(request, argument).map_err(|source| RespondError::Device {
+            path: self.path.clone(),
+            what: what.to_owned(),
+            advice: match source.raw_os_error() {
+                Some(libc::EACCES) => {
+                    "more than 64 Hz need CAP_SYS_RESOURCE: run with sudo, or ask for less"
+                }
+                _ => "this clock has no such interrupt; try another rate, or --source timer",
+            },
+            source,
+        })
+    }
+
+    fn requests(&self) -> (libc::c_ulong, libc::c_ulong) {
+        if self.hz == 1 { (RTC_UIE_ON, RTC_UIE_OFF) } else { (RTC_PIE_ON, RTC_PIE_OFF) }
+    }
+}
+
+impl Waiter for Rtc {
+    fn facts(&self) -> SourceFacts {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let which = if self.hz == 1 { "update" } else { "periodic" };
+        SourceFacts {
+            origin: format!("{which} interrupt of {}", self.path.display()),
+            // drivers/rtc/rtc-cmos.c names its line after the device.
+            lines: vec![if name == "rtc" { "rtc0".to_owned() } else { name }],
+            period_ns: 1_000_000_000 / self.hz,
+        }
+    }
+
+    fn start(&mut self) -> Result<(), RespondError> {
+        self.set(self.requests().0, 0, "interrupt")?;
+        // The first return tells where the periods begin.
+        let mut count = [0_u8; size_of::<libc::c_ulong>()];
+        match self.file.read(&mut count) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(RespondError::Wait(error));
+            }
+            _ => self.last_ns = now_ns(),
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> io::Result<Woken> {
+        let mut word = [0_u8; size_of::<libc::c_ulong>()];
+        let len = self.file.read(&mut word)?;
+        let now_ns = now_ns();
+        let word = libc::c_ulong::from_ne_bytes(word);
+        // The low byte says what kind of interrupt it was, the rest how many.
+        let nr = if len == word.to_ne_bytes().len() { (word >> 8).max(1) } else { 1 };
+        let beyond = (now_ns - self.last_ns).checked_sub(1_000_000_000 / self.hz);
+        self.last_ns = now_ns;
+        Ok(Woken { ns: beyond.unwrap_or(0), nr_missed: nr - 1, is_early: beyond.is_none() })
+    }
+
+    fn stop(&mut self) -> u64 {
+        // Closing the device does the same.
+        let _ = self.ioctl(self.requests().1, 0);
+        0
+    }
+}
