@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `trace once`, `trace hist` and `bench` print: tables, a tree of causes, histograms.
+//! What `trace`, `bench`, `respond` and `jitter` print: tables, a tree of causes, histograms.
 //!
 //! Width and colour are given, never found out here. Times are us. Every text that came from
 //! outside passes [`style::clean`], so that a task's name cannot steer the terminal. Whatever is
@@ -13,7 +13,9 @@ mod bench;
 mod counts;
 mod footer;
 mod hist;
+mod jitter;
 mod paths;
+mod response;
 mod slow;
 mod style;
 mod table;
@@ -21,6 +23,11 @@ mod table;
 pub use bench::write_bench;
 pub(crate) use bench::{EXACT, known_by};
 pub use hist::Scale;
+pub use jitter::write_jitter;
+pub(crate) use jitter::{what as interruption_words, words as cause_words};
+pub(crate) use response::share;
+pub use response::write_response;
+pub(crate) use style::us2;
 use style::{Style, clean};
 pub use style::{grouped, us};
 

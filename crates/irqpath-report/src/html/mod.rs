@@ -4,13 +4,14 @@
 //! The page is put together from the pieces in `assets/`: `report.html` is the frame with
 //! `{{markers}}`, `report.css` the style, `report/*.js` the script, `uplot/` the chart library.
 //! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, whose
-//! figures are SVG. `data` and `bench` reduce the result to what a page shows, `verdict` says it in sentences, `json`
-//! embeds it. The rule to know: whatever was measured reaches the page as JSON only and is
+//! figures are SVG, and so have tests of response and determinism (`determinism.html`). `data`, `bench` and
+//! `determinism` reduce the result to what a page shows, `verdict` says it in sentences, `json` embeds it. The rule to know: whatever was measured reaches the page as JSON only and is
 //! inserted as text only; a task may call itself `</script>`.
 
 mod bench;
 mod buckets;
 mod data;
+mod determinism;
 mod json;
 mod reproduction;
 mod slow;
@@ -60,6 +61,18 @@ const BENCH: Pieces = Pieces {
     ],
 };
 
+/// The page of response and determinism tests.
+const DETERMINISM: Pieces = Pieces {
+    frame: include_str!("../../assets/determinism.html"),
+    styles: &[include_str!("../../assets/report.css"), include_str!("../../assets/bench.css")],
+    scripts: &[
+        include_str!("../../assets/report/base.js"),
+        include_str!("../../assets/report/facts.js"),
+        include_str!("../../assets/determinism/figure.js"),
+        include_str!("../../assets/determinism/main.js"),
+    ],
+};
+
 /// What a page is put together from.
 struct Pieces {
     frame: &'static str,
@@ -81,14 +94,17 @@ impl Default for Options {
     }
 }
 
-/// Write the page: of benchmarks if there are any, else of paths. Fails only where `w` does.
+/// Write the page: of benchmarks or tests if there are any, else of paths. Fails only where `w`
+/// does.
 pub fn write<W: Write + ?Sized>(
     w: &mut W,
     meta: &Meta,
     summary: &Summary,
     options: Options,
 ) -> io::Result<()> {
-    if summary.bench.is_empty() {
+    if !summary.response.is_empty() || !summary.jitter.is_empty() {
+        assemble(w, &DETERMINISM, &determinism::Page::new(meta, summary))
+    } else if summary.bench.is_empty() {
         assemble(w, &PATHS, &data::Page::new(meta, summary, options.max_slow))
     } else {
         assemble(w, &BENCH, &bench::Page::new(meta, summary))

@@ -33,6 +33,17 @@ pub(super) fn write(
     if let Some(note) = causes::virtual_note(meta) {
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
     }
+    notes(out, meta, summary, options)
+}
+
+/// What is missing and what the observer changed.
+pub(super) fn notes(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
     for missing in &summary.missing {
         let text = format!("missing: {}: {}", missing.what, missing.consequence);
         writeln!(out, "{}", style.warn(&wrapped(&clean(&text), options.width)))?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use irqpath_model::{Histogram, PathSummary, Summary};
+use irqpath_model::{Bucket, Histogram, PathSummary, Summary};
 
 use super::style::{bar, clean, cut, left, percent, right, us, width};
 use super::{TextOptions, heading};
@@ -71,6 +71,28 @@ fn path(
     let rows = rows(&path.histogram, scale);
     body(out, &rows, q.n, options)?;
     writeln!(out, "n {}, min {min}, avg {mean}, q99 {q99}, max {max}", q.n)
+}
+
+/// One histogram without its heading.
+pub(super) fn histogram(
+    out: &mut impl Write,
+    h: &Histogram,
+    scale: Scale,
+    options: &TextOptions,
+) -> io::Result<()> {
+    body(out, &rows(h, scale), h.len(), options)
+}
+
+/// Exact counts between given bounds; empty ones are left out.
+pub(super) fn buckets(
+    out: &mut impl Write,
+    buckets: &[Bucket],
+    n: u64,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let row = |b: &Bucket| Row { low: b.low_ns, high: b.high_ns, n: b.n };
+    let rows: Vec<Row> = buckets.iter().filter(|b| b.n > 0).map(row).collect();
+    body(out, &rows, n, options)
 }
 
 fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {

@@ -115,7 +115,7 @@ pub fn us(ns: u64) -> String {
 }
 
 /// As [`us`] with two decimals below 10 us, where handlers and stages are shown.
-pub(super) fn us2(ns: u64) -> String {
+pub(crate) fn us2(ns: u64) -> String {
     if ns < 9_995 { format!("{:.2}", ns as f64 / 1e3) } else { us(ns) }
 }
 

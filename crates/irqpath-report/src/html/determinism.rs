@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the page of response and determinism tests shows: tables whose cells are text already, and
+//! figures.
+//!
+//! Neighbour: `assets/determinism/*.js` reads this by field name. The words are those of the
+//! terminal; what differs is that nothing is cut to a width.
+
+use irqpath_model::{
+    IdealSource, Interruptions, Jitter, Loops, Meta, Quantiles, Response, Summary,
+};
+use serde::Serialize;
+
+use super::buckets::{Bars, bars};
+use super::data::{Machine, machine};
+use super::verdict::{self, Level, Note, count, us};
+use crate::causes;
+use crate::text::{cause_words, interruption_words, share, us2};
+
+/// Interruptions in the list of one CPU.
+const MAX_LIST: usize = 200;
+
+/// Everything the page shows.
+#[derive(Serialize)]
+pub struct Page<'a> {
+    verdict: String,
+    notes: Vec<Note>,
+    numbers: Vec<Table>,
+    figures: Vec<Figure>,
+    details: Vec<Table>,
+    machine: Machine<'a>,
+    virtual_note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Table {
+    title: String,
+    about: String,
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Column {
+    title: &'static str,
+    is_number: bool,
+}
+
+#[derive(Serialize)]
+struct Figure {
+    title: String,
+    about: String,
+    bars: Bars,
+    /// Median and maximum, ns.
+    marks: [u64; 2],
+}
+
+impl Table {
+    fn new(title: impl Into<String>, about: impl Into<String>, columns: &[&'static str]) -> Self {
+        // A title that begins with a colon is that of a text.
+        let column = |title: &&'static str| match title.strip_prefix(':') {
+            Some(title) => Column { title, is_number: false },
+            None => Column { title, is_number: true },
+        };
+        let columns = columns.iter().map(column).collect();
+        Self { title: title.into(), about: about.into(), columns, rows: Vec::new() }
+    }
+}
+
+impl<'a> Page<'a> {
+    /// From a result.
+    pub fn new(meta: &'a Meta, summary: &'a Summary) -> Self {
+        let mut page = Self {
+            verdict: verdict(summary),
+            notes: notes(summary),
+            numbers: Vec::new(),
+            figures: Vec::new(),
+            details: Vec::new(),
+            machine: machine(meta),
+            virtual_note: causes::virtual_note(meta),
+        };
+        if !summary.response.is_empty() {
+            page.numbers.push(responses(&summary.response));
+        }
+        for response in summary.response.iter().filter(|r| r.quantiles.n > 0) {
+            let title = format!("{} on CPU {}", response.source, response.cpu);
+            page.figure(title, &response.quantiles, bars(&response.histogram));
+            page.details.push(document_table(response));
+        }
+        if let Some(table) = legends(&summary.jitter) {
+            page.numbers.push(table);
+        }
+        if let Some(table) = overview(&summary.jitter) {
+            page.numbers.push(table);
+        }
+        for jitter in &summary.jitter {
+            page.jitter(meta, jitter);
+        }
+        if !summary.slow.is_empty() {
+            page.details.push(slow(meta, summary));
+        }
+        page
+    }
+
+    fn figure(&mut self, title: String, q: &Quantiles, bars: Bars) {
+        if !bars.is_empty() {
+            let about = format!("n {}, max {}", count(q.n), us(q.max_ns));
+            self.figures.push(Figure { title, about, bars, marks: [q.q50_ns, q.max_ns] });
+        }
+    }
+
+    fn jitter(&mut self, meta: &Meta, jitter: &Jitter) {
+        let cpu = jitter.cpu;
+        if let Some(loops) = &jitter.loops {
+            let title = format!("loops on CPU {cpu}, beyond the ideal");
+            self.figure(title, &loops.excess, bars(&loops.histogram));
+        }
+        if let Some(all) = jitter.interruptions.as_ref().filter(|a| a.quantiles.n > 0) {
+            self.figure(
+                format!("interruptions of CPU {cpu}"),
+                &all.quantiles,
+                bars(&all.histogram),
+            );
+            if !all.causes.is_empty() {
+                self.details.push(kinds(cpu, all));
+            }
+            self.details.push(list(meta, cpu, all));
+        }
+    }
+}
+
+fn quantile_cells(q: &Quantiles) -> impl Iterator<Item = String> {
+    [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns].into_iter().map(us2)
+}
+
+fn responses(all: &[Response]) -> Table {
+    let about = all.first().map_or_else(String::new, |r| {
+        let hz = 1e9 / r.period_ns.max(1) as f64;
+        format!("us, {}; {}, {hz:.0} Hz", r.basis.words(), r.origin)
+    });
+    let columns = [
+        ":source",
+        "CPU",
+        ":scheduling",
+        "n",
+        "min",
+        "avg",
+        "Q50",
+        "Q95",
+        "Q99",
+        "Q99.9",
+        "max",
+        "missed",
+        "lost",
+    ];
+    let mut table = Table::new("Response times", about, &columns);
+    for r in all {
+        let mut row = vec![r.source.to_string(), r.cpu.to_string(), r.sched.clone()];
+        row.push(count(r.quantiles.n));
+        row.extend(quantile_cells(&r.quantiles));
+        row.extend([count(r.nr_missed), count(r.nr_lost)]);
+        table.rows.push(row);
+    }
+    table
+}
+
+/// How many took less than each bound, up to where all did.
+fn document_table(r: &Response) -> Table {
+    let title = format!("{} on CPU {}: how many took less", r.source, r.cpu);
+    let mut table = Table::new(title, "", &["less than, ms", "responses", "%"]);
+    let mut sum = 0;
+    for bucket in &r.table {
+        sum += bucket.n;
+        let bound =
+            bucket.high_ns.map_or_else(|| "any".to_owned(), |ns| format!("{}", ns as f64 / 1e6));
+        if sum > 0 {
+            table.rows.push(vec![bound, count(sum), share(sum, r.quantiles.n)]);
+        }
+    }
+    table
+}
+
+fn legends(all: &[Jitter]) -> Option<Table> {
+    let loops: Vec<(&Jitter, &Loops)> =
+        all.iter().filter_map(|j| Some((j, j.loops.as_ref()?))).collect();
+    let from = match loops.first()?.1.ideal_from {
+        IdealSource::Given => "ideal as given",
+        IdealSource::Best => "ideal: the shortest loop of this run",
+    };
+    let columns =
+        ["CPU", ":scheduling", "loops", "ideal, s", "max, s", "jitter, s", "jitter, %", "avg, s"];
+    let mut table = Table::new("Loops", from, &columns);
+    let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
+    for (jitter, l) in loops {
+        table.rows.push(vec![
+            jitter.cpu.to_string(),
+            jitter.sched.clone(),
+            count(l.excess.n),
+            seconds(l.ideal_ns),
+            seconds(l.max_ns),
+            seconds(l.jitter_ns),
+            format!("{:.2}", l.jitter_percent()),
+            seconds(l.mean_ns),
+        ]);
+    }
+    Some(table)
+}
+
+fn overview(all: &[Jitter]) -> Option<Table> {
+    let rows: Vec<(&Jitter, &Interruptions)> =
+        all.iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
+    let about = format!("of {} and more, us", us(rows.first()?.1.threshold_ns));
+    let columns = [
+        "CPU",
+        ":scheduling",
+        "n",
+        "a second",
+        "min",
+        "avg",
+        "Q50",
+        "Q95",
+        "Q99",
+        "Q99.9",
+        "max",
+        "% of time",
+        "lost",
+    ];
+    let mut table = Table::new("Interruptions", about, &columns);
+    for (jitter, a) in rows {
+        let lasted_ns = a.lasted_ns.max(1) as f64;
+        let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), count(a.quantiles.n)];
+        row.push(format!("{:.1}", a.quantiles.n as f64 * 1e9 / lasted_ns));
+        row.extend(quantile_cells(&a.quantiles));
+        row.push(format!("{:.4}", a.total_ns as f64 * 100.0 / lasted_ns));
+        row.push(count(a.nr_lost));
+        table.rows.push(row);
+    }
+    Some(table)
+}
+
+fn kinds(cpu: u16, all: &Interruptions) -> Table {
+    let title = format!("What interrupted CPU {cpu}");
+    let mut table = Table::new(title, "us", &[":cause", "in", "total", "%", "max"]);
+    for c in &all.causes {
+        table.rows.push(vec![
+            cause_words(c.kind, &c.who),
+            count(c.n),
+            us2(c.total_ns),
+            format!("{:.1}", c.total_ns as f64 * 100.0 / all.total_ns.max(1) as f64),
+            us2(c.max_ns),
+        ]);
+    }
+    table
+}
+
+fn list(meta: &Meta, cpu: u16, all: &Interruptions) -> Table {
+    let shown = all.longest.len().min(MAX_LIST);
+    let about = format!("the {shown} longest of {}", count(all.quantiles.n));
+    let title = format!("Interruptions of CPU {cpu}");
+    let mut table = Table::new(title, about, &["at, s", "us", ":what ran"]);
+    for i in all.longest.iter().take(shown) {
+        let at = format!("{:.6}", i.at_ns as f64 / 1e9);
+        table.rows.push(vec![at, us2(i.ns), interruption_words(meta, i)]);
+    }
+    table
+}
+
+/// The slowest path that was traced, stage by stage.
+fn slow(meta: &Meta, summary: &Summary) -> Table {
+    let about = "the slowest traced path to the task, us";
+    let mut table = Table::new("Causes", about, &[":stage", ":cause", "us"]);
+    let Some(path) = summary.slow.first() else { return table };
+    for stage in &path.stages {
+        let title = format!("{} (CPU {})", stage.to.stage_title(), stage.cpu);
+        table.rows.push(vec![title, String::new(), us2(stage.ns)]);
+        for row in causes::grouped(&stage.causes, stage.ns) {
+            let words = row.words(stage.to, causes::is_virtual(meta));
+            table.rows.push(vec![String::new(), words, us2(row.ns)]);
+        }
+    }
+    table
+}
+
+/// The worst of all, in one sentence.
+fn verdict(summary: &Summary) -> String {
+    if let Some(worst) = summary.response.iter().max_by_key(|r| r.quantiles.max_ns) {
+        let q = &worst.quantiles;
+        if q.n == 0 {
+            return format!("No response to {} was measured", worst.source);
+        }
+        return format!(
+            "Responses to {}: longest {}, median {}, of {}",
+            worst.source,
+            us(q.max_ns),
+            us(q.q50_ns),
+            count(summary.response.iter().map(|r| r.quantiles.n).sum())
+        );
+    }
+    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref().map(|l| (j.cpu, l)));
+    if let Some((cpu, worst)) = loops.max_by_key(|(_, l)| l.jitter_ns) {
+        let percent = worst.jitter_percent();
+        return format!("Jitter {percent:.2} %, {} on CPU {cpu}", us(worst.jitter_ns));
+    }
+    let continuous = summary.jitter.iter().filter_map(|j| Some((j.cpu, j.interruptions.as_ref()?)));
+    match continuous.max_by_key(|(_, a)| a.quantiles.max_ns) {
+        Some((cpu, a)) if a.quantiles.n > 0 => {
+            format!("Longest interruption {}, of CPU {cpu}", us(a.quantiles.max_ns))
+        }
+        _ => "No CPU was interrupted".to_owned(),
+    }
+}
+
+/// What a reader must know besides the verdict.
+fn notes(summary: &Summary) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut say = |level, text: String| notes.push(Note { level, text });
+    for r in &summary.response {
+        let Some(limit) = r.threshold_ns.map(us) else { continue };
+        match r.exceeded {
+            Some(over) => say(
+                Level::Warning,
+                format!("Response {} took {}, more than {limit}.", count(over.nr), us(over.ns)),
+            ),
+            None => say(Level::Info, format!("No response on CPU {} took over {limit}.", r.cpu)),
+        }
+    }
+    if summary.response.iter().any(|r| r.is_emulated) {
+        say(Level::Warning, "The device's interrupt is emulated by an hrtimer.".to_owned());
+    }
+    let responses = summary.response.iter().map(|r| r.nr_lost);
+    let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let lost: u64 = responses.chain(continuous.map(|a| a.nr_lost)).sum();
+    if lost > 0 {
+        say(Level::Warning, format!("{} measurements found no room.", count(lost)));
+    } else {
+        say(Level::Info, "Nothing was lost.".to_owned());
+    }
+    for missing in &summary.missing {
+        say(Level::Warning, format!("Missing {}: {}.", missing.what, missing.consequence));
+    }
+    let missed: u64 = summary.response.iter().map(|r| r.nr_missed).sum();
+    if missed > 0 {
+        let whole = missed + summary.response.iter().map(|r| r.quantiles.n).sum::<u64>();
+        let percent = verdict::percent(missed, whole);
+        say(Level::Warning, format!("{} interrupts were missed ({percent} %).", count(missed)));
+    }
+    notes
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `jitter` prints: the legend below the documents' figures, what loops took beyond the
+//! ideal, interruptions with their causes, and the accounting.
+
+use std::io::{self, Write};
+
+use irqpath_model::{
+    Cause, CauseKind, Interruption, InterruptionCause, Interruptions, Jitter, Loops, Meta, Summary,
+};
+
+use super::hist::{Scale, buckets, histogram};
+use super::style::{clean, grouped, percent, us, us2, wrapped};
+use super::table::{Column, Table};
+use super::{TextOptions, footer, heading, write_header};
+use crate::causes;
+
+/// Causes shown in the line of one interruption.
+const MAX_CAUSES: usize = 4;
+/// Kinds of causes shown for a CPU.
+const MAX_KINDS: usize = 20;
+
+/// Everything that `jitter` prints, with at most `max_list` interruptions of each CPU.
+pub fn write_jitter(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    max_list: usize,
+    options: &TextOptions,
+) -> io::Result<()> {
+    write_header(&mut out, meta, options)?;
+    for jitter in &summary.jitter {
+        if let Some(loops) = &jitter.loops {
+            legend(&mut out, jitter, loops, options)?;
+        }
+    }
+    let continuous: Vec<_> =
+        summary.jitter.iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
+    if !continuous.is_empty() {
+        overview(&mut out, &continuous, options)?;
+    }
+    for (jitter, all) in continuous.iter().filter(|(_, all)| all.quantiles.n > 0) {
+        kinds(&mut out, jitter, all, options)?;
+        list(&mut out, meta, jitter, all, max_list, options)?;
+    }
+    accounting(&mut out, meta, summary, options)
+}
+
+fn legend(
+    out: &mut impl Write,
+    jitter: &Jitter,
+    loops: &Loops,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let about = format!("{}, {} sines a loop", jitter.sched, grouped(loops.nr_sines));
+    heading(out, options.style(), &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
+    let seconds = |ns: u64| format!("{:.6}sec", ns as f64 / 1e9);
+    let from = match loops.ideal_from {
+        irqpath_model::IdealSource::Given => "as given",
+        irqpath_model::IdealSource::Best => "the shortest loop of this run",
+    };
+    writeln!(out, "measured {} loops", loops.excess.n)?;
+    writeln!(out, "ideal: {}  ({from})", seconds(loops.ideal_ns))?;
+    writeln!(out, "max: {}", seconds(loops.max_ns))?;
+    let share = loops.jitter_percent();
+    writeln!(out, "jitter: {} ({share:.2}%)", seconds(loops.jitter_ns))?;
+    let q = &loops.excess;
+    let [min, mean, q50, q95, max] = [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.max_ns].map(us);
+    writeln!(out, "beyond the ideal, us: min {min}, avg {mean}, Q50 {q50}, Q95 {q95}, max {max}")?;
+    histogram(out, &loops.histogram, Scale::default(), options)
+}
+
+fn overview(
+    out: &mut impl Write,
+    all: &[(&Jitter, &Interruptions)],
+    options: &TextOptions,
+) -> io::Result<()> {
+    let threshold = all.first().map_or(0, |(_, a)| a.threshold_ns);
+    let about = format!("of {} us and more, us", us2(threshold));
+    heading(out, options.style(), "INTERRUPTIONS", &about)?;
+    let mut table = Table::new(&[
+        Column::number("CPU"),
+        Column::text("sched", 4),
+        Column::number("n"),
+        Column::number("a second"),
+        Column::number("min").or_drop(2),
+        Column::number("avg"),
+        Column::number("Q50").or_drop(3),
+        Column::number("Q99"),
+        Column::number("max"),
+        Column::number("% of time"),
+        Column::number("look, ns").or_drop(1),
+    ]);
+    for (jitter, a) in all {
+        let q = &a.quantiles;
+        let seconds = a.lasted_ns as f64 / 1e9;
+        let rate = if seconds > 0.0 { q.n as f64 / seconds } else { 0.0 };
+        let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), grouped(q.n)];
+        row.push(format!("{rate:.1}"));
+        row.extend([q.min_ns, q.mean_ns, q.q50_ns, q.q99_ns, q.max_ns].map(us2));
+        row.push(format!("{:.4}", percent(a.total_ns, a.lasted_ns)));
+        row.push(grouped(a.look_ns));
+        table.row(row);
+    }
+    table.write(out, options.style(), options.width)
+}
+
+/// What took the time on one CPU.
+fn kinds(
+    out: &mut impl Write,
+    jitter: &Jitter,
+    all: &Interruptions,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    let title = format!("HISTOGRAM of CPU {}", jitter.cpu);
+    heading(out, style, &title, "us, bounds double")?;
+    buckets(out, &all.doubling, all.quantiles.n, options)?;
+    if all.causes.is_empty() {
+        return Ok(());
+    }
+    heading(out, style, &format!("CAUSES on CPU {}", jitter.cpu), "us")?;
+    let mut table = Table::new(&[
+        Column::text("cause", 16).rather(34),
+        Column::number("in"),
+        Column::number("total"),
+        Column::number("%"),
+        Column::number("max"),
+    ]);
+    for cause in all.causes.iter().take(MAX_KINDS) {
+        let share = percent(cause.total_ns, all.total_ns);
+        table.row(vec![
+            clean(&kind_words(cause)),
+            grouped(cause.n),
+            us2(cause.total_ns),
+            format!("{share:.1}"),
+            us2(cause.max_ns),
+        ]);
+    }
+    table.write(out, style, options.width)?;
+    if let Some(rest) = all.causes.get(MAX_KINDS..).filter(|rest| !rest.is_empty()) {
+        let ns = rest.iter().map(|c| c.total_ns).sum();
+        writeln!(out, "{} more causes: {} us", grouped(rest.len() as u64), us(ns))?;
+    }
+    Ok(())
+}
+
+fn kind_words(cause: &InterruptionCause) -> String {
+    words(cause.kind, &cause.who)
+}
+
+/// `hardirq LOC:local_timer`, `thread ksoftirqd/1:20 o:0`.
+pub(crate) fn words(kind: CauseKind, who: &str) -> String {
+    match kind {
+        CauseKind::Own => "kernel entry and exit, or unseen".to_owned(),
+        CauseKind::Unexplained => kind.title().to_owned(),
+        CauseKind::Nmi => "NMI".to_owned(),
+        _ => format!("{} {who}", kind.title()),
+    }
+}
+
+fn list(
+    out: &mut impl Write,
+    meta: &Meta,
+    jitter: &Jitter,
+    all: &Interruptions,
+    max_list: usize,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let shown = all.longest.len().min(max_list);
+    if shown == 0 {
+        return Ok(());
+    }
+    let about = match shown as u64 {
+        nr if nr < all.quantiles.n => {
+            format!("the {shown} longest of {}, in order of time", grouped(all.quantiles.n))
+        }
+        _ => "in order of time".to_owned(),
+    };
+    heading(out, options.style(), &format!("LIST of CPU {}", jitter.cpu), &about)?;
+    let mut table = Table::new(&[
+        Column::number("at, s"),
+        Column::number("us"),
+        Column::text("what ran", 30).rather(60),
+    ]);
+    let mut longest: Vec<_> = all.longest.iter().take(shown).collect();
+    longest.sort_by_key(|i| i.at_ns);
+    for i in longest {
+        let at = format!("{:.6}", i.at_ns as f64 / 1e9);
+        table.row(vec![at, us2(i.ns), clean(&what(meta, i))]);
+    }
+    table.write(out, options.style(), options.width)
+}
+
+/// The causes of one interruption with their times, longest first.
+pub(crate) fn what(meta: &Meta, interruption: &Interruption) -> String {
+    let others = |c: &&Cause| c.kind != CauseKind::Own && c.ns > 0;
+    let found: Vec<&Cause> = interruption.causes.iter().filter(others).collect();
+    if found.is_empty() {
+        return match (interruption.causes.is_empty(), causes::is_virtual(meta)) {
+            (true, _) => "not traced".to_owned(),
+            (false, true) => "nothing in this kernel: the hypervisor, or an exception".to_owned(),
+            (false, false) => "nothing in this kernel: firmware (SMI), or an exception".to_owned(),
+        };
+    }
+    let one = |c: &&Cause| format!("{} {}", words(c.kind, &c.who), us2(c.ns));
+    let mut parts: Vec<String> = found.iter().take(MAX_CAUSES).map(one).collect();
+    if found.len() > MAX_CAUSES {
+        parts.push(format!("{} more", found.len() - MAX_CAUSES));
+    }
+    parts.join(", ")
+}
+
+fn accounting(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    heading(out, options.style(), "ACCOUNTING", "")?;
+    let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let lost: u64 = continuous.clone().map(|a| a.nr_lost).sum();
+    let overflow: u64 = continuous.map(|a| a.quantiles.nr_overflow).sum();
+    let (lost, overflow) = (grouped(lost), grouped(overflow));
+    writeln!(out, "lost: {lost}, too long for the histogram: {overflow}")?;
+    if let Some(note) = causes::virtual_note(meta) {
+        writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
+    }
+    footer::notes(out, meta, summary, options)
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `respond` prints: the row of numbers, the table below the documents' figures, doubling
+//! buckets, the causes where they were traced, and the accounting.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Bucket, Meta, Response, Summary};
+
+use super::hist::buckets;
+use super::style::{clean, grouped, us, us2, wrapped};
+use super::table::{Column, Table};
+use super::{TextOptions, footer, heading, write_header, write_slow};
+use crate::causes;
+
+/// Everything that `respond` prints.
+pub fn write_response(
+    mut out: impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    write_header(&mut out, meta, options)?;
+    let all = &summary.response;
+    numbers(&mut out, all, options)?;
+    for response in all.iter().filter(|r| r.quantiles.n > 0) {
+        table(&mut out, response, options)?;
+        let title = format!("HISTOGRAM {} on CPU {}", response.source, response.cpu);
+        heading(&mut out, options.style(), &title, "us, bounds double")?;
+        buckets(&mut out, &response.doubling, response.quantiles.n, options)?;
+    }
+    if !summary.slow.is_empty() {
+        write_slow(&mut out, meta, summary, options)?;
+    }
+    accounting(&mut out, meta, summary, options)
+}
+
+/// What all of them have in common.
+fn conditions(all: &[Response]) -> String {
+    all.first().map_or_else(String::new, |first| {
+        let hz = 1e9 / first.period_ns.max(1) as f64;
+        format!("us, {}; {}, {hz:.0} Hz", first.basis.words(), clean(&first.origin))
+    })
+}
+
+fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
+    heading(out, options.style(), "RESPONSE TIMES", &conditions(all))?;
+    let mut table = Table::new(&[
+        Column::text("source", 7),
+        Column::number("CPU"),
+        Column::text("sched", 4),
+        Column::number("n"),
+        Column::number("min"),
+        Column::number("avg"),
+        Column::number("Q50"),
+        Column::number("Q95").or_drop(2),
+        Column::number("Q99"),
+        Column::number("Q99.9").or_drop(1),
+        Column::number("max"),
+        Column::number("missed"),
+    ]);
+    for r in all {
+        let q = &r.quantiles;
+        let mut row = vec![r.source.to_string(), r.cpu.to_string(), r.sched.clone(), grouped(q.n)];
+        row.extend(
+            [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns].map(us2),
+        );
+        row.push(grouped(r.nr_missed));
+        table.row(row);
+    }
+    table.write(out, options.style(), options.width)?;
+    for r in all.iter().filter(|r| r.is_emulated) {
+        let text = format!(
+            "The {} is emulated: no interrupt of the device itself was counted. An hrtimer of the \
+             kernel stands in for it, as for --source timer.",
+            clean(&r.origin)
+        );
+        writeln!(out, "{}", options.style().warn(&wrapped(&text, options.width)))?;
+    }
+    Ok(())
+}
+
+/// The table of the documents: how many took less than this, up to where all are.
+fn table(out: &mut impl Write, response: &Response, options: &TextOptions) -> io::Result<()> {
+    let title = format!("TABLE {} on CPU {}", response.source, response.cpu);
+    heading(out, options.style(), &title, "")?;
+    let q = &response.quantiles;
+    writeln!(out, "measured {} {} interrupts", q.n, response.source)?;
+    for (name, ns) in [("minimum", q.min_ns), ("maximum", q.max_ns), ("average", q.mean_ns)] {
+        writeln!(out, "{name} latency: {} ms", ms(ns))?;
+    }
+    let mut sum = 0;
+    for bucket in &response.table {
+        sum += bucket.n;
+        // Nothing is said by rows before the first that has something.
+        if sum > 0 {
+            writeln!(out, "{}", row(bucket, sum, q.n))?;
+        }
+    }
+    Ok(())
+}
+
+fn row(bucket: &Bucket, sum: u64, n: u64) -> String {
+    match bucket.high_ns {
+        Some(high) => format!("{sum} samples < {} ms ({}%)", ms(high), share(sum, n)),
+        None => format!("{} samples >= {} ms", bucket.n, ms(bucket.low_ns)),
+    }
+}
+
+/// Milliseconds without needless zeros.
+fn ms(ns: u64) -> String {
+    let text = format!("{:.4}", ns as f64 / 1e6);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A share in percent, cut and not rounded, with the digits that tell it from all: 99.99997.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    if part >= whole {
+        return "100".to_owned();
+    }
+    let whole = u128::from(whole);
+    for digits in 3..=9_usize {
+        let scale = 10_u128.pow(digits as u32);
+        let scaled = u128::from(part) * 100 * scale / whole;
+        let text = format!("{}.{:0digits$}", scaled / scale, scaled % scale);
+        if !text.ends_with('9') || !text.starts_with("99.999") || digits == 9 {
+            return text;
+        }
+    }
+    unreachable!("the last number of digits returns")
+}
+
+fn accounting(
+    out: &mut impl Write,
+    meta: &Meta,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let style = options.style();
+    heading(out, style, "ACCOUNTING", "")?;
+    let sum = |of: fn(&Response) -> u64| summary.response.iter().map(of).sum::<u64>();
+    writeln!(
+        out,
+        "missed: {}, early: {}, lost: {}, too long for the histogram: {}",
+        grouped(sum(|r| r.nr_missed)),
+        grouped(sum(|r| r.nr_early)),
+        grouped(sum(|r| r.nr_lost)),
+        grouped(sum(|r| r.quantiles.nr_overflow))
+    )?;
+    for r in &summary.response {
+        let Some(threshold_ns) = r.threshold_ns else { continue };
+        let limit = us(threshold_ns);
+        let line = match r.exceeded {
+            Some(over) => style.bad(&format!(
+                "CPU {}: response {} took {} us, more than {limit} us: ended there",
+                r.cpu,
+                grouped(over.nr),
+                us(over.ns)
+            )),
+            None => format!("CPU {}: no response took more than {limit} us", r.cpu),
+        };
+        writeln!(out, "{line}")?;
+    }
+    if let Some(note) = causes::virtual_note(meta) {
+        writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
+    }
+    footer::notes(out, meta, summary, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_the_documents() {
+        for (part, whole, want) in [
+            (44_374_681, 44_759_417, "99.140"),
+            (44_757_000, 44_759_417, "99.994"),
+            (59_999_983, 60_000_000, "99.99997"),
+            (28_800_870, 28_800_882, "99.99995"),
+            (5, 5, "100"),
+            (0, 5, "0.000"),
+            (999_999_999_999, 1_000_000_000_000, "99.999999999"),
+        ] {
+            assert_eq!(share(part, whole), want);
+        }
+    }
+
+    #[test]
+    fn milliseconds_are_short() {
+        assert_eq!([20_000, 100_000, 1_000_000, 565_000].map(ms), ["0.02", "0.1", "1", "0.565"]);
+    }
+}
