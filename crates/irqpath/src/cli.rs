@@ -10,6 +10,7 @@ use irqpath_model::CpuList;
 
 use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
+use crate::cli_respond::{Jitter, Respond};
 use crate::values::{duration, microseconds};
 
 /// Follow every interrupt to the task it woke, and name what made it slow
@@ -30,6 +31,10 @@ pub enum Verb {
     Trace(Box<Trace>),
     /// Measure how long softirqs, tasklets, work items and other bottom halves take
     Bench(Box<Bench>),
+    /// Measure how long after a periodic interrupt the task that waits for it runs
+    Respond(Box<Respond>),
+    /// Measure how evenly a CPU computes, or list what interrupts it
+    Jitter(Box<Jitter>),
     /// Make report.html again from result directories
     Report(Report),
     /// Compare two result directories, path by path or series by series
@@ -176,7 +181,7 @@ pub struct Hist {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Result directories made by trace -o or bench -o
+    /// Result directories made by trace, bench, respond or jitter with -o
     #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directories: Vec<PathBuf>,
 
@@ -301,7 +306,10 @@ mod tests {
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
         assert_eq!(
             verbs,
-            ["trace", "bench", "report", "compare", "check", "lab", "schema", "generate"]
+            [
+                "trace", "bench", "respond", "jitter", "report", "compare", "check", "lab",
+                "schema", "generate"
+            ]
         );
     }
 }

@@ -103,11 +103,11 @@ pub struct BenchLooks {
     pub causes: bool,
 }
 
-/// What to write.
+/// What to write; `respond` and `jitter` have the same.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct BenchOutput {
-    /// Keep everything in this directory: meta.json, summary.json, report.html, raw/
+    /// Keep everything in this directory: meta.json, summary.json, report.html
     #[arg(short = 'o', long = "output", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
 

@@ -9,6 +9,7 @@ mod bench;
 mod cli;
 mod cli_bench;
 mod cli_lab;
+mod cli_respond;
 mod commands;
 mod meta;
 mod names;
@@ -23,6 +24,7 @@ mod signals;
 mod sinks;
 mod staging;
 mod stored;
+mod subjects;
 mod top;
 mod values;
 

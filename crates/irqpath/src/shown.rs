@@ -5,7 +5,9 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use irqpath_model::{Meta, Summary};
-use irqpath_report::text::{Scale, TextOptions, write_bench, write_hist, write_once};
+use irqpath_report::text::{
+    Scale, TextOptions, write_bench, write_hist, write_jitter, write_once, write_response,
+};
 use irqpath_report::{html, json, openmetrics};
 use rustix::termios::tcgetwinsize;
 
@@ -57,6 +59,22 @@ pub fn text(
 /// Tables of benchmarks, as wide and as colourful as standard output can show.
 pub fn bench(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
     write_bench(w, meta, summary, &text_options())
+}
+
+/// Response times, as wide and as colourful as standard output can show.
+pub fn response(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+    write_response(w, meta, summary, &text_options())
+}
+
+/// Jitter with at most `max_list` interruptions, as wide and as colourful as standard output can
+/// show.
+pub fn jitter(
+    w: &mut dyn Write,
+    meta: &Meta,
+    summary: &Summary,
+    max_list: usize,
+) -> io::Result<()> {
+    write_jitter(w, meta, summary, max_list, &text_options())
 }
 
 fn text_options() -> TextOptions {

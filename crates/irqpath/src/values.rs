@@ -56,6 +56,13 @@ pub fn rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write runs per second, from 0.02 to 100000, as 50 or 26.3".to_owned())
 }
 
+/// A frequency in Hz: `2048`, `0.5`, `1000Hz`.
+pub fn frequency(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches("Hz").trim_end();
+    let hz: Option<f64> = number.parse().ok().filter(|hz| (0.02..=100_000.0).contains(hz));
+    hz.ok_or_else(|| "write interrupts per second, from 0.02 to 100000, as 2048".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +92,16 @@ mod tests {
         }
         for text in ["", "0", "-3", "NaN", "inf", "1e9", "fast"] {
             assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn frequencies_are_numbers_with_or_without_their_unit() {
+        for (text, want) in [("2048", 2048.0), ("0.5", 0.5), (" 1000 Hz", 1000.0)] {
+            assert_eq!(frequency(text), Ok(want), "{text}");
+        }
+        for text in ["", "0", "-3", "NaN", "1e9", "fast", "2kHz"] {
+            assert!(frequency(text).is_err(), "{text}");
         }
     }
 

@@ -5,8 +5,10 @@ mod bench;
 mod check;
 mod compare;
 mod generate;
+mod jitter;
 mod lab;
 mod report;
+mod respond;
 mod schema;
 mod trace;
 
@@ -19,6 +21,8 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Bench(arguments) => bench::run(&arguments),
+        Verb::Respond(arguments) => respond::run(&arguments),
+        Verb::Jitter(arguments) => jitter::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath jitter`: let a task compute on each CPU, or look at the clock, and show what came in
+//! between.
+//!
+//! Rule: the tasks may hold every CPU that there is, so they end by themselves; this thread only
+//! fetches what they leave.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
+use irqpath_model::{
+    IdealSource, Interruptions, Jitter, Meta, Missing, Names, SCHEMA_VERSION, Sched, Summary,
+};
+use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
+use irqpath_source::{Config, Source};
+use irqpath_system::Host;
+
+use crate::bench::outputs::BenchOutputs;
+use crate::cli_respond::{self as cli, JitterWhat};
+use crate::outputs::is_stdout;
+use crate::progress::Progress;
+use crate::session;
+use crate::signals::{self, Stop};
+use crate::subjects::{self, Held};
+use crate::{meta, out, shown};
+
+/// How often samples are fetched.
+const STEP: Duration = Duration::from_millis(50);
+/// Interruptions at least this long count if nobody says, ns.
+const DEFAULT_THRESHOLD_NS: u64 = 5_000;
+
+/// Run it.
+pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
+    ensure!(
+        !is_stdout(arguments.output.report.as_deref()),
+        "only --json can write to standard output; give --report a file name"
+    );
+    let host = Host::real();
+    let cpus = subjects::choose(&host, arguments.task.cpus.as_ref())?;
+    let is_apart = subjects::keep_off(&cpus)?;
+    let stop = signals::listen()?;
+    let test = test(&arguments.what);
+    let config = |cpu| JitterConfig {
+        test,
+        cpu,
+        sched: arguments.task.priority,
+        duration: arguments.task.duration,
+    };
+    let subjects = cpus.iter().map(|cpu| Subject::start(&config(cpu)));
+    let mut subjects = subjects.collect::<Result<Vec<_>, _>>()?;
+    let outputs = BenchOutputs::open(&arguments.output)?;
+    let names = Names { irqs: host.irq_names()?, ..Names::default() };
+    let mut meta = meta::before(&host, names);
+    let mut tracer = Tracer::open(&host, &arguments.what, &subjects);
+    let held = Held::take(&arguments.task)?;
+    meta.before = host.interrupt_counts().unwrap_or_default();
+
+    let started = Instant::now();
+    let found = match test {
+        Test::Sines(nr) => measure_loops(&mut subjects, nr, arguments, &stop),
+        Test::Looks(_) => measure_looks(&mut subjects, &mut tracer, arguments, &meta, &stop)?,
+    };
+    meta.duration_ns = started.elapsed().as_nanos() as u64;
+    meta.after = host.interrupt_counts().unwrap_or_default();
+    let mut summary = tracer.finish(&mut meta);
+    summary.jitter = found;
+    ensure!(
+        summary.jitter.iter().any(|j| j.loops.is_some() || j.interruptions.is_some()),
+        "ended before the first loop was complete; ask for a shorter --loop"
+    );
+    let refused = subjects.iter().flat_map(|s| s.missing().to_vec());
+    let all = summary.missing.into_iter().chain(refused).chain(held.missing.clone());
+    summary.missing = subjects::distinct(all);
+    let mut effects =
+        vec![subjects::effect_of_tasks(&cpus, arguments.task.priority, "never slept")];
+    effects.extend(throttling(&host, arguments.task.priority));
+    effects.extend(held.effects.iter().cloned());
+    if !is_apart {
+        effects.push(subjects::effect_of_sharing());
+    }
+    effects.append(&mut meta.observer_effects);
+    meta.observer_effects = effects;
+    drop(held);
+    show(outputs, &meta, &summary, &arguments.what, &stop)
+}
+
+fn test(what: &JitterWhat) -> Test {
+    if what.continuous {
+        return Test::Looks(what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS));
+    }
+    Test::Sines(what.sines.unwrap_or_else(|| nr_sines_for(what.length)))
+}
+
+/// What the kernel does to a real-time task that never sleeps.
+fn throttling(host: &Host, sched: Sched) -> Option<String> {
+    let number = |file: &str| -> Option<i64> {
+        let text = std::fs::read_to_string(host.path(format!("proc/sys/kernel/{file}"))).ok()?;
+        text.trim().parse().ok()
+    };
+    let (runtime, period) = (number("sched_rt_runtime_us")?, number("sched_rt_period_us")?);
+    let is_throttled = sched.priority() > 0 && (0..period).contains(&runtime);
+    is_throttled.then(|| {
+        format!(
+            "The kernel keeps {} us of every {period} us for other tasks that wait for such a CPU \
+             (sched_rt_runtime_us).",
+            period - runtime
+        )
+    })
+}
+
+/// Wait until every task is done, and give each of their samples to `take`.
+fn fetch(
+    subjects: &mut [Subject],
+    duration: Duration,
+    stop: &Stop,
+    mut take: impl FnMut(&mut [Subject], Duration) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let progress = Progress::start("measuring", Some(duration));
+    for subject in subjects.iter_mut() {
+        subject.go();
+    }
+    while !subjects.iter().all(Subject::is_done) {
+        if stop.requested() {
+            for subject in subjects.iter() {
+                subject.ask_to_stop();
+            }
+        }
+        take(subjects, STEP)?;
+        progress.tick();
+    }
+    Ok(())
+}
+
+fn measure_loops(
+    subjects: &mut [Subject],
+    nr_sines: u64,
+    arguments: &cli::Jitter,
+    stop: &Stop,
+) -> Vec<Jitter> {
+    let mut durations: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
+    let mut drain = |subjects: &mut [Subject]| {
+        for (subject, of) in subjects.iter_mut().zip(&mut durations) {
+            subject.drain(|start_ns, end_ns| of.push(end_ns - start_ns));
+        }
+    };
+    // Nothing in it can fail.
+    let _ = fetch(subjects, arguments.task.duration, stop, |subjects, step| {
+        std::thread::sleep(step);
+        drain(subjects);
+        Ok(())
+    });
+    for subject in subjects.iter_mut() {
+        subject.stop();
+    }
+    drain(subjects);
+    let given = arguments.what.ideal.map(|ideal| (ideal.as_nanos() as u64, IdealSource::Given));
+    let shortest = durations.iter().flatten().min().copied().unwrap_or(0);
+    let ideal = given.unwrap_or((shortest, IdealSource::Best));
+    let of = |(subject, durations): (&Subject, &Vec<u64>)| Jitter {
+        loops: loops(durations, nr_sines, ideal),
+        ..jitter(subject)
+    };
+    subjects.iter().zip(&durations).map(of).collect()
+}
+
+fn jitter(subject: &Subject) -> Jitter {
+    Jitter {
+        cpu: subject.cpu(),
+        tid: subject.tid(),
+        sched: subject.sched().to_string(),
+        loops: None,
+        interruptions: None,
+    }
+}
+
+fn measure_looks(
+    subjects: &mut [Subject],
+    tracer: &mut Tracer,
+    arguments: &cli::Jitter,
+    meta: &Meta,
+    stop: &Stop,
+) -> anyhow::Result<Vec<Jitter>> {
+    // Both clocks are CLOCK_MONOTONIC; the tasks begin after this.
+    let since_ns = tracer.since_ns;
+    let lookers: Vec<Looker> =
+        subjects.iter().map(|s| Looker { cpu: s.cpu(), tid: s.tid(), since_ns }).collect();
+    let traced = tracer.source.is_some();
+    let mut engine = InterruptionEngine::new(&lookers, traced, meta.names.clone());
+    let drain = |subjects: &mut [Subject], engine: &mut InterruptionEngine| {
+        for subject in subjects {
+            let cpu = subject.cpu();
+            subject.drain(|start_ns, end_ns| engine.interrupted(cpu, start_ns, end_ns));
+        }
+    };
+    fetch(subjects, arguments.task.duration, stop, |subjects, step| {
+        tracer.step(step, &mut engine)?;
+        drain(subjects, &mut engine);
+        engine.settle();
+        Ok(())
+    })?;
+    let ends: Vec<JitterEnd> = subjects.iter_mut().map(Subject::stop).collect();
+    drain(subjects, &mut engine);
+    tracer.detach(&mut engine)?;
+    engine.flush();
+    let threshold_ns = arguments.what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS);
+    let of = |(subject, end): (&Subject, &JitterEnd)| {
+        let interruptions = engine.result(subject.cpu()).map(|found| Interruptions {
+            threshold_ns,
+            look_ns: end.look_ns,
+            nr_looks: end.nr_looks,
+            lasted_ns: end.lasted_ns,
+            nr_lost: end.nr_lost,
+            ..found
+        });
+        Jitter { interruptions, ..jitter(subject) }
+    };
+    Ok(subjects.iter().zip(&ends).map(of).collect())
+}
+
+/// The tracer, where it was asked for and can be had.
+struct Tracer {
+    source: Option<Box<dyn Source>>,
+    summary: Summary,
+    since_ns: u64,
+    started: Instant,
+}
+
+impl Tracer {
+    fn open(host: &Host, what: &JitterWhat, subjects: &[Subject]) -> Self {
+        let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
+        let mut source = None;
+        if what.continuous && !what.no_causes {
+            match open_source(host, subjects) {
+                Ok(opened) => source = Some(opened),
+                Err(missing) => summary.missing.push(missing),
+            }
+        }
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let since_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        Self { source, summary, since_ns, started: Instant::now() }
+    }
+
+    fn step(&mut self, timeout: Duration, engine: &mut InterruptionEngine) -> anyhow::Result<()> {
+        let Some(source) = &mut self.source else {
+            std::thread::sleep(timeout);
+            return Ok(());
+        };
+        for event in source.poll(timeout)? {
+            engine.push(event);
+        }
+        Ok(())
+    }
+
+    /// Take over the last transitions.
+    fn detach(&mut self, engine: &mut InterruptionEngine) -> anyhow::Result<()> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        let (events, snapshot) = source.finish()?;
+        for event in events {
+            engine.push(event);
+        }
+        self.summary.loss = snapshot.loss;
+        self.summary.overhead = snapshot.overhead;
+        self.summary.missing.extend(snapshot.missing);
+        Ok(())
+    }
+
+    /// The part of the result that tracing gives.
+    fn finish(self, meta: &mut Meta) -> Summary {
+        if self.source.is_some() {
+            let overhead = &self.summary.overhead;
+            meta.observer_effects = meta::observer_effects(true, overhead, self.started.elapsed());
+        }
+        self.summary
+    }
+}
+
+fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Missing> {
+    if let Some(missing) = subjects::no_tracing(host) {
+        return Err(missing);
+    }
+    let tids = subjects.iter().map(Subject::tid).collect();
+    // Every transition is wanted; of paths only those to the tasks, which never sleep.
+    let config = Config { record_all: true, tids, no_user: true, ..Config::default() };
+    session::open_live(&config).map_err(|error| subjects::tracing_failed(&error))
+}
+
+fn show(
+    outputs: BenchOutputs,
+    meta: &Meta,
+    summary: &Summary,
+    what: &JitterWhat,
+    stop: &Stop,
+) -> anyhow::Result<ExitCode> {
+    let json = outputs.json_to_stdout();
+    let paths = outputs.commit(meta, summary, stop)?;
+    if json {
+        out::write(|w| shown::document(w, meta, summary))?;
+    } else {
+        out::write(|w| shown::jitter(w, meta, summary, what.list))?;
+        for path in paths {
+            out::print(&format!("wrote {}\n", path.display()))?;
+        }
+    }
+    let found = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let exceeded = what.threshold.is_some() && found.map(|a| a.quantiles.n).sum::<u64>() > 0;
+    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
+}

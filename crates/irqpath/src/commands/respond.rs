@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath respond`: start the tasks, let them wait for interrupts, and count how late they are.
+//!
+//! Rule: whatever can be refused is refused before the first task measures. What the user may not
+//! have (priority, locked memory, tracing) is named in the result, and the test goes on without.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use irqpath_analysis::response::ResponseCounter;
+use irqpath_model::{
+    InterruptCounts, Meta, Missing, Names, Response, ResponseSource, SCHEMA_VERSION, SlowPath,
+    Summary,
+};
+use irqpath_source::Config;
+use irqpath_source::respond::{Ended, RespondConfig, Respondent};
+use irqpath_system::Host;
+
+use crate::bench::outputs::BenchOutputs;
+use crate::cli_respond::{Respond, RespondWhat};
+use crate::names::{KnownNames, Lookup};
+use crate::outputs::is_stdout;
+use crate::progress::Progress;
+use crate::session::{self, Session};
+use crate::signals::{self, Stop};
+use crate::sinks::Sinks;
+use crate::subjects::{self, Held};
+use crate::{meta, out, shown};
+
+/// How often samples are fetched.
+const STEP: Duration = Duration::from_millis(50);
+/// Slow paths kept with their causes.
+const MAX_SLOW: usize = 20;
+
+/// Run it.
+pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
+    ensure!(
+        !is_stdout(arguments.output.report.as_deref()),
+        "only --json can write to standard output; give --report a file name"
+    );
+    let host = Host::real();
+    let cpus = subjects::choose(&host, arguments.task.cpus.as_ref())?;
+    ensure!(
+        cpus.len() == 1 || is_timer(arguments.what.source),
+        "--source {} is one device with one interrupt; give one CPU",
+        arguments.what.source
+    );
+    let is_apart = subjects::keep_off(&cpus)?;
+    let stop = signals::listen()?;
+    let mut tasks =
+        cpus.iter().map(|cpu| Waiting::start(arguments, cpu)).collect::<Result<Vec<_>, _>>()?;
+    let outputs = BenchOutputs::open(&arguments.output)?;
+    let mut meta = meta::before(&host, Names { irqs: host.irq_names()?, ..Names::default() });
+    let mut tracer = Tracer::open(&host, &arguments.what, &tasks)?;
+    let held = Held::take(&arguments.task)?;
+    meta.before = host.interrupt_counts().unwrap_or_default();
+
+    wait(&mut tasks, &mut tracer, arguments, &stop)?;
+    // Before the tasks end, because some lines end with them.
+    meta.after = host.interrupt_counts().unwrap_or_default();
+    let lines = Lines::of(&host, &meta);
+    let mut summary = tracer.finish(&mut meta)?;
+    for task in tasks {
+        task.finish(&arguments.what, &lines, &mut summary)?;
+    }
+    let does = format!("woken {} times a second", arguments.what.frequency);
+    let mut effects = vec![subjects::effect_of_tasks(&cpus, arguments.task.priority, &does)];
+    effects.extend(held.effects.iter().cloned());
+    if !is_apart {
+        effects.push(subjects::effect_of_sharing());
+    }
+    effects.append(&mut meta.observer_effects);
+    meta.observer_effects = effects;
+    summary.missing = subjects::distinct(summary.missing.into_iter().chain(held.missing.clone()));
+    drop(held);
+    show(outputs, &meta, &summary, &stop)
+}
+
+const fn is_timer(source: ResponseSource) -> bool {
+    matches!(source, ResponseSource::Timer | ResponseSource::Timerfd)
+}
+
+/// A task and what was counted about it.
+struct Waiting {
+    task: Respondent,
+    cpu: u16,
+    counter: ResponseCounter,
+}
+
+impl Waiting {
+    fn start(arguments: &Respond, cpu: u16) -> anyhow::Result<Self> {
+        let task = Respondent::start(&RespondConfig {
+            source: arguments.what.source,
+            device: arguments.what.device.clone(),
+            hz: arguments.what.frequency,
+            cpu,
+            sched: arguments.task.priority,
+            threshold_ns: arguments.what.threshold,
+        })?;
+        Ok(Self { task, cpu, counter: ResponseCounter::default() })
+    }
+
+    fn drain(&mut self) {
+        let Self { task, counter, .. } = self;
+        task.drain(|ns| counter.record(ns));
+    }
+
+    /// End it and put what it measured into the summary.
+    fn finish(
+        mut self,
+        what: &RespondWhat,
+        lines: &Lines,
+        summary: &mut Summary,
+    ) -> anyhow::Result<()> {
+        let Ended { nr_missed, nr_early, nr_lost, exceeded, error } = self.task.stop();
+        self.drain();
+        let quantiles = self.counter.histogram.quantiles();
+        match error {
+            Some(error) if quantiles.n == 0 => return Err(error.into()),
+            Some(error) => out::note(&error.to_string()),
+            None => {}
+        }
+        let facts = self.task.facts();
+        let is_emulated = what.source == ResponseSource::Rtc
+            && lines.nr_since(&facts.lines).saturating_mul(2) < quantiles.n;
+        summary.missing.extend(self.task.missing().iter().cloned());
+        summary.response.push(Response {
+            source: what.source,
+            origin: facts.origin.clone(),
+            is_emulated,
+            basis: what.source.basis(),
+            cpu: self.cpu,
+            tid: self.task.tid(),
+            sched: self.task.sched().to_string(),
+            period_ns: facts.period_ns,
+            quantiles,
+            table: self.counter.table.buckets(),
+            doubling: self.counter.doubling.buckets(),
+            histogram: self.counter.histogram,
+            nr_missed,
+            nr_early,
+            nr_lost,
+            threshold_ns: what.threshold,
+            exceeded,
+        });
+        Ok(())
+    }
+}
+
+/// Interrupts counted while the test ran, by the names of lines.
+struct Lines {
+    names: Names,
+    before: InterruptCounts,
+    after: InterruptCounts,
+}
+
+impl Lines {
+    fn of(host: &Host, meta: &Meta) -> Self {
+        let names = Names { irqs: host.irq_names().unwrap_or_default(), ..Names::default() };
+        Self { names, before: meta.before.clone(), after: meta.after.clone() }
+    }
+
+    fn nr_since(&self, wanted: &[String]) -> u64 {
+        let is_wanted =
+            |name: &str| name.split(',').any(|part| wanted.iter().any(|line| line == part.trim()));
+        let sum = |counts: &InterruptCounts, nr: u32| {
+            counts.interrupts.get(&nr.to_string()).map_or(0, |row| row.iter().sum::<u64>())
+        };
+        let lines = self.names.irqs.iter().filter(|(_, name)| is_wanted(name));
+        lines.map(|(&nr, _)| sum(&self.after, nr).saturating_sub(sum(&self.before, nr))).sum()
+    }
+}
+
+/// The tracer, where it was asked for and can be had.
+struct Tracer {
+    session: Option<Session>,
+    missing: Option<Missing>,
+    started: Instant,
+}
+
+impl Tracer {
+    fn open(host: &Host, what: &RespondWhat, tasks: &[Waiting]) -> anyhow::Result<Self> {
+        let none = |missing| Self { session: None, missing, started: Instant::now() };
+        let is_wanted = what.causes || (what.threshold.is_some() && !what.no_causes);
+        if !is_wanted {
+            return Ok(none(None));
+        }
+        if let Some(missing) = subjects::no_tracing(host) {
+            return Ok(none(Some(missing)));
+        }
+        // No threshold: the response that ends the test is the longest so far in any case, and
+        // each new maximum of a path is explained.
+        let tids = tasks.iter().map(|waiting| waiting.task.tid()).collect();
+        let source = match session::open_live(&Config { tids, ..Config::default() }) {
+            Ok(source) => source,
+            Err(error) => return Ok(none(Some(subjects::tracing_failed(&error)))),
+        };
+        let names = KnownNames::live(host, Lookup::AtTheEnd)?;
+        let session = Session::start(source, names, Sinks::default(), None);
+        Ok(Self { session: Some(session), missing: None, started: Instant::now() })
+    }
+
+    fn step(&mut self, timeout: Duration) -> anyhow::Result<()> {
+        match &mut self.session {
+            Some(session) => session.step(timeout)?,
+            None => std::thread::sleep(timeout),
+        }
+        Ok(())
+    }
+
+    /// The part of the result that tracing gives: causes, loss, overhead.
+    fn finish(self, meta: &mut Meta) -> anyhow::Result<Summary> {
+        meta.duration_ns = self.started.elapsed().as_nanos() as u64;
+        let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
+        summary.missing.extend(self.missing);
+        let Some(session) = self.session else { return Ok(summary) };
+        let traced = session.finish()?;
+        meta.names.clone_from(&traced.names);
+        let overhead = &traced.summary.overhead;
+        meta.observer_effects = meta::observer_effects(false, overhead, traced.duration);
+        summary.slow = traced.summary.slow;
+        summary.slow.sort_by_key(|path: &SlowPath| std::cmp::Reverse(path.record.total_ns()));
+        summary.slow.truncate(MAX_SLOW);
+        summary.loss = traced.summary.loss;
+        summary.overhead = traced.summary.overhead;
+        summary.missing.extend(traced.summary.missing);
+        Ok(summary)
+    }
+}
+
+/// Let them measure until it is over.
+fn wait(
+    tasks: &mut [Waiting],
+    tracer: &mut Tracer,
+    arguments: &Respond,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let duration = arguments.task.duration;
+    let progress = Progress::start("waiting for interrupts", Some(duration));
+    let started = Instant::now();
+    tracer.started = started;
+    for waiting in tasks.iter_mut() {
+        waiting.task.go();
+    }
+    while !stop.requested() && !tasks.iter().any(|waiting| waiting.task.is_done()) {
+        let left = duration.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        tracer.step(left.min(STEP))?;
+        tasks.iter_mut().for_each(Waiting::drain);
+        progress.tick();
+    }
+    Ok(())
+}
+
+fn show(
+    outputs: BenchOutputs,
+    meta: &Meta,
+    summary: &Summary,
+    stop: &Stop,
+) -> anyhow::Result<ExitCode> {
+    let json = outputs.json_to_stdout();
+    let paths = outputs.commit(meta, summary, stop)?;
+    if json {
+        out::write(|w| shown::document(w, meta, summary))?;
+    } else {
+        out::write(|w| shown::response(w, meta, summary))?;
+        for path in paths {
+            out::print(&format!("wrote {}\n", path.display()))?;
+        }
+    }
+    let exceeded = summary.response.iter().any(|r| r.exceeded.is_some());
+    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_are_counted_by_the_name_of_their_line() {
+        let counts = |rtc: u64| InterruptCounts {
+            cpus: vec![0, 1],
+            interrupts: [("8".to_owned(), vec![rtc, 1]), ("9".to_owned(), vec![5, rtc])].into(),
+            ..InterruptCounts::default()
+        };
+        let (before, after) = (counts(10), counts(110));
+        let irqs = [(8, "rtc0".to_owned()), (9, "acpi, rtc01".to_owned())].into();
+        let names = Names { irqs, ..Names::default() };
+        let lines = Lines { names, before, after };
+        assert_eq!(lines.nr_since(&["rtc0".to_owned()]), 100);
+        assert_eq!(lines.nr_since(&["hpet2".to_owned()]), 0);
+        assert_eq!(lines.nr_since(&[]), 0);
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `respond` and `jitter` share: which CPUs are measured, what is asked of the kernel for
+//! that besides the tasks themselves, and the words for it in a result.
+//!
+//! Everything here ends with the process or with the guard that holds it.
+
+use anyhow::{Context as _, ensure};
+use irqpath_model::{CpuList, Missing, Sched};
+use irqpath_source::realtime::{DmaLatency, LockedMemory};
+use irqpath_system::{Host, TRACING};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::cli_respond::Task;
+
+fn allowed() -> anyhow::Result<CpuList> {
+    let set = sched_getaffinity(None).context("the CPUs of this process cannot be read")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u16).collect())
+}
+
+/// The CPUs asked for, or the last one that this process may use: the first has most of the
+/// housekeeping. An isolated CPU may be asked for although it is not among those.
+pub fn choose(host: &Host, asked: Option<&CpuList>) -> anyhow::Result<CpuList> {
+    if let Some(cpus) = asked {
+        ensure!(!cpus.is_empty(), "--cpus names no CPU; write a list as 1,3,5-7");
+        host.check_cpus(cpus)?;
+        return Ok(cpus.clone());
+    }
+    let last = allowed()?.iter().last().context("irqpath may use no CPU")?;
+    Ok([last].into_iter().collect())
+}
+
+/// Keep this thread, and what it starts, off the measured CPUs. False if there are no others.
+pub fn keep_off(measured: &CpuList) -> anyhow::Result<bool> {
+    let others = allowed()?.difference(measured);
+    if others.is_empty() {
+        return Ok(false);
+    }
+    let mut set = CpuSet::new();
+    others.iter().for_each(|cpu| set.set(usize::from(cpu)));
+    // It is only politeness.
+    Ok(sched_setaffinity(None, &set).is_ok())
+}
+
+/// What is held while tasks measure.
+pub struct Held {
+    /// What was refused.
+    pub missing: Vec<Missing>,
+    /// What was changed, one sentence each.
+    pub effects: Vec<String>,
+    _memory: Option<LockedMemory>,
+    _dma_latency: Option<DmaLatency>,
+}
+
+impl Held {
+    /// Lock memory, and wish for fast idle exits if that was asked for.
+    pub fn take(task: &Task) -> anyhow::Result<Self> {
+        let mut effects = Vec::new();
+        let dma_latency = match task.dma_latency {
+            Some(us) => {
+                let held = DmaLatency::hold(us).context(
+                    "/dev/cpu_dma_latency cannot be written; run with sudo, or without --dma-latency",
+                )?;
+                effects.push(format!(
+                    "/dev/cpu_dma_latency was held at {us} us: idle CPUs did not sleep deeper."
+                ));
+                Some(held)
+            }
+            None => None,
+        };
+        let (memory, missing) = match LockedMemory::lock() {
+            Ok(memory) => (Some(memory), Vec::new()),
+            Err(missing) => (None, vec![missing]),
+        };
+        if memory.is_some() {
+            effects.push("irqpath's memory was locked.".to_owned());
+        }
+        Ok(Self { missing, effects, _memory: memory, _dma_latency: dma_latency })
+    }
+}
+
+/// What is wrong with tracing here, if anything is.
+pub fn no_tracing(host: &Host) -> Option<Missing> {
+    let error = host.require(TRACING).err()?;
+    Some(Missing {
+        what: "tracing".to_owned(),
+        consequence: format!("causes are not known: {error}"),
+    })
+}
+
+/// The tracer could not be opened although the privilege is there.
+pub fn tracing_failed(error: &anyhow::Error) -> Missing {
+    let consequence = format!("causes are not known: {error}");
+    Missing { what: "tracing".to_owned(), consequence }
+}
+
+/// What a task on each of these CPUs meant for them.
+pub fn effect_of_tasks(cpus: &CpuList, sched: Sched, does: &str) -> String {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    format!("A task at {sched} was bound to CPU{plural} {cpus} and {does}.")
+}
+
+/// That irqpath had to share the measured CPUs.
+pub fn effect_of_sharing() -> String {
+    "Every CPU that irqpath may use was measured, so it also read its results there.".to_owned()
+}
+
+/// Each thing that is missing once, although every task misses it.
+pub fn distinct(all: impl IntoIterator<Item = Missing>) -> Vec<Missing> {
+    let mut found: Vec<Missing> = Vec::new();
+    for missing in all {
+        if !found.contains(&missing) {
+            found.push(missing);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_allowed_cpu_is_the_default_and_none_is_refused() {
+        let host = Host::real();
+        let last = allowed().unwrap().iter().last().unwrap();
+        assert_eq!(choose(&host, None).unwrap().to_string(), last.to_string());
+        let error = choose(&host, Some(&CpuList::default())).unwrap_err().to_string();
+        assert!(error.contains("names no CPU"), "{error}");
+    }
+
+    #[test]
+    fn what_every_task_misses_is_said_once() {
+        let missing = |what: &str| Missing { what: what.to_owned(), consequence: String::new() };
+        let all = distinct([missing("a"), missing("b"), missing("a")]);
+        assert_eq!(all.len(), 2);
+    }
+}

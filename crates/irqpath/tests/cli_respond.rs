@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath respond` and `irqpath jitter` as a user runs them: short live runs, what a user
+//! without privilege gets, what is refused, and an early end. How exact they are is for
+//! `respond_peers.rs` and `respond_lab.rs`.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use common::{error_line, irqpath, is_root, names, unprivileged};
+use serde_json::Value;
+
+/// The document, after an exit with one of these codes.
+fn document(command: &mut Command, codes: &[i32]) -> Value {
+    let output = command.output().unwrap();
+    assert!(codes.contains(&output.status.code().unwrap()), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+fn sum(buckets: &Value) -> u64 {
+    buckets.as_array().unwrap().iter().map(|b| number(&b["n"])).sum()
+}
+
+#[test]
+fn every_response_is_in_every_count() {
+    for source in ["timer", "timerfd"] {
+        let arguments = ["respond", "--source", source, "-f", "1000", "-d", "600ms", "--json"];
+        let all = document(irqpath().args(arguments), &[0]);
+        let r = &all["summary"]["response"][0];
+        let n = number(&r["quantiles"]["n"]);
+        assert!(n > 0 && n + number(&r["nr_missed"]) <= 700, "{n}");
+        assert_eq!(sum(&r["table"]), n);
+        assert_eq!(sum(&r["doubling"]), n);
+        assert_eq!((&r["source"], &r["basis"]), (&source.into(), &"expiry".into()));
+        assert_eq!((number(&r["nr_lost"]), number(&r["period_ns"])), (0, 1_000_000));
+        let effects = all["meta"]["observer_effects"].to_string();
+        assert!(effects.contains("woken 1000 times a second"), "{effects}");
+        assert!(!effects.contains("cpu_dma_latency") && !effects.contains("sys_exit"), "{effects}");
+    }
+}
+
+#[test]
+fn the_table_is_the_documents() {
+    let output = irqpath().args(["respond", "-d", "300ms", "-p", "o:0"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "RESPONSE TIMES",
+        "2048 Hz",
+        "measured ",
+        " timer interrupts",
+        "maximum latency: ",
+        "(100%)",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn the_threshold_ends_it_with_its_cause() {
+    if !is_root("the_threshold_ends_it") {
+        return;
+    }
+    let started = Instant::now();
+    let all = document(irqpath().args(["respond", "-T", "0.1", "-d", "60s", "--json"]), &[1]);
+    assert!(started.elapsed() < Duration::from_secs(30));
+    let r = &all["summary"]["response"][0];
+    assert_eq!(r["exceeded"]["nr"], 1);
+    assert_eq!(r["exceeded"]["ns"], r["quantiles"]["max_ns"]);
+    if all["summary"]["missing"].to_string().contains("tracing") {
+        eprintln!("the_threshold_ends_it: skipped: no tracing here: {}", all["summary"]["missing"]);
+        return;
+    }
+    let slow = all["summary"]["slow"].as_array().unwrap();
+    assert!(!slow.is_empty(), "no path was traced");
+    assert_eq!(slow[0]["record"]["target"]["tid"], r["tid"]);
+    assert_eq!(slow[0]["record"]["target"]["comm"], "irqpath-respond");
+    // The path ends where the task is in user space, just before it reads the clock.
+    let stages = slow[0]["stages"].as_array().unwrap();
+    let traced: u64 = stages.iter().map(|s| number(&s["ns"])).sum();
+    assert!(traced <= number(&r["exceeded"]["ns"]), "{traced} {r}");
+    assert!(all["meta"]["observer_effects"].to_string().contains("sys_exit"));
+}
+
+#[test]
+fn a_user_without_privilege_is_told_what_is_missing_and_measures_without() {
+    if !is_root("a_user_without_privilege") {
+        return;
+    }
+    let bin = tempfile::tempdir().unwrap();
+    let limited = |arguments: &[&str]| {
+        let mut command = unprivileged(bin.path());
+        command.args(arguments).env("HOME", "/nonexistent");
+        document(&mut command, &[0, 1])
+    };
+    let all = limited(&["respond", "-d", "200ms", "-T", "100000", "--json"]);
+    let missing = all["summary"]["missing"].to_string();
+    for part in ["CAP_SYS_NICE", "CAP_IPC_LOCK", "CAP_BPF", "ulimit -r", "ulimit -l"] {
+        assert!(missing.contains(part), "{part} is not in {missing}");
+    }
+    assert_eq!(all["summary"]["response"][0]["sched"], "o:0");
+    assert!(number(&all["summary"]["response"][0]["quantiles"]["n"]) > 0);
+    let all = limited(&["jitter", "--continuous", "-d", "100ms", "--json"]);
+    assert!(all["summary"]["missing"].to_string().contains("causes are not known"));
+    assert!(number(&all["summary"]["jitter"][0]["interruptions"]["nr_looks"]) > 0);
+    let line = error_line(
+        &unprivileged(bin.path()).args(["respond", "--dma-latency", "0"]).output().unwrap(),
+    );
+    assert!(line.contains("cpu_dma_latency") && line.contains("run with sudo"), "{line}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let absent = |path: &str| !Path::new(path).exists();
+    let mut table: Vec<(&[&str], &[&str])> = vec![
+        (&["respond", "--cpus", ""], &["names no CPU"]),
+        (&["respond", "--cpus", "4000"], &["4000"]),
+        (&["jitter", "--cpus", "4000"], &["4000"]),
+        (&["respond", "--source", "rtc", "-f", "1000"], &["RTC", "2, 4, 8"]),
+        (&["respond", "--source", "hpet", "-f", "0.5"], &["whole number"]),
+        (&["respond", "--source", "hpet", "--device", "/nonexistent"], &["no HPET"]),
+        (&["respond", "--report", "-"], &["only --json"]),
+        (&["jitter", "--report", "-"], &["only --json"]),
+        (&["respond", "-o", "/nonexistent/x"], &["cannot be created"]),
+    ];
+    if absent("/dev/intsight") {
+        table.push((&["respond", "--source", "device"], &["modprobe intsight"]));
+    }
+    if absent("/dev/rtc0") && absent("/dev/rtc") {
+        table.push((&["respond", "--source", "rtc"], &["/dev/rtc0", "--source timer"]));
+    }
+    for (arguments, parts) in table {
+        let line = error_line(&irqpath().args(arguments).output().unwrap());
+        for part in parts {
+            assert!(line.contains(part), "{arguments:?}: '{part}' is not in: {line}");
+        }
+    }
+}
+
+#[test]
+fn loops_are_measured_against_a_given_ideal() {
+    let run = |arguments: &[&str]| {
+        let fixed = ["jitter", "-p", "o:0", "-d", "300ms", "--json"];
+        document(irqpath().args(fixed).args(arguments), &[0])["summary"]["jitter"][0].clone()
+    };
+    let free = run(&["--loop", "20ms"]);
+    let loops = &free["loops"];
+    assert_eq!((&loops["ideal_from"], &loops["ideal_ns"]), (&"best".into(), &loops["min_ns"]));
+    let [min, max, jitter] = ["min_ns", "max_ns", "jitter_ns"].map(|f| number(&loops[f]));
+    assert_eq!(jitter, max - min);
+    assert!(number(&loops["excess"]["n"]) >= 1 && min > 1_000_000, "{loops}");
+    let sines = number(&loops["nr_sines"]).to_string();
+    let given = run(&["--sines", &sines, "--ideal", "1ms"]);
+    let loops = &given["loops"];
+    assert_eq!((&loops["ideal_from"], number(&loops["ideal_ns"])), (&"given".into(), 1_000_000));
+    assert_eq!(number(&loops["jitter_ns"]), number(&loops["max_ns"]) - 1_000_000);
+}
+
+#[test]
+fn interruptions_are_listed_with_what_ran() {
+    if !is_root("interruptions_are_listed") {
+        return;
+    }
+    let arguments = ["jitter", "--continuous", "-T", "2", "-p", "o:0", "-d", "1s", "--json"];
+    let all = document(irqpath().args(arguments), &[0, 1]);
+    let found = &all["summary"]["jitter"][0]["interruptions"];
+    let n = number(&found["quantiles"]["n"]);
+    assert_eq!(sum(&found["doubling"]), n);
+    if n == 0 {
+        eprintln!("interruptions_are_listed: skipped: nothing came in between in a second");
+        return;
+    }
+    if all["summary"]["missing"].to_string().contains("tracing") {
+        eprintln!("interruptions_are_listed: skipped: no tracing here");
+        return;
+    }
+    // An ordinary task meets the timer's interrupt and other tasks; nearly all of it is explained.
+    let causes = found["causes"].as_array().unwrap();
+    let ns = |kind: &str| -> u64 {
+        causes.iter().filter(|c| c["kind"] == kind).map(|c| number(&c["total_ns"])).sum()
+    };
+    let total = number(&found["total_ns"]);
+    let explained: u64 = causes.iter().map(|c| number(&c["total_ns"])).sum();
+    assert_eq!(explained, total, "the causes add up");
+    assert!(ns("hardirq") > 0, "a second without a timer interrupt: {causes:?}");
+    assert!(ns("unexplained") * 10 < total, "{} of {total} unexplained", ns("unexplained"));
+    for i in found["longest"].as_array().unwrap() {
+        let parts = i["causes"].as_array().unwrap().iter().map(|c| number(&c["ns"]));
+        assert_eq!(parts.sum::<u64>(), number(&i["ns"]));
+    }
+}
+
+#[test]
+fn a_result_directory_is_kept_and_reported_again() {
+    let root = tempfile::tempdir().unwrap();
+    for (verb, rest) in
+        [("respond", &["-d", "200ms"][..]), ("jitter", &["-d", "100ms", "--loop", "10ms"])]
+    {
+        let target = root.path().join(verb);
+        let output = irqpath().arg(verb).args(rest).arg("-o").arg(&target).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(names(&target), ["meta.json", "report.html", "summary.json"]);
+        let page = std::fs::read_to_string(target.join("report.html")).unwrap();
+        assert!(page.contains(r#""figures":[{"title":"#), "{verb}");
+        std::fs::remove_file(target.join("report.html")).unwrap();
+        irqpath().arg("report").arg(&target).assert().success();
+        assert!(std::fs::read_to_string(target.join("report.html")).unwrap() == page);
+    }
+}
+
+#[test]
+fn the_schema_describes_both() {
+    let output = irqpath().args(["schema", "summary"]).output().unwrap();
+    let schema = String::from_utf8(output.stdout).unwrap();
+    for word in ["\"response\"", "nr_missed", "is_emulated", "\"jitter\"", "ideal_ns", "longest"] {
+        assert!(schema.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_with_the_result() {
+    for arguments in [
+        &["respond", "-d", "100s"][..],
+        &["respond", "--source", "timerfd", "-f", "0.02", "-d", "100s"],
+        &["jitter", "-p", "o:0", "--loop", "50ms", "-d", "100s"],
+        &["jitter", "-p", "o:0", "--continuous", "--no-causes", "-d", "100s"],
+    ] {
+        let child = Process::new(assert_cmd::cargo::cargo_bin("irqpath"))
+            .args(arguments)
+            .arg("--json")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        let pid = child.id().to_string();
+        assert!(Process::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let sent = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        assert!(sent.elapsed() < Duration::from_secs(20), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
+        let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(number(&all["meta"]["duration_ns"]) < 60_000_000_000, "{arguments:?}");
+    }
+}
