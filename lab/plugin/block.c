@@ -30,7 +30,8 @@ void builder_add(struct builder *builder, const struct insn *insn, const uint8_t
 	builder->last_pc = builder->end;
 	builder->insns[builder->nr++] = (size & INSN_SIZE) |
 					(insn->may_stop ? INSN_MAY_STOP : 0) |
-					(insn->divides ? INSN_DIVIDES : 0);
+					(insn->divides ? INSN_DIVIDES : 0) |
+					(insn->stack >= STACK_RECORD ? INSN_STACK : 0);
 	builder->end += size;
 }
 

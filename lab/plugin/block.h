@@ -16,6 +16,7 @@
 
 #define INSN_MAY_STOP	0x20u
 #define INSN_DIVIDES	0x40u
+#define INSN_STACK	0x80u	/* arm64: its memory access is watched */
 #define INSN_SIZE	0x1fu
 
 struct block {

@@ -36,6 +36,8 @@ enum stack_use {
 	STACK_LOAD,		/* makes the stack pointer point to another stack */
 	STACK_RECORD,		/* arm64: stores the frame record (x29, x30) */
 	STACK_UNRECORD,		/* arm64: loads the frame record */
+	STACK_SUSPEND,		/* arm64: keeps the stack pointer of the task that runs */
+	STACK_CONTINUE,		/* arm64: loads that of another task */
 };
 
 struct insn {
@@ -53,8 +55,8 @@ struct insn {
 typedef struct insn (*decode_fn)(const uint8_t *bytes, size_t size, uint64_t pc);
 
 /*
- * What the first bytes of a block say about exception entries. The kernel's entry code has a shape
- * that no function has.
+ * What the address and the first bytes of a block say about exception entries. The kernel's entry
+ * code has a shape that no function has.
  */
 enum entry {
 	ENTRY_NO,
@@ -63,10 +65,11 @@ enum entry {
 	ENTRY_LEARNED,		/* seen to be one, of unknown shape */
 };
 
-typedef enum entry (*entry_fn)(const uint8_t *bytes, size_t size);
+typedef enum entry (*entry_fn)(const uint8_t *bytes, size_t size, uint64_t pc);
 
 struct insn x86_decode(const uint8_t *bytes, size_t size, uint64_t pc);
-enum entry x86_entry(const uint8_t *bytes, size_t size);
+enum entry x86_entry(const uint8_t *bytes, size_t size, uint64_t pc);
 struct insn arm64_decode(const uint8_t *bytes, size_t size, uint64_t pc);
+enum entry arm64_entry(const uint8_t *bytes, size_t size, uint64_t pc);
 
 #endif

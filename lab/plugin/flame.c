@@ -9,7 +9,7 @@
  *
  * This file only connects QEMU to flow.c: it describes each block when QEMU translates it and asks
  * to be called where flow.c must know something: at the start of a block, at marks, and at the
- * memory access of calls and returns.
+ * memory access of calls and returns (x86-64) or of frame records (arm64).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 static struct flow flow;
 static const char *out_name;
 static decode_fn decode;
+static entry_fn entry_shape;
 static enum arch arch;
 
 /* Blocks that follow one in which the stack pointer was loaded, overwritten in turn. */
@@ -65,6 +66,18 @@ static void on_pop(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
 	(void)cpu;
 	if (!qemu_plugin_mem_is_store(info))
 		flow_touch(&flow, data, vaddr, false);
+}
+
+static void on_record(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
+{
+	(void)cpu;
+	flow_access(&flow, data, vaddr, qemu_plugin_mem_is_store(info), false);
+}
+
+static void on_task(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
+{
+	(void)cpu;
+	flow_access(&flow, data, vaddr, qemu_plugin_mem_is_store(info), true);
 }
 
 static void on_mark(unsigned int cpu, void *data)
@@ -107,6 +120,13 @@ static void watch(struct qemu_plugin_insn *insn, qemu_mem_cb callback, struct bl
 static void watch_flow(struct qemu_plugin_insn *insn, const struct insn *what,
 		       struct block *block)
 {
+	if (what->stack == STACK_RECORD || what->stack == STACK_UNRECORD)
+		watch(insn, on_record, block);
+	else if (block->kernel &&
+		 (what->stack == STACK_SUSPEND || what->stack == STACK_CONTINUE))
+		watch(insn, on_task, block);
+	if (flow.stacks.links)
+		return;
 	if (what->flow == FLOW_CALL || what->flow == FLOW_CALL_ANY)
 		watch(insn, on_call, block);
 	else if (what->flow == FLOW_RETURN)
@@ -130,9 +150,9 @@ static enum entry entry_of(const struct qemu_plugin_tb *tb, uint64_t pc)
 	const uint8_t *code = qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0));
 	size_t left = 4096 - (pc & 4095);
 
-	if (arch != ARCH_X86_64 || !is_kernel(pc) || !code)
+	if (!is_kernel(pc) || !code)
 		return ENTRY_NO;
-	return x86_entry(code, left);
+	return entry_shape(code, left, pc);
 }
 
 static struct block *describe(struct qemu_plugin_tb *tb, struct insn *insns, size_t nr)
@@ -249,11 +269,17 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 	if (!strcmp(info->target_name, "x86_64")) {
 		arch = ARCH_X86_64;
 		decode = x86_decode;
+		entry_shape = x86_entry;
+	} else if (!strcmp(info->target_name, "aarch64")) {
+		arch = ARCH_ARM64;
+		decode = arm64_decode;
+		entry_shape = arm64_entry;
 	} else {
 		return refuse("no decoder for this processor", info->target_name);
 	}
 	if (parse(argc, argv))
 		return -1;
+	flow.stacks.links = arch == ARCH_ARM64;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	qemu_plugin_register_vcpu_idle_cb(id, on_idle);
 	qemu_plugin_register_atexit_cb(id, on_quit, NULL);

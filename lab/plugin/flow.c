@@ -9,6 +9,7 @@
  * how far the block got.
  */
 #include "flow.h"
+#include "links.h"
 #include "util.h"
 
 void flow_init(struct flow *flow, uint64_t stack_size, bool follow_user)
@@ -110,16 +111,18 @@ static void enter(struct flow *flow, unsigned int done, struct block *to)
 /* The end of an interrupt or system call. */
 static void leave(struct flow *flow, struct block *to)
 {
+	uint64_t address;
+
 	if (!to->kernel) {
 		stacks_user(&flow->stacks, to->pc);
 		return;
 	}
 	if (to->pc == flow->block->end)
 		return;		/* a return to itself, which serialises */
-	if (stacks_resume(&flow->stacks)) {
+	if (stacks_resume(&flow->stacks, &address)) {
 		if (to->entry != ENTRY_NO) {
 			flow->stats.interrupts++;
-			stacks_interrupt(&flow->stacks, 0);
+			stacks_interrupt(&flow->stacks, address);
 		}
 	} else if (to->entry != ENTRY_NO) {
 		/* Went to user space and was interrupted before its first instruction. */
@@ -162,7 +165,9 @@ static void gap(struct flow *flow, unsigned int done, struct block *to)
 		charge(flow, done);
 		if (block->exit == FLOW_RETURN) {
 			flow->stats.mismatched += flow->expect != 1;
-			stacks_returned(&flow->stacks, flow->expect == 1 ? 0 : flow->expect, to->pc);
+			if (!flow->stacks.links)
+				stacks_returned(&flow->stacks,
+						flow->expect == 1 ? 0 : flow->expect, to->pc);
 		}
 		return;
 	}
@@ -188,6 +193,27 @@ static void gap(struct flow *flow, unsigned int done, struct block *to)
 		stacks_user(&flow->stacks, to->pc);
 }
 
+/* Where calls and returns touch no memory, what they did is known when they are left. */
+static void follow_link(struct flow *flow, const struct block *to)
+{
+	const struct block *block = flow->block;
+	uint64_t address;
+
+	if (!block->kernel && !flow->stacks.follow_user)
+		return;
+	if (block->exit == FLOW_CALL || block->exit == FLOW_CALL_ANY) {
+		charge(flow, block->nr);
+		links_call(&flow->stacks, block->end);
+	} else if (block->exit == FLOW_RETURN) {
+		charge(flow, block->nr);
+		address = links_return(&flow->stacks, to->entry == ENTRY_NO ? to->pc : 0);
+		if (address)
+			flow->expect = address;
+		else
+			flow->stats.unmatched++;
+	}
+}
+
 void flow_block(struct flow *flow, struct block *to)
 {
 	const struct block *block = flow->block;
@@ -195,6 +221,8 @@ void flow_block(struct flow *flow, struct block *to)
 
 	flow->base = flow->started;
 	if (block) {
+		if (done == block->nr && flow->stacks.links)
+			follow_link(flow, to);
 		if (done == block->nr &&
 		    (to->pc == block->next[0] || to->pc == block->next[1] ||
 		     to->pc == flow->expect))
@@ -208,6 +236,7 @@ void flow_block(struct flow *flow, struct block *to)
 	}
 	flow->block = to;
 	flow->charged = 0;
+	flow->accessed = 0;
 	flow->touched = false;
 	flow->expect = 1;
 }
@@ -248,6 +277,28 @@ void flow_touch(struct flow *flow, const struct block *block, uint64_t slot, boo
 	flow->touched = true;
 	charge(flow, block->touch);
 	stacks_touch(&flow->stacks, slot, push);
+}
+
+void flow_access(struct flow *flow, const struct block *block, uint64_t address, bool store,
+		 bool task)
+{
+	uint64_t index = flow->started - flow->base - 1;
+
+	if (block != flow->block || index >= block->nr || !(block->insns[index] & INSN_STACK) ||
+	    flow->accessed == index + 1)
+		return;
+	flow->accessed = index + 1;
+	/* Charging what the chain stays the same for would only make the log longer. */
+	if (task || !links_keep(&flow->stacks, address, store))
+		charge(flow, index);
+	if (task && store)
+		links_suspend(&flow->stacks, address);
+	else if (task)
+		links_continue(&flow->stacks, address);
+	else if (store)
+		links_store(&flow->stacks, address);
+	else if (!links_load(&flow->stacks, address))
+		flow->stats.unmatched++;
 }
 
 void flow_mark(struct flow *flow, unsigned int index, int id)

@@ -42,6 +42,7 @@ struct flow {
 	uint64_t expect;		/* where the return goes, 1: no return or not known */
 	uint16_t charged;		/* instructions of the block that are charged already */
 	bool touched;			/* flow_touch() was called for the block */
+	uint16_t accessed;		/* instruction plus 1 that flow_access() was called for */
 	struct flow_stats stats;
 };
 
@@ -59,6 +60,13 @@ void flow_block(struct flow *flow, struct block *block);
 void flow_call(struct flow *flow, const struct block *block, uint64_t slot);
 void flow_return(struct flow *flow, const struct block *block, uint64_t slot);
 void flow_touch(struct flow *flow, const struct block *block, uint64_t slot, bool push);
+
+/*
+ * arm64: the instruction of `block` that runs stored or loaded a frame record, or the stack pointer
+ * of a task (`task`), at `address`. It does so in two steps, of which the first one counts.
+ */
+void flow_access(struct flow *flow, const struct block *block, uint64_t address, bool store,
+		 bool task);
 
 /* Mark `id` is instruction `index` of the block and about to run. */
 void flow_mark(struct flow *flow, unsigned int index, int id);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shadow stacks on x86-64, where calls push and returns pop; see stacks.h for the idea.
+ * Shadow stacks on x86-64, where calls push and returns pop; see stacks.h for the idea. Regions and
+ * what concerns user space serve arm64 too, whose calls are in links.c.
  */
+#include "links.h"
 #include "stacks.h"
 #include "util.h"
 
@@ -52,7 +54,7 @@ static struct region *find(struct stacks *stacks, uint64_t base)
 }
 
 /* The region of a stack slot; user space has one per task whatever the address. */
-static struct region *region_of(struct stacks *stacks, uint64_t slot)
+struct region *region_of(struct stacks *stacks, uint64_t slot)
 {
 	struct region *current = stacks->current;
 
@@ -63,7 +65,7 @@ static struct region *region_of(struct stacks *stacks, uint64_t slot)
 	return find(stacks, slot & ~(stacks->size - 1));
 }
 
-static void push(struct region *region, uint64_t slot, uint64_t address, enum node_kind kind)
+void region_push(struct region *region, uint64_t slot, uint64_t address, enum node_kind kind)
 {
 	region->frames = grow(region->frames, region->nr, &region->cap, sizeof(*region->frames));
 	region->frames[region->nr++] = (struct frame) {
@@ -71,22 +73,21 @@ static void push(struct region *region, uint64_t slot, uint64_t address, enum no
 	};
 }
 
-/* Removes the frames that the stack pointer has left: those at or below `slot`. */
-static void prune(struct region *region, uint64_t slot)
+void region_prune(struct region *region, uint64_t slot)
 {
 	while (region->nr && region->frames[region->nr - 1].slot <= slot)
 		region->nr--;
 }
 
-/* Nothing is known of what called into the region. */
-static void forget(struct region *region)
+void region_forget(struct region *region)
 {
 	region->parent = is_kernel(region->base) ? ROOT_UNKNOWN : ROOT_USER;
 }
 
 /*
  * The first use of the stack after an interrupt says on which stack it came: below its frame. The
- * stack pointer may have moved since the last call or return (end of a call on the interrupt stack).
+ * stack pointer may have moved since the last call or return (end of a call on the interrupt
+ * stack).
  */
 static void settle(struct stacks *stacks, struct region *region, uint64_t slot)
 {
@@ -94,8 +95,8 @@ static void settle(struct stacks *stacks, struct region *region, uint64_t slot)
 		return;
 	stacks->floats = false;
 	stacks->current = region;
-	prune(region, slot);
-	push(region, slot + 8, stacks->floating, NODE_INTERRUPT);
+	region_prune(region, slot);
+	region_push(region, slot + 8, stacks->floating, NODE_INTERRUPT);
 }
 
 /*
@@ -106,11 +107,11 @@ static void enter_region(struct stacks *stacks, struct region *region, uint64_t 
 {
 	bool used = region->nr;
 
-	prune(region, slot);
+	region_prune(region, slot);
 	if (region == stacks->current)
 		return;
 	if (!region->nr && used)
-		forget(region);
+		region_forget(region);
 	else if (!region->nr)
 		region->parent = stacks_node(stacks);
 	stacks->current = region;
@@ -141,6 +142,7 @@ void stacks_free(struct stacks *stacks)
 		free(stacks->slots[i]);
 	}
 	free(stacks->slots);
+	free(stacks->suspended.slots);
 	free(stacks->entry.frames);
 	free(stacks->user.frames);
 }
@@ -154,7 +156,7 @@ void stacks_call(struct stacks *stacks, uint64_t slot, uint64_t address)
 	settle(stacks, region, slot);
 	enter_region(stacks, region, slot);
 	stacks->task = region;
-	push(region, slot, address, NODE_CALL);
+	region_push(region, slot, address, NODE_CALL);
 }
 
 uint64_t stacks_return(struct stacks *stacks, uint64_t slot)
@@ -165,11 +167,11 @@ uint64_t stacks_return(struct stacks *stacks, uint64_t slot)
 	if (!region)
 		return 0;
 	settle(stacks, region, slot);
-	prune(region, slot - 1);
+	region_prune(region, slot - 1);
 	if (region->nr && region->frames[region->nr - 1].slot == slot)
 		address = region->frames[--region->nr].address;
 	else if (!region->nr)
-		forget(region);
+		region_forget(region);
 	stacks->current = stacks->task = region;
 	return address;
 }
@@ -182,7 +184,7 @@ void stacks_returned(struct stacks *stacks, uint64_t expected, uint64_t pc)
 	if (expected) {
 		/* The stack of a task that is gone: nothing is known of the new one. */
 		if (expected != pc && !top)
-			forget(region);
+			region_forget(region);
 	} else if (top && top->kind == NODE_CALL && top->address == pc) {
 		region->nr--;
 	}
@@ -199,9 +201,9 @@ void stacks_touch(struct stacks *stacks, uint64_t slot, bool pushed)
 		enter_region(stacks, region, slot);
 		return;
 	}
-	prune(region, slot);
+	region_prune(region, slot);
 	if (region != stacks->current && !region->nr)
-		forget(region);
+		region_forget(region);
 	stacks->current = region;
 }
 
@@ -211,6 +213,10 @@ void stacks_interrupt(struct stacks *stacks, uint64_t address)
 	uint64_t top = region->nr ? region->frames[region->nr - 1].slot
 				  : region->base + stacks->size;
 
+	if (stacks->links) {
+		links_interrupt(stacks, address);
+		return;
+	}
 	/* Interrupted before its first use of the stack: below everything that is known. */
 	settle(stacks, region, top - 16);
 	stacks->floats = true;
@@ -240,17 +246,19 @@ void stacks_forget(struct stacks *stacks)
 	stacks->current = &stacks->entry;
 }
 
-bool stacks_resume(struct stacks *stacks)
+bool stacks_resume(struct stacks *stacks, uint64_t *address)
 {
 	struct region *region = stacks->current;
 	uint32_t nr;
 
 	if (stacks->floats) {
 		stacks->floats = false;
+		*address = stacks->floating;
 		return true;
 	}
 	for (nr = region->nr; nr; nr--) {
 		if (region->frames[nr - 1].kind == NODE_INTERRUPT) {
+			*address = region->frames[nr - 1].address;
 			region->nr = nr - 1;
 			return true;
 		}

@@ -21,7 +21,7 @@
 #include "nodes.h"
 
 struct frame {
-	uint64_t slot;		/* where the return address lies; interrupts: not above it */
+	uint64_t slot;		/* where the return address lies; interrupts: not above it; 0: links.h */
 	uint64_t address;	/* the return address; interrupts: what was interrupted */
 	uint32_t node;		/* chain up to and including this frame, 0: not looked up yet */
 	uint8_t kind;		/* enum node_kind */
@@ -33,6 +33,17 @@ struct region {
 	uint32_t nr, cap;
 	uint32_t parent;	/* chain below the first frame */
 	uint64_t resume;	/* user space: where it continues after a system call, 0: anywhere */
+};
+
+/* Where the task lives whose stack pointer the kernel keeps at `place`, see links.h. */
+struct suspended {
+	uint64_t place;		/* 0: free */
+	struct region *region;	/* NULL: not known */
+};
+
+struct suspended_tasks {
+	struct suspended *slots;	/* hash table */
+	uint32_t nr, nr_slots;
 };
 
 struct stacks {
@@ -47,6 +58,9 @@ struct stacks {
 	bool follow_user;
 	bool floats;		/* an interrupt came, and has not used the stack yet */
 	uint64_t floating;	/* what it interrupted */
+	bool links;		/* calls keep their return address in a register: arm64 */
+	uint64_t continued;	/* place of the task that was switched to and has not returned yet */
+	struct suspended_tasks suspended;
 };
 
 void stacks_init(struct stacks *stacks, struct nodes *nodes, uint64_t size, bool follow_user);
@@ -76,13 +90,24 @@ void stacks_enter(struct stacks *stacks, enum node_kind kind, uint64_t address);
 /* The kernel was reached in a way that says nothing about who called it (boot). */
 void stacks_forget(struct stacks *stacks);
 
-/* The end of an interrupt that came in the kernel; false: it came from somewhere else. */
-bool stacks_resume(struct stacks *stacks);
+/*
+ * The end of an interrupt that came in the kernel, at `address`; false: it came from somewhere
+ * else.
+ */
+bool stacks_resume(struct stacks *stacks, uint64_t *address);
 
 /* Back in user space, at `pc`. */
 void stacks_user(struct stacks *stacks, uint64_t pc);
 
 /* The chain of whatever runs now. */
 uint32_t stacks_node(struct stacks *stacks);
+
+/* The parts that links.c shares: the region of a stack slot, NULL if it says nothing. */
+struct region *region_of(struct stacks *stacks, uint64_t slot);
+void region_push(struct region *region, uint64_t slot, uint64_t address, enum node_kind kind);
+/* Removes the frames that the stack pointer has left: those at or below `slot`. */
+void region_prune(struct region *region, uint64_t slot);
+/* Nothing is known of what called into the region. */
+void region_forget(struct region *region);
 
 #endif

@@ -233,10 +233,11 @@ struct insn x86_decode(const uint8_t *bytes, size_t size, uint64_t pc)
  *        [endbr64] clac or its nops; cld; push $-1; call error_entry -- exception or vector
  *        [endbr64] clac or its nops; cld; call error_entry -- exception with error code
  */
-enum entry x86_entry(const uint8_t *bytes, size_t size)
+enum entry x86_entry(const uint8_t *bytes, size_t size, uint64_t pc)
 {
 	const uint8_t *at = bytes, *end = bytes + size;
 
+	(void)pc;
 	if (end - at >= 4 && at[0] == 0xf3 && at[1] == 0x0f && at[2] == 0x1e && at[3] == 0xfa)
 		at += 4;
 	if (end - at >= 3 && at[0] == 0x6a && (at[2] == 0xe9 || at[2] == 0xeb))

@@ -162,8 +162,37 @@ fn known_chains_hold_their_instructions(scene: &Scene) {
     }
 }
 
+/// What the entry of a kernel is called.
+struct Names {
+    /// Begins an interrupt, in the kernel.
+    interrupt: &'static str,
+    /// On the way from there to the timer's function.
+    timer: &'static str,
+    /// Begins a system call, page fault and interrupt in user space.
+    syscall: &'static str,
+    fault: &'static str,
+    tick: &'static str,
+}
+
+const X86_64: Names = Names {
+    interrupt: "asm_sysvec_apic_timer_interrupt;",
+    timer: ";__sysvec_apic_timer_interrupt;hrtimer_interrupt;__hrtimer_run_queues",
+    syscall: "entry_SYSCALL_64_after_hwframe;do_syscall_64;",
+    fault: "asm_exc_page_fault;exc_page_fault;",
+    tick: "asm_sysvec_apic_timer_interrupt;",
+};
+
+const ARM64: Names = Names {
+    interrupt: "el1h_64_irq;el1h_64_irq_handler;el1_interrupt;",
+    timer: ";arch_timer_handler_virt;hrtimer_interrupt;__hrtimer_run_queues",
+    syscall: "el0t_64_sync;el0t_64_sync_handler;el0_svc;do_el0_svc;",
+    fault: "el0t_64_sync;el0t_64_sync_handler;el0_da;do_mem_abort;",
+    tick: "el0t_64_irq;el0t_64_irq_handler;",
+};
+
 /// Both sides of a switch, and the interrupt, lie where the kernel's source says.
-fn chains_are_those_of_the_kernel(scene: &Scene, entry: &str, timer: &str) {
+fn chains_are_those_of_the_kernel(scene: &Scene, names: &Names) {
+    let Names { interrupt: entry, timer, .. } = names;
     let folded = scene.profiles(34, 35)[0].folded();
     let chain = format!(";known_loop [known];known_step [known];{entry}");
     let inside = format!("{timer};known_timer [known];known_in_timer [known] 501");
@@ -186,39 +215,47 @@ fn chains_are_those_of_the_kernel(scene: &Scene, entry: &str, timer: &str) {
     }
 }
 
-fn user_space_is_counted_too(scene: &Scene) {
+fn user_space_is_counted_too(scene: &Scene, names: &Names) {
+    let called = |folded: &str, entry| folded.contains(&format!("[user];{entry}"));
     let profiles = scene.profiles(40, 41);
     let folded = profiles[1].folded();
-    assert!(
-        folded.contains("[user];entry_SYSCALL_64_after_hwframe;do_syscall_64;"),
-        "no such chain"
-    );
+    assert!(called(&folded, names.syscall), "no such chain");
     assert!(folded.contains("[user];call_system "), "no such chain");
     let folded = profiles[3].folded();
-    assert!(folded.contains("[user];asm_exc_page_fault;exc_page_fault;"), "no such chain");
+    assert!(called(&folded, names.fault), "no such chain");
     let ticks = profiles[4].folded();
-    assert!(ticks.contains("[user];asm_sysvec_apic_timer_interrupt;"), "no such chain");
+    assert!(called(&ticks, names.tick), "no such chain");
     // 2 million times load, add, store, load, compare, jump at least.
     assert!(below(&profiles[4], ";last") > 12_000_000, "no such chain");
 }
 
-fn x86_64(flavour: Flavour) {
-    let Some(scene) = Scene::new(flavour, Arch::X86_64) else { return };
+fn is_exact(flavour: Flavour, arch: Arch) {
+    let Some(scene) = Scene::new(flavour, arch) else { return };
+    let names = if arch == Arch::X86_64 { X86_64 } else { ARM64 };
     let stats = scene.recording.stats;
     assert_eq!((stats.lost, stats.unshaped), (0, 0), "{stats:?}");
     every_instance_is_as_long_as_measured(&scene);
     known_chains_hold_their_instructions(&scene);
-    let timer = ";__sysvec_apic_timer_interrupt;hrtimer_interrupt;__hrtimer_run_queues";
-    chains_are_those_of_the_kernel(&scene, "asm_sysvec_apic_timer_interrupt;", timer);
-    user_space_is_counted_too(&scene);
+    chains_are_those_of_the_kernel(&scene, &names);
+    user_space_is_counted_too(&scene, &names);
 }
 
 #[test]
 fn x86_64_rt_is_exact() {
-    x86_64(Flavour::StockRt);
+    is_exact(Flavour::StockRt, Arch::X86_64);
 }
 
 #[test]
 fn x86_64_is_exact() {
-    x86_64(Flavour::Stock);
+    is_exact(Flavour::Stock, Arch::X86_64);
+}
+
+#[test]
+fn arm64_rt_is_exact() {
+    is_exact(Flavour::StockRt, Arch::Arm64);
+}
+
+#[test]
+fn arm64_is_exact() {
+    is_exact(Flavour::Stock, Arch::Arm64);
 }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Runs the plugin's parts without QEMU: reads one command a line, prints one answer a line.
- * Driven by crates/irqpath-lab/tests/plugin.rs, which knows what must come out. Numbers are
- * hexadecimal.
+ * Driven by crates/irqpath-lab/tests/plugin, which knows what must come out. Numbers are
+ * hexadecimal. Arguments: "arm64" for its decoder and calls, "user" to follow user space.
  *
  *	decode PC BYTES		flow target stack stops divides mark
- *	entry BYTES		what the first bytes of a block say
+ *	entry PC BYTES		what the first bytes of a block say
  *	call SLOT ADDRESS | return SLOT | returned PC | touch SLOT PUSH
  *	interrupt ADDRESS | enter KIND ADDRESS | resume | user PC
  *				the shadow stacks; answers with the chain
+ *	link ADDRESS | ret PC | store SLOT | load SLOT | suspend PLACE | continue PLACE
+ *				those of arm64
  *	block ID PC ENTRY BYTES...	describes a block, one argument for each instruction
  *	run ID DONE		the block runs, DONE of its instructions are started
  *	pushed ID SLOT | popped ID SLOT
  *				QEMU calls back for the call or return at its end
+ *	access ID ADDRESS STORE TASK
+ *				... for the frame record or the stack pointer of a task (arm64)
  *	mark INDEX ID		a mark in it is about to run
  *	path FROM-TO		asks for a path
  *	lengths			of its instances, with the number of their variant
@@ -22,12 +26,15 @@
 #include <string.h>
 
 #include "../flow.h"
+#include "../links.h"
 
 #define MAX_BLOCKS 256
 
 static struct flow flow;
 static struct block *blocks[MAX_BLOCKS];
 static uint64_t expected;	/* what the last return should go to */
+static decode_fn decode = x86_decode;
+static entry_fn entry_shape = x86_entry;
 
 static size_t bytes_of(const char *hex, uint8_t *bytes, size_t size)
 {
@@ -69,7 +76,7 @@ static void decode_command(void)
 	uint8_t bytes[16];
 	uint64_t pc = argument();
 	size_t size = bytes_of(strtok(NULL, " \n"), bytes, sizeof(bytes));
-	struct insn insn = x86_decode(bytes, size, pc);
+	struct insn insn = decode(bytes, size, pc);
 
 	printf("%d %lx %d %d %d %d\n", insn.flow, (unsigned long)insn.target, insn.stack,
 	       insn.may_stop, insn.divides, insn.mark);
@@ -85,7 +92,7 @@ static void block_command(void)
 	builder_start(&builder, pc);
 	while ((word = strtok(NULL, " \n"))) {
 		size_t size = bytes_of(word, bytes, sizeof(bytes));
-		struct insn insn = x86_decode(bytes, size, builder.end);
+		struct insn insn = decode(bytes, size, builder.end);
 
 		builder_add(&builder, &insn, bytes, size);
 	}
@@ -100,6 +107,15 @@ static void run_command(void)
 	print_chain();
 }
 
+static void access_command(void)
+{
+	const struct block *block = blocks[argument() % MAX_BLOCKS];
+	uint64_t address = argument(), store = argument(), task = argument();
+
+	flow_access(&flow, block, address, store, task);
+	print_chain();
+}
+
 static void lengths_command(void)
 {
 	const struct path *path = &flow.paths.all[0];
@@ -111,12 +127,35 @@ static void lengths_command(void)
 	putchar('\n');
 }
 
+static bool link_command(const char *command, uint64_t argument)
+{
+	struct stacks *stacks = &flow.stacks;
+
+	if (!strcmp(command, "link"))
+		links_call(stacks, argument);
+	else if (!strcmp(command, "ret"))
+		links_return(stacks, argument);
+	else if (!strcmp(command, "store"))
+		links_store(stacks, argument);
+	else if (!strcmp(command, "load"))
+		links_load(stacks, argument);
+	else if (!strcmp(command, "suspend"))
+		links_suspend(stacks, argument);
+	else if (!strcmp(command, "continue"))
+		links_continue(stacks, argument);
+	else
+		return false;
+	return true;
+}
+
 static void stack_command(const char *command)
 {
 	struct stacks *stacks = &flow.stacks;
 	uint64_t first = argument(), second = argument();
 
-	if (!strcmp(command, "call"))
+	if (link_command(command, first))
+		;
+	else if (!strcmp(command, "call"))
 		stacks_call(stacks, first, second);
 	else if (!strcmp(command, "return"))
 		expected = stacks_return(stacks, first);
@@ -128,7 +167,7 @@ static void stack_command(const char *command)
 		stacks_interrupt(stacks, first);
 	else if (!strcmp(command, "enter"))
 		stacks_enter(stacks, first, second);
-	else if (!strcmp(command, "resume") && !stacks_resume(stacks))
+	else if (!strcmp(command, "resume") && !stacks_resume(stacks, &first))
 		stacks_forget(stacks);
 	else if (!strcmp(command, "user"))
 		stacks_user(stacks, first);
@@ -151,13 +190,16 @@ static void one(char *line)
 	if (!strcmp(command, "decode")) {
 		decode_command();
 	} else if (!strcmp(command, "entry")) {
+		uint64_t pc = argument();
 		size_t size = bytes_of(strtok(NULL, " \n"), bytes, sizeof(bytes));
 
-		printf("%d\n", x86_entry(bytes, size));
+		printf("%d\n", entry_shape(bytes, size, pc));
 	} else if (!strcmp(command, "block")) {
 		block_command();
 	} else if (!strcmp(command, "run")) {
 		run_command();
+	} else if (!strcmp(command, "access")) {
+		access_command();
 	} else if (!strcmp(command, "path")) {
 		printf("%d\n", paths_add(&flow.paths, strtok(NULL, " \n")));
 	} else if (!strcmp(command, "lengths")) {
@@ -172,6 +214,11 @@ int main(int argc, char **argv)
 	static char line[1 << 16];
 
 	flow_init(&flow, 16384, argc > 1 && !strcmp(argv[1], "user"));
+	if (argc > 1 && !strcmp(argv[1], "arm64")) {
+		decode = arm64_decode;
+		entry_shape = arm64_entry;
+		flow.stacks.links = true;
+	}
 	while (fgets(line, sizeof(line), stdin))
 		one(line);
 	flow_free(&flow);

@@ -134,11 +134,12 @@ static noinline void known_raised(void)
 }
 
 #ifdef __aarch64__
-/* The cycle counter is off until somebody wants it. */
+/* The cycle counter is off until somebody wants it; user.c reads it too. */
 static void start_clock(void)
 {
-	asm volatile("msr pmccfiltr_el0, xzr\n\tmsr pmcntenset_el0, %0\n\tmsr pmcr_el0, %1\n\tisb"
-		     :: "r" (1ul << 31), "r" (1ul | 1ul << 6));
+	asm volatile("msr pmccfiltr_el0, xzr\n\tmsr pmcntenset_el0, %0\n\tmsr pmcr_el0, %1\n\t"
+		     "msr pmuserenr_el0, %2\n\tisb"
+		     :: "r" (1ul << 31), "r" (1ul | 1ul << 6), "r" (1ul));
 }
 #else
 static void start_clock(void)

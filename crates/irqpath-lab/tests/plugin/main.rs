@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The QEMU plugin without QEMU: its decoder, its shadow stacks and its counting, driven by
-//! scripts through `lab/plugin/test/script.c`. `stacks` compares the shadow stacks with a model
-//! that knows the truth, `flow` has the cases in which QEMU or an exception leave a block early.
+//! scripts through `lab/plugin/test/script.c`. `stacks` and `links` compare the shadow stacks with
+//! machines that know the truth (`model` is x86-64, `arm_model` arm64), `flow` and `arm_flow`
+//! have the cases in which QEMU or an exception leave a block early.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
+mod arm_flow;
+mod arm_model;
 mod decode;
 mod flow;
+mod links;
 mod model;
 mod stacks;
 
@@ -48,8 +52,13 @@ fn build() -> Option<PathBuf> {
 
 /// The answers to these commands, one a line; `None` without a C compiler.
 fn answers(commands: &[String]) -> Option<Vec<String>> {
-    let mut child =
-        Command::new(program()?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    answers_on("x86_64", commands)
+}
+
+/// The same for another processor.
+fn answers_on(arch: &str, commands: &[String]) -> Option<Vec<String>> {
+    let mut program = Command::new(program()?);
+    let mut child = program.arg(arch).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let script = commands.join("\n") + "\n";
     // In its own thread: both pipes are small.

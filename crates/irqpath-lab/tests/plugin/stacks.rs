@@ -33,7 +33,7 @@ fn run(steps: &[Step]) -> Machine {
 }
 
 /// Each case starts a program; PROPTEST_CASES asks for more than 50.
-fn config() -> ProptestConfig {
+pub fn config() -> ProptestConfig {
     let few = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() {
         few
@@ -43,7 +43,7 @@ fn config() -> ProptestConfig {
 }
 
 /// True if the chain is the truth, or says that its beginning was not seen and ends like it.
-fn never_wrong(found: &str, truth: &str) -> bool {
+pub fn never_wrong(found: &str, truth: &str) -> bool {
     found == truth
         || found.strip_prefix('?').is_some_and(|rest| {
             rest.is_empty() || truth.strip_prefix(['?', 'u']).is_some_and(|t| t.ends_with(rest))
