@@ -82,7 +82,8 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let module = module::build(&lab, &kernel, &tests(), &[]).unwrap();
         let user = user_program(arch, dir.path());
-        let guest = Guest::new(&kernel).module_file(&module, "").program_file(&user).job(JOB);
+        let guest =
+            Guest::new(&kernel).module_file(&module, "").program_file("user", &user).job(JOB);
         let guest = guest.sysctl("kernel.kptr_restrict", "0").build(&lab).unwrap();
         let out = dir.path().join("recording");
         let plugin = Plugin::build(&lab).unwrap();

@@ -22,6 +22,6 @@ pub use definition::{
 };
 pub use error::ExperimentError;
 pub use figures::SeriesResult;
-pub use run::{ColumnRun, Options, Runs, run};
-pub use store::store_column;
+pub use run::{ColumnRun, Options, Remains, Runs, run};
+pub use store::{store_column, store_remains};
 pub use table::{directory, reproduced, store};

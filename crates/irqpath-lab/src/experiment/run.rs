@@ -80,6 +80,17 @@ impl ColumnRun {
     }
 }
 
+/// A column that went wrong after its guest had started.
+#[derive(Debug)]
+pub struct Remains {
+    /// The experiment.
+    pub experiment: String,
+    /// The column.
+    pub column: String,
+    /// What its guest said and left until then.
+    pub outcome: Outcome,
+}
+
 /// A guest that is ready to be started.
 struct Prepared<'a> {
     definition: &'a Definition,
@@ -98,6 +109,8 @@ pub struct Runs {
     pub columns: Vec<Vec<ColumnRun>>,
     /// Why others did not.
     pub errors: Vec<ExperimentError>,
+    /// What is left of those whose guests had started.
+    pub remains: Vec<Remains>,
 }
 
 /// Runs the columns of these experiments. An error is one of before the first guest; what goes
@@ -130,10 +143,19 @@ pub fn run(
     for (index, run) in done {
         match run {
             Ok(run) => runs.columns[index].push(run),
-            Err(error) => runs.errors.push(error),
+            Err(failure) => {
+                runs.errors.push(failure.error);
+                runs.remains.extend(failure.remains);
+            }
         }
     }
     Ok(runs)
+}
+
+/// Why a column has no result.
+struct Failure {
+    error: ExperimentError,
+    remains: Option<Remains>,
 }
 
 impl Prepared<'_> {
@@ -215,21 +237,53 @@ fn guest(
     }
     if needs.irqpath {
         let path = options.irqpath.as_deref().ok_or(ExperimentError::NoIrqpath)?;
-        guest = guest.program_file(path);
+        guest = guest.program_file("irqpath", path);
     }
     Ok(guest)
 }
 
-fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError> {
-    let Prepared { definition, column, kernel, machine, initramfs, recording } = prepared;
-    let place = || (definition.id.clone(), column.name.clone());
-    let outcome = machine.run(lab, &initramfs).and_then(Outcome::checked).map_err(|source| {
-        let (experiment, column) = place();
-        ExperimentError::Vm { experiment, column, source: Box::new(source) }
-    })?;
-    let wrong = |what: String| {
-        let (experiment, column) = place();
-        ExperimentError::Result { experiment, column, what }
+fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, Box<Failure>> {
+    let (experiment, column) = (&prepared.definition.id, &prepared.column.name);
+    let failed = |source| ExperimentError::Vm {
+        experiment: experiment.clone(),
+        column: column.clone(),
+        source: Box::new(source),
+    };
+    let outcome = prepared
+        .machine
+        .run(lab, &prepared.initramfs)
+        .map_err(|source| Box::new(Failure { error: failed(source), remains: None }))?;
+    let read = match outcome.problem() {
+        None => evaluate(&prepared, &outcome),
+        Some(source) => Err(failed(source)),
+    };
+    match read {
+        Ok((files, series, attributed)) => Ok(ColumnRun {
+            column: prepared.column.clone(),
+            kernel: prepared.kernel,
+            outcome,
+            files,
+            series,
+            attributed,
+        }),
+        Err(error) => {
+            let (experiment, column) = (experiment.clone(), column.clone());
+            let remains = Some(Remains { experiment, column, outcome });
+            Err(Box::new(Failure { error, remains }))
+        }
+    }
+}
+
+/// Reads everything that a guest left.
+fn evaluate(
+    prepared: &Prepared<'_>,
+    outcome: &Outcome,
+) -> Result<(TempDir, Vec<SeriesResult>, Vec<Attributed>), ExperimentError> {
+    let Prepared { definition, column, recording, .. } = prepared;
+    let wrong = |what: String| ExperimentError::Result {
+        experiment: definition.id.clone(),
+        column: column.name.clone(),
+        what,
     };
     let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
     outcome.results.extract(files.path()).map_err(|error| wrong(error.to_string()))?;
@@ -243,7 +297,7 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, ExperimentError>
         }
         _ => Vec::new(),
     };
-    Ok(ColumnRun { column: column.clone(), kernel, outcome, files, series, attributed })
+    Ok((files, series, attributed))
 }
 
 /// Attributes the experiment's path and adds the metrics of that to the series it is drawn of.

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use irqpath_analysis::bench::finish;
 use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
@@ -15,8 +15,9 @@ use irqpath_report::{html, json};
 use irqpath_system::Host;
 
 use super::definition::Definition;
-use super::run::ColumnRun;
+use super::run::{ColumnRun, Remains};
 use super::table;
+use crate::vm::Outcome;
 
 /// Writes a column's result directory below `out`, for the command and time given.
 pub fn store_column(
@@ -39,13 +40,28 @@ pub fn store_column(
     for attributed in &run.attributed {
         attributed.store(&directory, &definition.id, &run.column.name)?;
     }
-    for (name, text) in run.outcome.results.files() {
+    store_words(&run.outcome, &directory)
+}
+
+/// Writes what a guest that went wrong said, for people to look at, below `out` and beside the
+/// results of a run that went well; returns where.
+pub fn store_remains(remains: &Remains, out: &Path) -> io::Result<PathBuf> {
+    let column = format!("{} failed", remains.column);
+    let directory = out.join(table::directory(&remains.experiment, &column));
+    fs::create_dir_all(&directory)?;
+    store_words(&remains.outcome, &directory)?;
+    Ok(directory)
+}
+
+/// Console, output of the job, and every text that the job left.
+fn store_words(outcome: &Outcome, directory: &Path) -> io::Result<()> {
+    for (name, text) in outcome.results.files() {
         if name.extension().is_some_and(|extension| extension == "txt") {
             fs::write(directory.join(name.file_name().unwrap_or_default()), text)?;
         }
     }
-    fs::write(directory.join("console.log"), &run.outcome.console)?;
-    fs::write(directory.join("job.log"), run.outcome.results.job_log())
+    fs::write(directory.join("console.log"), &outcome.console)?;
+    fs::write(directory.join("job.log"), outcome.results.job_log())
 }
 
 /// Every repetition of every series.

@@ -61,7 +61,7 @@ pub struct Guest {
 #[derive(Debug, Clone)]
 enum Request {
     Program(String),
-    ProgramFile(PathBuf),
+    ProgramFile { name: String, path: PathBuf },
     OwnProgram(String),
     File { place: String, from: PathBuf, mode: u32 },
     Text { place: String, text: String, mode: u32 },
@@ -113,9 +113,10 @@ impl Guest {
         self.request(Request::Program(name.into()))
     }
 
-    /// A program in a file of this host, with its shared libraries; in `/usr/bin`.
-    pub fn program_file(self, path: &Path) -> Self {
-        self.request(Request::ProgramFile(path.into()))
+    /// A program in a file of this host, with its shared libraries; in `/usr/bin` under a name
+    /// of its own, because the file may have been copied or renamed here.
+    pub fn program_file(self, name: &str, path: &Path) -> Self {
+        self.request(Request::ProgramFile { name: name.into(), path: path.into() })
     }
 
     /// A program of ours, compiled from `lab/guest/NAME.c`; in `/usr/bin`.
@@ -197,8 +198,11 @@ impl<'a> Build<'a> {
 
     fn fulfil(&mut self, request: &Request) -> Result<(), GuestError> {
         match request {
-            Request::Program(name) => self.program(&self.system.find(name)?),
-            Request::ProgramFile(path) => self.program(path),
+            Request::Program(name) => {
+                let path = self.system.find(name)?;
+                self.program(&path.file_name().unwrap_or_default().to_string_lossy(), &path)
+            }
+            Request::ProgramFile { name, path } => self.program(name, path),
             Request::OwnProgram(name) => {
                 let path = compile::program(self.lab, self.arch, name)?;
                 self.copy(&format!("{PROGRAMS}/{name}"), &path, 0o755)
@@ -226,8 +230,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn program(&mut self, path: &Path) -> Result<(), GuestError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    fn program(&mut self, name: &str, path: &Path) -> Result<(), GuestError> {
         self.copy(&format!("{PROGRAMS}/{name}"), path, 0o755)?;
         for (place, from) in self.system.libraries(path)? {
             self.copy(&place, &from, 0o755)?;

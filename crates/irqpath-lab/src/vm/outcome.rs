@@ -149,6 +149,11 @@ impl Outcome {
     /// [`VmError::Guest`] or [`VmError::Job`], with the last lines of the console or of the
     /// job's output.
     pub fn checked(self) -> Result<Self, VmError> {
+        self.problem().map_or(Ok(self), Err)
+    }
+
+    /// Why this outcome is no result, see [`Outcome::checked`].
+    pub fn problem(&self) -> Option<VmError> {
         let splat = self.splats.first().map(|splat| format!("{}: {}", splat.kind, splat.title));
         let what = match &self.ending {
             Ending::PoweredOff | Ending::Splat => None,
@@ -163,15 +168,10 @@ impl Outcome {
             .or(splat.map(|splat| format!("finished, but its kernel complained: {splat}")));
         if let Some(what) = what {
             let first = self.splats.first().map_or(usize::MAX, |splat| splat.line);
-            return Err(VmError::Guest { what, console: around(&self.console, first) });
+            return Some(VmError::Guest { what, console: around(&self.console, first) });
         }
-        match self.job {
-            Some(JobEnd::Exited(0)) | None => Ok(self),
-            Some(end) => {
-                let log = around(&self.results.job_log(), usize::MAX);
-                Err(VmError::Job { end, log })
-            }
-        }
+        let end = self.job.filter(|end| *end != JobEnd::Exited(0))?;
+        Some(VmError::Job { end, log: around(&self.results.job_log(), usize::MAX) })
     }
 
     /// The last lines of the console.

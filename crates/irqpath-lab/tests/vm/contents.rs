@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a guest is given is there and works.
 
+use std::path::Path;
+
 use irqpath_lab::guest::Guest;
 use irqpath_lab::kernel::Arch;
 
@@ -15,16 +17,17 @@ fn the_stage_is_set() {
     let Some(scene) = scene() else { return };
     let job = r"
         cat /proc/mounts; ip -o addr show lo; cat /proc/sys/kernel/panic_on_oops
-        cat /data/text; stat -c %a /data/text; pwd
+        cat /data/text; stat -c %a /data/text; pwd; another-name && echo ran
     ";
     let guest = scene.guest().job(job).text("/data/text", "content\n", 0o640);
+    let guest = guest.program_file("another-name", Path::new("/bin/true"));
     let outcome = scene.run(&guest.sysctl("kernel.panic_on_oops", "1")).checked().unwrap();
     let log = outcome.results.job_log();
     for mount in ["/proc", "/sys", "/sys/kernel/debug", "/sys/kernel/tracing", "/tmp", "/results"] {
         assert!(log.lines().any(|line| line.split(' ').nth(1) == Some(mount)), "{mount}: {log}");
     }
     assert!(log.contains("127.0.0.1"), "{log}");
-    assert!(log.ends_with("1\ncontent\n640\n/results\n"), "{log}");
+    assert!(log.ends_with("1\ncontent\n640\n/results\nran\n"), "{log}");
 }
 
 #[test]

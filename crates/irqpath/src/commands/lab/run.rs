@@ -39,6 +39,11 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     } else {
         out::write(|w| irqpath_report::reproduction::write_text(w, &table))?;
     }
+    for remains in &runs.remains {
+        let directory = experiment::store_remains(remains, &arguments.output)
+            .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
+        out::note(&format!("what the guest said is in {}", directory.display()));
+    }
     if let Some(error) = complain(runs.errors) {
         return Err(error);
     }
