@@ -62,4 +62,6 @@ fi
 echo > $files/postprocess_trigger
 cp -r $files/. "$out"
 echo "${LOAD:-0}" > "$out/load"
+# The addresses are needed to name what ran; they are gone with the module.
+grep -F '[intsight]' /proc/kallsyms >> /tmp/symbols
 rmmod intsight

@@ -52,7 +52,9 @@ pub fn script(
             quoted(&definition.guest.job)
         );
     }
-    text.push_str("cat /proc/kallsyms > /results/kallsyms\n");
+    // A script that unloads its module keeps the addresses in /tmp/symbols.
+    text.push_str("touch /tmp/symbols\n");
+    text.push_str("sort -u /tmp/symbols | cat /proc/kallsyms - > /results/kallsyms\n");
     copy(&mut text, COUNTS, "after");
     text
 }
