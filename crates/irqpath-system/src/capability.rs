@@ -21,6 +21,8 @@ pub const TRACING: &[Capability] = &[Capability::Bpf, Capability::Perfmon];
 pub enum Capability {
     /// Everything, tracing included; alone needed for BPF run-time statistics.
     SysAdmin = 21,
+    /// Change the affinity and priority of tasks of others.
+    SysNice = 23,
     /// Read kernel data in tracing programs.
     Perfmon = 38,
     /// Load BPF programs and maps.
@@ -32,6 +34,7 @@ impl Capability {
     pub const fn name(self) -> &'static str {
         match self {
             Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::SysNice => "CAP_SYS_NICE",
             Self::Perfmon => "CAP_PERFMON",
             Self::Bpf => "CAP_BPF",
         }
@@ -48,9 +51,13 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// True if `capability` is held and counts. `CAP_SYS_ADMIN` includes the other two.
+    /// True if `capability` is held and counts. `CAP_SYS_ADMIN` includes those for tracing.
     pub fn has(self, capability: Capability) -> bool {
-        let bits = 1 << capability as u8 | 1 << Capability::SysAdmin as u8;
+        let included = match capability {
+            Capability::SysNice => 0,
+            _ => 1_u64 << Capability::SysAdmin as u8,
+        };
+        let bits = 1 << capability as u8 | included;
         !self.user_namespace && self.effective & bits != 0
     }
 

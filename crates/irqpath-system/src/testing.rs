@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use irqpath_model::CpuList;
 
@@ -15,8 +16,10 @@ use crate::change::{Access, RealAccess, Scheduling, Target, Value};
 pub struct Fake(tempfile::TempDir);
 
 impl Fake {
+    /// In memory where possible: journals are synced, and tests die hundreds of times.
     pub fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let memory = std::path::Path::new("/dev/shm");
+        Self(tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()).unwrap())
     }
 
     /// Add a file of text.
@@ -29,6 +32,14 @@ impl Fake {
         let path = self.0.path().join(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
+        self
+    }
+
+    /// Add a symbolic link.
+    pub fn link(self, relative: &str, to: &str) -> Self {
+        let path = self.0.path().join(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, path).unwrap();
         self
     }
 
@@ -57,10 +68,11 @@ impl Fake {
         while let Some(directory) = pending.pop() {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
                 let path = entry.path();
+                let is_link = path.is_symlink();
                 if path.is_dir() {
                     pending.push(path.clone());
                     found.insert(path, "a directory".to_owned());
-                } else {
+                } else if !is_link {
                     let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
                     // The kernel prints a mask in one way only; files keep what was written.
                     let is_mask = ["affinity", "cpumask", "_cpus"].iter().any(|end| {
@@ -99,19 +111,27 @@ pub struct FakeAccess {
     pub becomes: BTreeMap<String, String>,
     /// Steps until it dies.
     pub steps_left: Cell<Option<u32>>,
+    /// What each step takes, for a kill to fall into.
+    pub pause: Duration,
     /// What was written, in order.
     pub written: RefCell<Vec<String>>,
 }
 
 impl FakeAccess {
     pub fn new(fake: &Fake) -> Self {
+        Self::at(&fake.host())
+    }
+
+    /// For a fake machine that another process made.
+    pub fn at(host: &Host) -> Self {
         Self {
-            host: fake.host(),
-            real: RealAccess::new(&fake.host()),
+            host: host.clone(),
+            real: RealAccess::new(host),
             refuse: BTreeMap::new(),
             becomes: BTreeMap::new(),
             steps_left: Cell::new(None),
             written: RefCell::default(),
+            pause: Duration::ZERO,
         }
     }
 
@@ -181,6 +201,10 @@ impl Access for FakeAccess {
         self.real.is_directory(path)
     }
 
+    fn directories(&self, path: &str) -> Vec<String> {
+        self.real.directories(path)
+    }
+
     fn create_directory(&self, path: &str) -> io::Result<()> {
         self.errno(path)?;
         self.real.create_directory(path)?;
@@ -236,6 +260,7 @@ impl Access for FakeAccess {
     }
 
     fn step(&self, _: &'static str) {
+        std::thread::sleep(self.pause);
         if let Some(left) = self.steps_left.get() {
             if left == 0 {
                 std::panic::panic_any(Killed);

@@ -17,6 +17,8 @@ pub trait Access {
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
     /// Whether there is a directory.
     fn is_directory(&self, path: &str) -> bool;
+    /// Names of the directories in a directory; none if it cannot be read.
+    fn directories(&self, path: &str) -> Vec<String>;
     /// Make a directory; an existing one is an error.
     fn create_directory(&self, path: &str) -> io::Result<()>;
     /// Remove a directory. A cgroup's control files do not count as content.
@@ -37,6 +39,11 @@ pub trait Access {
     fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList>;
     /// Tell it which.
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
+    /// CPUs that are online.
+    fn online(&self) -> io::Result<CpuList> {
+        let text = self.read("sys/devices/system/cpu/online")?;
+        text.parse().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("{e}")))
+    }
     /// Called between any two steps of a change. Does nothing, except in tests that die there.
     fn step(&self, _what: &'static str) {}
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use access::Access;
 pub use apply::{Outcome, Step, Verdict, apply};
 pub use real::RealAccess;
-pub use undo::{Left, LeftReason, Undone, undo};
+pub use undo::{Left, LeftReason, Undone, put_back, undo};
 pub use value::{Policy, Scheduling, Value};
 
 /// How a file's text is read and written.

@@ -64,6 +64,11 @@ impl Access for RealAccess {
         self.host.path(path).is_dir()
     }
 
+    fn directories(&self, path: &str) -> Vec<String> {
+        let names = self.host.names_in(path);
+        names.into_iter().filter(|name| self.is_directory(&format!("{path}/{name}"))).collect()
+    }
+
     fn create_directory(&self, path: &str) -> io::Result<()> {
         fs::create_dir(self.host.path(path))
     }

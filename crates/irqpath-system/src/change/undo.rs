@@ -3,12 +3,13 @@
 //! again, one that somebody else has changed stays and is reported. Can be repeated at any point;
 //! what was put back before is found to be so.
 
+use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::apply::reason;
 use super::{Access, Target, Value};
-use crate::journal::{Held, Journal, JournalError};
+use crate::journal::{Held, Journal, JournalError, Ledger};
 
 /// Why a value was not put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,13 +86,28 @@ pub fn undo(
     journal: &mut Journal,
     chosen: impl Fn(&Target) -> bool,
 ) -> Result<Undone, JournalError> {
+    let (undone, settled) = put_back(access, journal.ledger(), chosen);
+    access.step("before the release");
+    journal.release(&settled)?;
+    access.step("after the release");
+    Ok(undone)
+}
+
+/// The same without a word in the journal: also returns what is not ours any more, to be
+/// [released](Journal::release) when everything that depends on it is done.
+pub fn put_back(
+    access: &dyn Access,
+    ledger: &Ledger,
+    chosen: impl Fn(&Target) -> bool,
+) -> (Undone, Vec<Target>) {
     let mut undone = Undone::default();
-    let mut released = Vec::new();
-    for (target, held) in journal.ledger().newest_first() {
+    let mut settled = Vec::new();
+    let online = access.online().ok();
+    for (target, held) in ledger.newest_first() {
         if !chosen(&target) {
             continue;
         }
-        match put_back(access, &target, &held) {
+        match fate(access, &target, &held, online.as_ref()) {
             Fate::Restored => undone.restored += 1,
             Fate::Already => undone.already += 1,
             Fate::Gone => undone.gone += 1,
@@ -105,15 +121,23 @@ pub fn undo(
                 }
             }
         }
-        released.push(target);
+        settled.push(target);
     }
-    access.step("before the release");
-    journal.release(&released)?;
-    access.step("after the release");
-    Ok(undone)
+    (undone, settled)
 }
 
-fn put_back(access: &dyn Access, target: &Target, held: &Held) -> Fate {
+/// A task that is in a cgroup with CPUs of its own loses offline CPUs from its affinity until
+/// they come back, so only online ones count.
+fn same(target: &Target, a: &Value, b: &Value, online: Option<&CpuList>) -> bool {
+    match (target, a, b, online) {
+        (Target::TaskAffinity { .. }, Value::Cpus(a), Value::Cpus(b), Some(online)) => {
+            a.intersection(online) == b.intersection(online)
+        }
+        _ => a == b,
+    }
+}
+
+fn fate(access: &dyn Access, target: &Target, held: &Held, online: Option<&CpuList>) -> Fate {
     let refused = |error: &std::io::Error| {
         let errno = error.raw_os_error().unwrap_or(0);
         Fate::Left(LeftReason::Refused { errno, reason: reason(error) })
@@ -123,10 +147,13 @@ fn put_back(access: &dyn Access, target: &Target, held: &Held) -> Fate {
         Ok(None) => return Fate::Gone,
         Ok(Some(found)) => found,
     };
-    if found == held.original {
+    // One that was only confirmed (`Step::pin`) was never changed by us; the kernel may have.
+    let confirmed = held.ours == [held.original.clone()];
+    if found == held.original || confirmed {
         return Fate::Already;
     }
-    if !held.ours.contains(&found) {
+    let is_ours = |ours: &Value| same(target, ours, &found, online);
+    if !held.ours.iter().any(is_ours) && !is_ours(&held.original) {
         let ours = held.wanted().clone();
         return Fate::Left(LeftReason::ChangedMeanwhile { found, ours });
     }

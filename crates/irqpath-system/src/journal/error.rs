@@ -44,6 +44,11 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// True if another irqpath has the lock.
+    pub const fn is_locked(&self) -> bool {
+        matches!(self, Self::Locked { .. })
+    }
+
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Read { path, source }

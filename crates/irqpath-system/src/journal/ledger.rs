@@ -94,6 +94,11 @@ impl Ledger {
         before - self.held.len()
     }
 
+    /// The same with a clean sheet for the kernel: what it refused may be tried again.
+    pub fn without_refusals(&self) -> Self {
+        Self { refused: BTreeMap::new(), ..self.clone() }
+    }
+
     /// True if nothing is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()

@@ -87,6 +87,7 @@ impl Content {
                 Record::Begin { boot_id, at_unix_s, wanted, .. } => {
                     boot = Some(boot_id);
                     (content.wanted, content.at_unix_s) = (Some(wanted), at_unix_s);
+                    content.ledger = content.ledger.without_refusals();
                 }
                 Record::Intend(intent) => content.ledger.intend(intent),
                 Record::Refused { target, refusal } => content.ledger.refuse(target, refusal),
@@ -113,6 +114,11 @@ fn boot_id(host: &Host) -> String {
 
 fn path_of(host: &Host, owner: &str) -> PathBuf {
     host.path(DIRECTORY).join(format!("{owner}.journal"))
+}
+
+/// True if `owner` has a journal. Where there is none, nothing has to be locked or made to see that.
+pub fn exists(host: &Host, owner: &str) -> bool {
+    path_of(host, owner).exists()
 }
 
 /// Look into a journal without the lock and without a change, as any user.
@@ -149,7 +155,7 @@ impl Journal {
         &self.content.ledger
     }
 
-    /// Write down what is wanted from now on.
+    /// Write down what is wanted from now on. What the kernel refused may be tried again.
     pub fn begin(&mut self, wanted: &impl Serialize) -> Result<(), JournalError> {
         let wanted = serde_json::to_value(wanted).map_err(io::Error::from);
         let wanted = wanted.map_err(JournalError::write(&self.path))?;
@@ -163,6 +169,7 @@ impl Journal {
             wanted: wanted.clone(),
         }])?;
         (self.content.wanted, self.content.at_unix_s) = (Some(wanted), at_unix_s);
+        self.content.ledger = self.content.ledger.without_refusals();
         Ok(())
     }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is asked before the first change, so that a shield which cannot be had is refused whole.
+
+use super::plan::Plan;
+use super::{SHIELDING, ShieldError, Snapshot, Switch, Wanted};
+use crate::Host;
+use crate::change::Target;
+
+/// Inode of the first pid namespace (`PROC_PID_INIT_INO`).
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Refuse what cannot work, before anything is changed.
+pub(super) fn check(host: &Host, wanted: &Wanted) -> Result<(), ShieldError> {
+    host.check_cpus(&wanted.cpus)?;
+    let online = host.online_cpus()?;
+    if online.len() == 1 {
+        return Err(ShieldError::OnlyCpu { cpus: online });
+    }
+    if online.is_subset(&wanted.cpus) {
+        return Err(ShieldError::AllCpus { cpus: wanted.cpus.clone() });
+    }
+    Ok(())
+}
+
+pub(super) fn check_rights(host: &Host) -> Result<(), ShieldError> {
+    host.require(SHIELDING)?;
+    let namespace = std::fs::read_link(host.path("proc/self/ns/pid")).ok();
+    if namespace.is_some_and(|link| link.to_str() != Some(INITIAL_PID_NAMESPACE)) {
+        return Err(ShieldError::PidNamespace);
+    }
+    Ok(())
+}
+
+pub(super) fn check_files(
+    host: &Host,
+    plan: &Plan,
+    snapshot: &Snapshot,
+) -> Result<(), ShieldError> {
+    for step in &plan.settings {
+        let Target::File { path, .. } = &step.target else { continue };
+        let switch =
+            snapshot.masks.iter().find(|m| m.path == *path).map_or(Switch::Irqs, |m| m.switch);
+        check_writable(host, path, switch)?;
+    }
+    if plan.partition {
+        check_writable(host, &snapshot.cgroup.mount, Switch::Tasks)?;
+    }
+    Ok(())
+}
+
+fn check_writable(host: &Host, path: &str, switch: Switch) -> Result<(), ShieldError> {
+    use rustix::fs::{Access as Mode, access};
+    match access(host.path(path), Mode::WRITE_OK) {
+        Err(rustix::io::Errno::ROFS) => {
+            Err(ShieldError::ReadOnly { path: path.to_owned(), switch })
+        }
+        Err(rustix::io::Errno::ACCESS) => Err(ShieldError::Forbidden { path: path.to_owned() }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Puts a process onto shielded CPUs, before it becomes the program that shall run there.
+
+use irqpath_model::CpuList;
+
+use super::set::entry;
+use super::{OWNER, RUN_DIRECTORY, ShieldError, Snapshot};
+use crate::Host;
+use crate::change::{Access, Step, Target, TaskId, Value, Verdict, apply};
+use crate::journal::{Journal, exists};
+
+/// Move the process `pid`, which has one thread, onto `cpus` or onto all shielded CPUs, and into
+/// the partition where there is one. Returns the CPUs.
+pub fn enter(
+    host: &Host,
+    access: &dyn Access,
+    pid: u32,
+    cpus: Option<&CpuList>,
+) -> Result<CpuList, ShieldError> {
+    if !exists(host, OWNER) {
+        return Err(ShieldError::NotSet);
+    }
+    let journal = Journal::open(host, OWNER)?;
+    let shielded = entry(&journal).ok_or(ShieldError::NotSet)?.wanted.cpus;
+    let cpus = cpus.unwrap_or(&shielded).clone();
+    host.check_cpus(&cpus)?;
+    if !cpus.is_subset(&shielded) {
+        return Err(ShieldError::NotShielded { cpus: cpus.difference(&shielded), shielded });
+    }
+    let failed = |reason: String| ShieldError::NotEntered { cpus: cpus.clone(), reason };
+    join(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;
+    access.set_affinity(pid, &cpus).map_err(|e| failed(e.to_string()))?;
+    Ok(cpus)
+}
+
+/// Into the partition's cgroup. Its way back is written down, as a reset has to empty the cgroup.
+fn join(
+    host: &Host,
+    access: &dyn Access,
+    mut journal: Journal,
+    pid: u32,
+) -> Result<Result<(), String>, ShieldError> {
+    let has_partition = journal.ledger().held().any(|(t, _)| matches!(t, Target::Cgroup { .. }));
+    if !has_partition {
+        return Ok(Ok(()));
+    }
+    let mount = Snapshot::read(host, access)?.cgroup.mount;
+    let Some(start_ticks) = access.task_start(pid) else { return Ok(Ok(())) };
+    let new = Value::Text(format!("{mount}/{RUN_DIRECTORY}"));
+    let target = Target::ProcessCgroup { task: TaskId { tid: pid, start_ticks }, mount };
+    let step = Step { target, label: format!("process {pid}"), new, pin: false };
+    let outcome = apply(access, &mut journal, vec![step])?.into_iter().next();
+    Ok(match outcome.map(|o| o.verdict) {
+        Some(Verdict::Refused(refusal)) => Err(refusal.reason),
+        Some(Verdict::Became(value)) => Err(format!("its cgroup is {value}")),
+        _ => Ok(()),
+    })
+}

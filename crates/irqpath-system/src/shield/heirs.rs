@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tasks that began after the shield was set inherited the affinity that we had given to who
+//! forked them. They are not in the journal; a reset gives them what their ancestor gets back.
+
+use std::collections::BTreeMap;
+
+use irqpath_model::CpuList;
+
+use super::plan::is_irq_thread;
+use crate::Task;
+use crate::change::{Target, TaskId, Value};
+use crate::journal::Ledger;
+
+/// Who is held: by number, with the value before us and the values that we gave.
+pub(super) struct Ancestors<'a> {
+    held: BTreeMap<u32, (TaskId, &'a CpuList, &'a [Value])>,
+    since_ticks: u64,
+}
+
+impl<'a> Ancestors<'a> {
+    pub fn new(ledger: &'a Ledger, since_ticks: u64) -> Self {
+        let affinity = |(target, held): (&'a Target, &'a crate::journal::Held)| match target {
+            Target::TaskAffinity { task } => {
+                Some((task.tid, (*task, held.original.cpus()?, held.ours.as_slice())))
+            }
+            _ => None,
+        };
+        Self { held: ledger.held().filter_map(affinity).collect(), since_ticks }
+    }
+
+    /// True if the journal has this very task.
+    fn holds(&self, task: &Task) -> bool {
+        self.held.get(&task.id.tid).is_some_and(|(id, ..)| *id == task.id)
+    }
+
+    /// What a task that is not held would have without us; `None` if that is what it has.
+    ///
+    /// A thread inherits from its process, a process from its parent. One that was there before the
+    /// shield and is not held chose its affinity itself, and so did everything it forked.
+    pub fn original(&self, task: &Task, tasks: &BTreeMap<u32, &Task>) -> Option<CpuList> {
+        const GENERATIONS: usize = 64;
+        let kernels_own = task.fixed || is_irq_thread(task);
+        if kernels_own || task.id.start_ticks < self.since_ticks || self.holds(task) {
+            return None;
+        }
+        let affinity = Value::Cpus(task.affinity.clone());
+        let mut from = task;
+        for _ in 0..GENERATIONS {
+            let up = if from.id.tid == from.tgid { from.ppid } else { from.tgid };
+            if let Some((_, original, ours)) = self.held.get(&up) {
+                return ours.contains(&affinity).then(|| (*original).clone());
+            }
+            from = tasks.get(&up)?;
+            if from.id.start_ticks < self.since_ticks {
+                return None;
+            }
+        }
+        None
+    }
+}

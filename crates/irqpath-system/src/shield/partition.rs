@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The cgroup of a shield: an isolated partition below the root of the hierarchy, and in it the
+//! cgroup `run` for programs that `shield run` starts.
+//!
+//! The partition itself holds no process, and hands the controller on to `run`: while it does, nobody
+//! (systemd on a reload) can switch the controller off at the root and destroy the partition.
+
+use irqpath_model::CpuList;
+
+use super::Snapshot;
+use crate::change::{Access, Form, Intent, Step, Target, Value, Verdict, apply, undo};
+use crate::journal::{Held, Journal, JournalError, Refusal};
+
+/// The partition's directory, below the mount.
+pub(super) const DIRECTORY: &str = "irqpath.shield";
+/// Where programs go, below the mount.
+pub const RUN_DIRECTORY: &str = "irqpath.shield/run";
+
+fn controller(directory: &str) -> Target {
+    let form = Form::Controller("cpuset".to_owned());
+    Target::File { path: format!("{directory}/cgroup.subtree_control"), form }
+}
+
+/// The partition itself. A refusal of it in the journal means that affinities were chosen.
+pub(super) fn target(mount: &str) -> Target {
+    Target::Cgroup { path: format!("{mount}/{DIRECTORY}") }
+}
+
+/// True for what belongs to the partition.
+pub(super) fn is_part(target: &Target, mount: &str) -> bool {
+    match target {
+        Target::Cgroup { .. } => true,
+        Target::File { path, .. } => {
+            path.contains(DIRECTORY) || *path == format!("{mount}/cgroup.subtree_control")
+        }
+        _ => false,
+    }
+}
+
+fn step(target: Target, label: &str, new: Value) -> Step {
+    Step { target, label: label.to_owned(), new, pin: false }
+}
+
+fn file(directory: &str, name: &str, form: Form) -> Target {
+    Target::File { path: format!("{directory}/{name}"), form }
+}
+
+/// What makes the partition, in the order in which it has to be made.
+fn steps(mount: &str, cpus: &CpuList, word: &str) -> Vec<Step> {
+    let directory = format!("{mount}/{DIRECTORY}");
+    let cgroup = |path: &str| Target::Cgroup { path: format!("{mount}/{path}") };
+    let there = Value::Present(true);
+    vec![
+        step(controller(mount), "cpuset controller", there.clone()),
+        step(cgroup(DIRECTORY), "cgroup of the shield", there.clone()),
+        step(
+            file(&directory, "cpuset.cpus", Form::List),
+            "CPUs of the partition",
+            Value::Cpus(cpus.clone()),
+        ),
+        step(
+            file(&directory, "cpuset.cpus.partition", Form::Text),
+            "partition",
+            Value::Text(word.to_owned()),
+        ),
+        step(controller(&directory), "cpuset controller of the shield", there.clone()),
+        step(cgroup(RUN_DIRECTORY), "cgroup for programs", there),
+    ]
+}
+
+/// Make it, or give it these CPUs. The inner error is why there can be none; nothing of it is
+/// left then.
+pub(super) fn make(
+    access: &dyn Access,
+    journal: &mut Journal,
+    snapshot: &Snapshot,
+    cpus: &CpuList,
+) -> Result<Result<(), String>, JournalError> {
+    let mount = &snapshot.cgroup.mount;
+    let mut reason = String::new();
+    for word in ["isolated", "root"] {
+        match try_make(access, journal, mount, cpus, word)? {
+            Ok(()) => {
+                adopt(access, journal)?;
+                return Ok(Ok(()));
+            }
+            Err(why) if reason.is_empty() => reason = why,
+            Err(_) => {}
+        }
+        remove(access, journal, mount)?;
+    }
+    adopt(access, journal)?;
+    decline(journal, mount, &reason)?;
+    Ok(Err(reason))
+}
+
+/// Write down that there is none, so that a repair does not try again.
+pub(super) fn decline(
+    journal: &mut Journal,
+    mount: &str,
+    reason: &str,
+) -> Result<(), JournalError> {
+    let refusal = Refusal {
+        label: "a cgroup partition".to_owned(),
+        new: Value::Present(true),
+        errno: 0,
+        reason: reason.to_owned(),
+    };
+    journal.refuse(vec![(target(mount), refusal)])
+}
+
+fn try_make(
+    access: &dyn Access,
+    journal: &mut Journal,
+    mount: &str,
+    cpus: &CpuList,
+    word: &str,
+) -> Result<Result<(), String>, JournalError> {
+    for step in steps(mount, cpus, word) {
+        for outcome in apply(access, journal, vec![step])? {
+            let label = &outcome.step.label;
+            match outcome.verdict {
+                Verdict::Done | Verdict::Already => {}
+                Verdict::Became(value) => return Ok(Err(format!("{label} became '{value}'"))),
+                Verdict::Gone => return Ok(Err(format!("{label} is not there"))),
+                Verdict::Refused(refusal) => {
+                    return Ok(Err(format!("{label}: {}", refusal.reason)));
+                }
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// The kernel has changed affinities when CPUs moved between partitions; those are ours, too.
+fn adopt(access: &dyn Access, journal: &mut Journal) -> Result<(), JournalError> {
+    let changed = |(target, held): (&Target, &Held)| {
+        let Target::TaskAffinity { .. } = target else { return None };
+        let found = access.get(target).ok()??;
+        (found != *held.wanted() && found != held.original).then(|| Intent {
+            target: target.clone(),
+            label: held.label.clone(),
+            before: held.wanted().clone(),
+            new: found,
+        })
+    };
+    let intents: Vec<Intent> = journal.ledger().held().filter_map(changed).collect();
+    journal.intend(&intents)
+}
+
+/// Take the partition down. Programs in it go back to where they came from, or to the root.
+pub(super) fn remove(
+    access: &dyn Access,
+    journal: &mut Journal,
+    mount: &str,
+) -> Result<crate::change::Undone, JournalError> {
+    evacuate(access, journal, mount);
+    let shared = is_shared(access, mount);
+    let root = controller(mount);
+    if shared {
+        journal.release(std::slice::from_ref(&root))?;
+    }
+    undo(access, journal, |target| {
+        is_part(target, mount) || matches!(target, Target::ProcessCgroup { .. })
+    })
+}
+
+/// A program may fork while it is moved, so this looks until nothing is left.
+fn evacuate(access: &dyn Access, journal: &Journal, mount: &str) {
+    const ROUNDS: usize = 100;
+    let list = format!("{mount}/{RUN_DIRECTORY}/cgroup.procs");
+    let home = |tid: &str| {
+        let held =
+            journal.ledger().held().find_map(|(target, held)| match (target, &held.original) {
+                (Target::ProcessCgroup { task, .. }, Value::Text(path))
+                    if task.tid.to_string() == tid =>
+                {
+                    Some(path.clone())
+                }
+                _ => None,
+            });
+        held.unwrap_or_else(|| mount.to_owned())
+    };
+    for _ in 0..ROUNDS {
+        let inside = access.read(&list).unwrap_or_default();
+        if inside.trim().is_empty() {
+            return;
+        }
+        for tid in inside.split_whitespace() {
+            access.step("before a process moves");
+            // One that ended meanwhile, or whose home is gone, is met again in the next round.
+            if access.write(&format!("{}/cgroup.procs", home(tid)), tid).is_err() {
+                let _ = access.write(&format!("{mount}/cgroup.procs"), tid);
+            }
+        }
+    }
+}
+
+/// True if somebody else has begun to use the controller that we switched on.
+fn is_shared(access: &dyn Access, mount: &str) -> bool {
+    let children = access.directories(mount);
+    children.iter().filter(|name| *name != DIRECTORY).any(|name| {
+        ["cpuset.cpus", "cpuset.mems"].iter().any(|file| {
+            let text = access.read(&format!("{mount}/{name}/{file}"));
+            text.is_ok_and(|text| !text.trim().is_empty())
+        })
+    })
+}
+
+/// Whether the partition holds: the word that the kernel shows, with its reason if it does not.
+pub(super) fn state(access: &dyn Access, mount: &str) -> Option<String> {
+    let text = access.read(&format!("{mount}/{DIRECTORY}/cpuset.cpus.partition")).ok()?;
+    Some(text.trim().to_owned())
+}

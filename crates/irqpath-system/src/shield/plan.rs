@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Decides what a shield changes. Pure: from what the host is like, what is wanted, and what
+//! is held already, to a list of changes and a list of what cannot be had, with reasons.
+//!
+//! A mask is computed from its value before us ([`Ledger`]), so a second `set` with other
+//! CPUs gives back those that are not shielded any more.
+
+use irqpath_model::CpuList;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Irq, MaskFile, Mechanism, Snapshot, Switch, Wanted, boot, partition};
+use crate::Task;
+use crate::change::{Form, Step, Target, Value};
+use crate::journal::{Ledger, Refusal};
+
+/// Why something stays on the shielded CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObstacleKind {
+    /// A kernel thread that belongs to its CPU.
+    PerCpuThread,
+    /// The kernel refused.
+    Refused,
+    /// It has to be said when the kernel starts.
+    NeedsBoot,
+    /// irqbalance runs and cannot be told.
+    Irqbalance,
+    /// The wanted mechanism is not to be had; another one is used.
+    NoPartition,
+}
+
+/// Something that cannot be kept off the shielded CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Obstacle {
+    /// What.
+    pub label: String,
+    /// What it belongs to.
+    pub switch: Switch,
+    /// Which kind of reason.
+    pub kind: ObstacleKind,
+    /// Why, in words.
+    pub reason: String,
+    /// The system's error number, 0 if there was none.
+    pub errno: i32,
+    /// What would help: a boot parameter or a line of a configuration file.
+    pub fix: Option<String>,
+}
+
+/// Something that was asked onto the shielded CPUs and nowhere else, and therefore stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// What.
+    pub label: String,
+    /// Its CPUs.
+    pub cpus: CpuList,
+}
+
+/// What a shield changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Files and irqbalance. Those that are right already are here, too.
+    pub settings: Vec<Step>,
+    /// Affinities of tasks, likewise.
+    pub tasks: Vec<Step>,
+    /// Whether a partition is made.
+    pub partition: bool,
+    /// What cannot be had.
+    pub obstacles: Vec<Obstacle>,
+    /// What stays because it was asked onto the shielded CPUs.
+    pub kept: Vec<Kept>,
+}
+
+/// Decide.
+pub fn plan(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Plan {
+    let mut planner = Planner { snapshot, wanted, ledger, plan: Plan::default() };
+    planner.mechanism();
+    planner.masks();
+    if wanted.has(Switch::Irqs) {
+        planner.irqbalance();
+        planner.irqs();
+    }
+    planner.timers();
+    planner.tasks();
+    planner.plan.obstacles.extend(boot::obstacles(snapshot, wanted));
+    planner.plan
+}
+
+struct Planner<'a> {
+    snapshot: &'a Snapshot,
+    wanted: &'a Wanted,
+    ledger: &'a Ledger,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    /// A target's CPUs as they would be without us.
+    fn base(&self, target: &Target, found: &CpuList) -> CpuList {
+        let held = self.ledger.get(target);
+        let ours = held.filter(|held| held.ours.contains(&Value::Cpus(found.clone())));
+        ours.and_then(|held| held.original.cpus()).unwrap_or(found).clone()
+    }
+
+    /// True if no online CPU would be left without the shielded ones.
+    fn only_shielded(&self, cpus: &CpuList) -> bool {
+        cpus.intersection(&self.snapshot.online).is_subset(&self.wanted.cpus)
+    }
+
+    fn without(&self, cpus: &CpuList) -> CpuList {
+        cpus.difference(&self.wanted.cpus)
+    }
+
+    /// Everything that is not shielded.
+    fn rest(&self) -> CpuList {
+        self.without(&self.snapshot.online)
+    }
+
+    fn setting(&mut self, target: Target, label: String, cpus: CpuList) {
+        let step = Step { target, label, new: Value::Cpus(cpus), pin: false };
+        self.plan.settings.push(step);
+    }
+
+    /// A partition takes every task off its CPUs, also one that asked for them alone. Where there
+    /// is such a task, affinities are the only way to leave it there.
+    fn mechanism(&mut self) {
+        let asked = self.snapshot.tasks.iter().find(|task| {
+            !task.fixed && self.only_shielded(&self.task_base(task)) && !is_irq_thread(task)
+        });
+        if self.wanted.mechanism == Mechanism::Affinity || !self.wanted.has(Switch::Tasks) {
+            return;
+        }
+        let cgroup = &self.snapshot.cgroup;
+        let reason = if !cgroup.unusable.is_empty() {
+            cgroup.unusable.clone()
+        } else if let Some(refusal) = self.ledger.refusal(&partition::target(&cgroup.mount)) {
+            refusal.reason.clone() // decided when the shield was set
+        } else if let Some(task) = asked.filter(|_| !self.has_partition()) {
+            // Once it is made, who runs inside asked for these CPUs alone, of course.
+            format!("{} was asked onto CPU {} alone", task.label(), task.affinity)
+        } else {
+            self.plan.partition = true;
+            return;
+        };
+        self.plan.obstacles.push(Obstacle {
+            label: "a cgroup partition".to_owned(),
+            switch: Switch::Tasks,
+            kind: ObstacleKind::NoPartition,
+            reason,
+            errno: 0,
+            fix: None,
+        });
+    }
+
+    fn has_partition(&self) -> bool {
+        self.ledger.held().any(|(target, _)| matches!(target, Target::Cgroup { .. }))
+    }
+
+    fn masks(&mut self) {
+        for file in &self.snapshot.masks {
+            if self.wanted.has(file.switch) {
+                self.mask(file);
+            }
+        }
+    }
+
+    fn mask(&mut self, file: &MaskFile) {
+        let form = if file.list { Form::List } else { Form::Mask };
+        let target = Target::File { path: file.path.clone(), form };
+        let base = self.base(&target, &file.cpus);
+        // An empty mask switches packet spreading off, which is none of our business.
+        if base.is_disjoint(&self.wanted.cpus) && self.ledger.get(&target).is_none() {
+            return;
+        }
+        if self.only_shielded(&base) && file.path.ends_with("xps_cpus") {
+            return; // the sending queue of the shielded CPUs themselves
+        }
+        let cpus = if self.only_shielded(&base) { self.rest() } else { self.without(&base) };
+        self.setting(target, file.label.clone(), cpus);
+    }
+
+    fn irqs(&mut self) {
+        for irq in &self.snapshot.irqs {
+            self.irq(irq);
+        }
+    }
+
+    fn irq(&mut self, irq: &Irq) {
+        let path = format!("proc/irq/{}/smp_affinity", irq.irq);
+        let target = Target::File { path, form: Form::Mask };
+        let base = self.base(&target, &irq.affinity);
+        if base.is_disjoint(&self.wanted.cpus) && self.ledger.get(&target).is_none() {
+            return;
+        }
+        let name = if irq.name.is_empty() { "no handler" } else { &irq.name };
+        let label = format!("irq {} ({name})", irq.irq);
+        // A driver that spread its queues, or irqbalance, put it there; nobody asked for it.
+        let asked = self.snapshot.irqbalance.is_none() && base != irq.hint;
+        if self.only_shielded(&base) && asked {
+            self.plan.kept.push(Kept { label, cpus: base });
+            return;
+        }
+        let cpus = if self.only_shielded(&base) { self.rest() } else { self.without(&base) };
+        self.setting(target, label, cpus);
+    }
+
+    fn irqbalance(&mut self) {
+        let Some(balance) = &self.snapshot.irqbalance else { return };
+        if let Some(banned) = &balance.banned {
+            let target = Target::Irqbalance { task: balance.task };
+            let base = self.base(&target, banned);
+            self.setting(target, "irqbalance".to_owned(), base.union(&self.wanted.cpus));
+            return;
+        }
+        self.plan.obstacles.push(Obstacle {
+            label: format!("irqbalance (process {})", balance.task.tid),
+            switch: Switch::Irqs,
+            kind: ObstacleKind::Irqbalance,
+            reason: "it moves interrupts every ten seconds and has no socket to be told".to_owned(),
+            errno: 0,
+            fix: Some(format!(
+                "IRQBALANCE_BANNED_CPULIST={} in /etc/default/irqbalance, then systemctl restart irqbalance",
+                self.wanted.cpus
+            )),
+        });
+    }
+
+    /// With it on, a timer that is set on an idle CPU goes to one that is busy anyway.
+    fn timers(&mut self) {
+        if self.wanted.has(Switch::Timers) && self.snapshot.timer_migration.is_some() {
+            let path = "proc/sys/kernel/timer_migration".to_owned();
+            self.plan.settings.push(Step {
+                target: Target::File { path, form: Form::Text },
+                label: "timers of idle CPUs".to_owned(),
+                new: Value::Text("1".to_owned()),
+                pin: false,
+            });
+        }
+    }
+
+    fn task_base(&self, task: &Task) -> CpuList {
+        self.base(&Target::TaskAffinity { task: task.id }, &task.affinity)
+    }
+
+    fn tasks(&mut self) {
+        for task in &self.snapshot.tasks {
+            if task.fixed {
+                self.fixed(task);
+            } else if !is_irq_thread(task) || self.plan.partition {
+                self.task(task);
+            }
+        }
+    }
+
+    /// A partition moves every kernel thread that can be moved.
+    fn concerns(&self, task: &Task) -> bool {
+        match (task.kernel, is_rcu_thread(task)) {
+            _ if is_irq_thread(task) => false,
+            (false, _) => self.wanted.has(Switch::Tasks),
+            (true, _) if self.plan.partition => true,
+            (true, true) => self.wanted.has(Switch::Rcu) || self.wanted.has(Switch::Kthreads),
+            (true, false) => self.wanted.has(Switch::Kthreads),
+        }
+    }
+
+    fn task(&mut self, task: &Task) {
+        let target = Target::TaskAffinity { task: task.id };
+        let held = self.ledger.get(&target).is_some();
+        let base = self.task_base(task);
+        // A partition sets the affinity of kernel threads that never had one set. Setting it to
+        // what it is makes the kernel keep it.
+        let guard = self.plan.partition && task.kernel;
+        let concerned = self.concerns(task);
+        let untouched = base.is_disjoint(&self.wanted.cpus) && !held;
+        if (untouched || !concerned) && !guard {
+            return;
+        }
+        let alone = self.only_shielded(&base);
+        if alone && concerned {
+            self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
+            if !guard && !held {
+                return;
+            }
+        }
+        let new = match (concerned && !alone, held && guard) {
+            (true, _) => self.without(&base),
+            (false, true) => task.affinity.clone(), // the kernel's business since
+            (false, false) => base,
+        };
+        let (new, pin) = (Value::Cpus(new), guard && !held);
+        self.plan.tasks.push(Step { target, label: task.label(), new, pin });
+    }
+
+    /// Threads of unbound workqueues are fixed, too, but follow the workqueues' mask.
+    fn fixed(&mut self, task: &Task) {
+        let unbound = task.comm.starts_with("kworker/u");
+        let here = !task.affinity.is_disjoint(&self.wanted.cpus);
+        if !self.wanted.has(Switch::Kthreads) || !here || unbound {
+            return;
+        }
+        self.plan.obstacles.push(Obstacle {
+            label: task.label(),
+            switch: Switch::Kthreads,
+            kind: ObstacleKind::PerCpuThread,
+            reason: format!("it belongs to CPU {}", task.affinity),
+            errno: 0,
+            fix: None,
+        });
+    }
+}
+
+/// Runs where its interrupt goes; the kernel moves it.
+pub(super) fn is_irq_thread(task: &Task) -> bool {
+    task.kernel && task.comm.starts_with("irq/")
+}
+
+/// Runs the RCU callbacks of a CPU that was chosen at boot.
+fn is_rcu_thread(task: &Task) -> bool {
+    task.kernel && task.comm.starts_with("rcuo")
+}
+
+/// Everything that the kernel refused, as obstacles. A partition has one of its own kind.
+pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
+    let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
+    all.map(|(target, refusal)| refused(snapshot, wanted, target, refusal)).collect()
+}
+
+/// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages
+/// an interrupt's affinity itself, or that the interrupt belongs to one CPU.
+fn refused(snapshot: &Snapshot, wanted: &Wanted, target: &Target, refusal: &Refusal) -> Obstacle {
+    const EPERM: i32 = 1;
+    const EIO: i32 = 5;
+    const ENOSPC: i32 = 28;
+    let switch = match target {
+        Target::File { path, .. } => snapshot.masks.iter().find(|file| file.path == *path),
+        _ => None,
+    };
+    let is_irq = refusal.label.starts_with("irq ");
+    let switch = switch.map_or(if is_irq { Switch::Irqs } else { Switch::Tasks }, |f| f.switch);
+    let (reason, fix) = match refusal.errno {
+        EPERM | EIO if is_irq => (
+            format!("the kernel manages its affinity ({})", refusal.reason),
+            Some(boot::managed_irq(snapshot, &wanted.cpus)),
+        ),
+        ENOSPC if is_irq => {
+            (format!("no vector is free on the other CPUs ({})", refusal.reason), None)
+        }
+        _ => (refusal.reason.clone(), None),
+    };
+    Obstacle {
+        label: refusal.label.clone(),
+        switch,
+        kind: ObstacleKind::Refused,
+        reason,
+        errno: refusal.errno,
+        fix,
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Takes a shield down: every value that we changed and that still is what we set gets its value
+//! back. Safe at any time and any number of times; after a kill it finishes what was begun.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::check_rights;
+use super::heirs::Ancestors;
+use super::set::entry;
+use super::{OWNER, ShieldError, Snapshot, partition};
+use crate::change::{Access, Undone, put_back};
+use crate::journal::Journal;
+use crate::{Host, Task};
+
+/// Heirs fork while they are looked for; their children are right once their parent is.
+const ROUNDS: usize = 50;
+
+/// What a reset did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reset {
+    /// True if there was something to take down.
+    pub was_set: bool,
+    /// What became of the values in the journal.
+    pub undone: Undone,
+    /// Tasks that had inherited an affinity of ours and got their ancestor's back.
+    pub heirs: usize,
+    /// Changes of an earlier boot, which ended with it.
+    pub gone_with_boot: usize,
+    /// Lines of the journal that are damaged; what they said is not undone.
+    pub damaged: Vec<usize>,
+}
+
+/// Take the shield down.
+pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
+    if !crate::journal::exists(host, OWNER) {
+        return Ok(Reset::default());
+    }
+    check_rights(host)?;
+    let gone_with_boot = crate::journal::peek(host, OWNER)?.gone_with_boot;
+    let mut journal = Journal::open(host, OWNER)?;
+    let content = journal.content();
+    let mut reset = Reset {
+        was_set: !content.is_empty(),
+        damaged: content.damaged.clone(),
+        gone_with_boot,
+        ..Reset::default()
+    };
+    if !reset.was_set {
+        return Ok(reset);
+    }
+    let since = entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
+    let mount = Snapshot::read(host, access)?.cgroup.mount;
+    reset.undone = partition::remove(access, &mut journal, &mount)?;
+    // Released only after the heirs: these are found by what their ancestors had.
+    let (undone, settled) = put_back(access, journal.ledger(), |_| true);
+    reset.undone.extend(undone);
+    reset.heirs = heirs(host, access, &journal, since);
+    access.step("before the release");
+    journal.release(&settled)?;
+    access.step("after the release");
+    if journal.ledger().is_empty() {
+        journal.finish()?;
+    }
+    Ok(reset)
+}
+
+fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {
+    let ancestors = Ancestors::new(journal.ledger(), since_ticks);
+    let mut found = 0;
+    for _ in 0..ROUNDS {
+        let tasks = host.tasks();
+        let by_tid: BTreeMap<u32, &Task> = tasks.iter().map(|task| (task.id.tid, task)).collect();
+        let originals =
+            tasks.iter().filter_map(|task| Some((task, ancestors.original(task, &by_tid)?)));
+        let mut any = false;
+        for (task, original) in originals.collect::<Vec<_>>() {
+            access.step("before an heir");
+            // One that has ended, or may not use those CPUs, is none of ours any more.
+            if access.set_affinity(task.id.tid, &original).is_ok() {
+                found += 1;
+                any = true;
+            }
+        }
+        if !any {
+            break;
+        }
+    }
+    found
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Sets a shield, and repairs one that drifted. Everything that can refuse is asked before the
+//! first change: a shield is there or it is not.
+
+use irqpath_model::CpuList;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{check, check_files, check_rights};
+use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
+use super::status::held_back;
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, partition};
+use crate::Host;
+use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, put_back, undo};
+use crate::journal::{Journal, JournalError, Ledger, exists, peek};
+use crate::tasks::Stat;
+
+/// Tasks that are forked while others are moved are met in the next round. A round takes
+/// milliseconds, and children of moved tasks are right from the start.
+const ROUNDS: usize = 50;
+
+/// How a change went, for output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedHow {
+    /// It was made.
+    Done,
+    /// It would be made (`--dry-run`).
+    Planned,
+}
+
+/// A value that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// What people call it.
+    pub label: String,
+    /// What it is.
+    pub target: Target,
+    /// Its value before.
+    pub before: Option<Value>,
+    /// Its value now.
+    pub new: Value,
+    /// Whether it was made.
+    pub how: ChangedHow,
+}
+
+/// What setting a shield did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Set {
+    /// What was asked for.
+    pub wanted: Wanted,
+    /// How tasks are kept off.
+    pub mechanism: Mechanism,
+    /// What was changed.
+    pub changed: Vec<Changed>,
+    /// What cannot be kept off, and why.
+    pub obstacles: Vec<Obstacle>,
+    /// What stays because it was asked onto the shielded CPUs alone.
+    pub kept: Vec<Kept>,
+}
+
+fn changed(outcome: Outcome) -> Option<Changed> {
+    let new = match outcome.verdict {
+        Verdict::Done => outcome.step.new,
+        Verdict::Became(value) => value,
+        Verdict::Already | Verdict::Gone | Verdict::Refused(_) => return None,
+    };
+    // A pin that changes nothing is for the kernel only.
+    let Step { target, label, .. } = outcome.step;
+    (outcome.before.as_ref() != Some(&new)).then_some(Changed {
+        label,
+        target,
+        before: outcome.before,
+        new,
+        how: ChangedHow::Done,
+    })
+}
+
+/// What setting it would change, without a change, a lock or a privilege.
+pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
+    check(host, wanted)?;
+    let ledger = peek(host, OWNER)?.ledger;
+    let snapshot = Snapshot::read(host, access)?;
+    let plan = plan(&snapshot, wanted, &ledger);
+    let steps = plan.settings.iter().chain(&plan.tasks);
+    let planned = steps.filter_map(|step| {
+        let before = access.get(&step.target).ok().flatten();
+        (before.as_ref() != Some(&step.new)).then(|| Changed {
+            label: step.label.clone(),
+            target: step.target.clone(),
+            before,
+            new: step.new.clone(),
+            how: ChangedHow::Planned,
+        })
+    });
+    let changed = planned.collect();
+    let Plan { partition, obstacles, kept, .. } = plan;
+    Ok(Set { wanted: wanted.clone(), mechanism: in_force(partition), changed, obstacles, kept })
+}
+
+const fn in_force(partition: bool) -> Mechanism {
+    if partition { Mechanism::Partition } else { Mechanism::Affinity }
+}
+
+/// Set a shield, or change the one that is set.
+pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
+    check(host, wanted)?;
+    check_rights(host)?;
+    let mut journal = Journal::open(host, OWNER)?;
+    let snapshot = Snapshot::read(host, access)?;
+    let plan = plan(&snapshot, wanted, &journal.ledger().without_refusals());
+    check_files(host, &plan, &snapshot)?;
+    if wanted.mechanism == Mechanism::Partition && !plan.partition {
+        return Err(no_partition(&plan.obstacles));
+    }
+    let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
+    journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
+    let done = Setter { host, access, snapshot, wanted }.run(&mut journal);
+    if done.is_err() {
+        // The disk is full, or the like. What is written down can still be taken back.
+        put_back(access, journal.ledger(), |_| true);
+    }
+    let done = done?;
+    if wanted.mechanism == Mechanism::Partition && done.mechanism != Mechanism::Partition {
+        drop(journal);
+        super::reset(host, access)?;
+        return Err(no_partition(&done.obstacles));
+    }
+    Ok(done)
+}
+
+fn no_partition_in(obstacles: &[Obstacle]) -> Option<&Obstacle> {
+    obstacles.iter().find(|o| o.kind == ObstacleKind::NoPartition)
+}
+
+fn no_partition(obstacles: &[Obstacle]) -> ShieldError {
+    let reason = no_partition_in(obstacles).map(|o| o.reason.clone());
+    let reason = reason.unwrap_or_else(|| "tasks are not to be shielded".to_owned());
+    ShieldError::NoPartition { reason }
+}
+
+/// Make what drifted right again; `None` if there is no shield.
+pub fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> {
+    if !exists(host, OWNER) {
+        return Ok(None);
+    }
+    let mut journal = Journal::open(host, OWNER)?;
+    let Some(Entry { wanted, .. }) = entry(&journal) else { return Ok(None) };
+    let snapshot = Snapshot::read(host, access)?;
+    Ok(Some(Setter { host, access, snapshot, wanted: &wanted }.run(&mut journal)?))
+}
+
+pub(super) fn entry(journal: &Journal) -> Option<Entry> {
+    serde_json::from_value(journal.content().wanted.clone()?).ok()
+}
+
+/// This process started after every task that was there before the shield.
+fn own_start(host: &Host) -> u64 {
+    let text = host.fact("proc/self/stat").unwrap_or_default();
+    Stat::parse(&text).map_or(0, |stat| stat.start_ticks)
+}
+
+struct Setter<'a> {
+    host: &'a Host,
+    access: &'a dyn Access,
+    snapshot: Snapshot,
+    wanted: &'a Wanted,
+}
+
+impl Setter<'_> {
+    fn run(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
+        let first = plan(&self.snapshot, self.wanted, journal.ledger());
+        let settings = due(journal.ledger(), first.settings);
+        let mut outcomes = apply(self.access, journal, settings)?;
+        outcomes.extend(self.tasks(journal)?);
+        if first.partition {
+            if !self.partition_holds(journal.ledger()) {
+                let cpus = &self.wanted.cpus;
+                let _declined = partition::make(self.access, journal, &self.snapshot, cpus)?;
+                // Tasks that asked for CPUs while these moved.
+                outcomes.extend(self.tasks(journal)?);
+            }
+        } else if let Some(o) = no_partition_in(&first.obstacles) {
+            partition::decline(journal, &self.snapshot.cgroup.mount, &o.reason)?;
+        }
+        let last = self.release_stale(journal)?;
+        let mut obstacles = last.obstacles;
+        obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
+        Ok(Set {
+            wanted: self.wanted.clone(),
+            mechanism: in_force(last.partition),
+            changed: outcomes.into_iter().filter_map(changed).collect(),
+            obstacles,
+            kept: last.kept,
+        })
+    }
+
+    fn tasks(&mut self, journal: &mut Journal) -> Result<Vec<Outcome>, JournalError> {
+        let mut all = Vec::new();
+        for _ in 0..ROUNDS {
+            self.snapshot.tasks = self.host.tasks();
+            let steps = plan(&self.snapshot, self.wanted, journal.ledger()).tasks;
+            let steps = due(journal.ledger(), differing(&self.snapshot, steps));
+            let outcomes = apply(self.access, journal, steps)?;
+            let moved = |o: &Outcome| matches!(o.verdict, Verdict::Done | Verdict::Became(_));
+            let any = outcomes.iter().any(moved);
+            all.extend(outcomes);
+            if !any {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn partition_holds(&self, ledger: &Ledger) -> bool {
+        let mount = &self.snapshot.cgroup.mount;
+        let path = format!("{mount}/{}/cpuset.cpus", partition::DIRECTORY);
+        let cpus = ledger.held().find_map(|(target, held)| match target {
+            Target::File { path: p, .. } if *p == path => held.wanted().cpus(),
+            _ => None,
+        });
+        let whole =
+            partition::state(self.access, mount).is_some_and(|s| s == "isolated" || s == "root");
+        whole && cpus == Some(&self.wanted.cpus)
+    }
+
+    /// Give back what an earlier `set` held and this one does not want.
+    fn release_stale(&mut self, journal: &mut Journal) -> Result<Plan, JournalError> {
+        let plan = plan(&self.snapshot, self.wanted, journal.ledger());
+        let mount = &self.snapshot.cgroup.mount;
+        let wanted: std::collections::BTreeSet<Target> =
+            plan.settings.iter().chain(&plan.tasks).map(|step| step.target.clone()).collect();
+        let is_stale = |target: &Target| match target {
+            Target::ProcessCgroup { .. } => false,
+            t if partition::is_part(t, mount) => !plan.partition,
+            // Gone devices and tasks are settled by reset.
+            t => !wanted.contains(t) && self.access.get(t).is_ok_and(|value| value.is_some()),
+        };
+        let stale: Vec<Target> =
+            journal.ledger().held().map(|(t, _)| t).filter(|t| is_stale(t)).cloned().collect();
+        if !stale.is_empty() {
+            undo(self.access, journal, |target| stale.contains(target))?;
+        }
+        Ok(plan)
+    }
+}
+
+/// Steps that the kernel has not refused just so when it was last asked. `set` starts with no
+/// refusals, a repair with those of `set`.
+fn due(ledger: &Ledger, steps: Vec<Step>) -> Vec<Step> {
+    steps.into_iter().filter(|step| !held_back(ledger, step)).collect()
+}
+
+/// Steps whose task is not as it should be; a host has thousands of tasks.
+fn differing(snapshot: &Snapshot, steps: Vec<Step>) -> Vec<Step> {
+    let found: std::collections::BTreeMap<_, &CpuList> =
+        snapshot.tasks.iter().map(|task| (task.id, &task.affinity)).collect();
+    let differs = |step: &Step| {
+        let id = step.target.task();
+        step.pin || id.and_then(|id| found.get(&id).copied()) != step.new.cpus()
+    };
+    steps.into_iter().filter(differs).collect()
+}

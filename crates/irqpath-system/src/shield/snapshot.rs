@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the host is like, as far as a shield is concerned. Read in one go, judged by `plan`.
+
+use std::collections::BTreeMap;
+
+use irqpath_model::CpuList;
+
+use super::Switch;
+use crate::change::{Access, TaskId};
+use crate::kernel::parameter;
+use crate::{Host, SystemError, Task, mask};
+
+/// An interrupt line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Irq {
+    /// Its number.
+    pub irq: u32,
+    /// Its actions; empty if there is none.
+    pub name: String,
+    /// CPUs that it may go to.
+    pub affinity: CpuList,
+    /// CPUs that it goes to. `None` where the kernel does not tell.
+    pub effective: Option<CpuList>,
+    /// CPUs that the driver would like.
+    pub hint: CpuList,
+}
+
+/// A file with a CPU mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskFile {
+    /// Where.
+    pub path: String,
+    /// What it belongs to.
+    pub switch: Switch,
+    /// What people call it.
+    pub label: String,
+    /// True for a list instead of a mask.
+    pub list: bool,
+    /// Its CPUs.
+    pub cpus: CpuList,
+}
+
+/// A running irqbalance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IrqBalance {
+    /// Its process.
+    pub task: TaskId,
+    /// CPUs that it leaves alone; `None` if it cannot be asked.
+    pub banned: Option<CpuList>,
+}
+
+/// Cgroups of version 2.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Where the hierarchy is mounted, without the leading slash; empty if it is not.
+    pub mount: String,
+    /// Why there can be no partition; empty if there can.
+    pub unusable: String,
+}
+
+/// A host.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Online CPUs.
+    pub online: CpuList,
+    /// Kernel version.
+    pub version: Option<(u32, u32)>,
+    /// The kernel's command line.
+    pub cmdline: String,
+    /// Options of the kernel's configuration that a shield asks for; absent if unknown.
+    pub config: BTreeMap<&'static str, bool>,
+    /// CPUs without a tick while one task runs.
+    pub nohz_full: CpuList,
+    /// CPUs whose RCU callbacks run elsewhere.
+    pub rcu_nocbs: CpuList,
+    /// Interrupt lines.
+    pub irqs: Vec<Irq>,
+    /// Files with a mask from which shielded CPUs are taken.
+    pub masks: Vec<MaskFile>,
+    /// `kernel.timer_migration`.
+    pub timer_migration: Option<String>,
+    /// Every thread.
+    pub tasks: Vec<Task>,
+    /// Cgroups.
+    pub cgroup: Cgroup,
+    /// irqbalance.
+    pub irqbalance: Option<IrqBalance>,
+}
+
+/// Configuration options that decide what a boot parameter would do.
+const OPTIONS: [&str; 2] = ["CONFIG_NO_HZ_FULL", "CONFIG_RCU_NOCB_CPU"];
+
+const WORKQUEUES: &str = "sys/devices/virtual/workqueue";
+
+impl Snapshot {
+    /// Read the host.
+    pub fn read(host: &Host, access: &dyn Access) -> Result<Self, SystemError> {
+        let release = host.fact("proc/sys/kernel/osrelease").unwrap_or_default();
+        let cmdline = host.fact("proc/cmdline").unwrap_or_default();
+        let isolation = host.isolation();
+        let online = host.online_cpus()?;
+        let cpus = |text: &str| match text {
+            "all" => online.clone(),
+            list => list.parse::<CpuList>().unwrap_or_default(),
+        };
+        let config = host.kernel_config(&release);
+        let option = |name| Some((name, config.as_ref()?.is_set(name)));
+        let tasks = host.tasks();
+        let version = version(&release);
+        Ok(Self {
+            nohz_full: cpus(&isolation.nohz_full),
+            rcu_nocbs: cpus(&isolation.rcu_nocbs),
+            online,
+            config: OPTIONS.into_iter().filter_map(option).collect(),
+            irqs: irqs(host)?,
+            masks: masks(host),
+            timer_migration: host.fact("proc/sys/kernel/timer_migration"),
+            cgroup: cgroup(host, version),
+            irqbalance: irqbalance(&tasks, access),
+            version,
+            cmdline,
+            tasks,
+        })
+    }
+
+    /// The value of a boot parameter, the last one if it is given several times.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        parameter(&self.cmdline, name)
+    }
+}
+
+/// Major and minor number of a kernel release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
+    let names = host.irq_names()?;
+    let mut irqs: Vec<Irq> = host
+        .names_in("proc/irq")
+        .into_iter()
+        .filter_map(|number| {
+            let file = |name: &str| mask::parse(&host.fact(&format!("proc/irq/{number}/{name}"))?);
+            let irq = number.parse().ok()?;
+            Some(Irq {
+                irq,
+                name: names.get(&irq).cloned().unwrap_or_default(),
+                affinity: file("smp_affinity")?,
+                effective: file("effective_affinity"),
+                hint: file("affinity_hint").unwrap_or_default(),
+            })
+        })
+        .collect();
+    irqs.sort_by_key(|irq| irq.irq);
+    Ok(irqs)
+}
+
+/// Files with masks, apart from those of single interrupts.
+fn masks(host: &Host) -> Vec<MaskFile> {
+    let mut paths = vec![
+        ("proc/irq/default_smp_affinity".to_owned(), Switch::Irqs, "new interrupts".to_owned()),
+        ("proc/sys/net/core/rps_default_mask".into(), Switch::Irqs, "new packet queues".into()),
+        (format!("{WORKQUEUES}/cpumask"), Switch::Workqueues, "unbound workqueues".into()),
+        ("proc/sys/kernel/watchdog_cpumask".into(), Switch::Timers, "watchdogs".into()),
+    ];
+    for name in host.names_in(WORKQUEUES) {
+        let path = format!("{WORKQUEUES}/{name}/cpumask");
+        paths.push((path, Switch::Workqueues, format!("workqueue {name}")));
+    }
+    for device in host.names_in("sys/class/net") {
+        let queues = format!("sys/class/net/{device}/queues");
+        for queue in host.names_in(&queues) {
+            let file = if queue.starts_with("rx-") { "rps_cpus" } else { "xps_cpus" };
+            let label = format!("packets of {device} {queue} ({file})");
+            paths.push((format!("{queues}/{queue}/{file}"), Switch::Irqs, label));
+        }
+    }
+    let read = |(path, switch, label): (String, Switch, String)| {
+        let text = host.fact(&path)?;
+        let list = path.ends_with("watchdog_cpumask");
+        let cpus = if list { text.parse().ok()? } else { mask::parse(&text)? };
+        Some(MaskFile { path, switch, label, list, cpus })
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+fn irqbalance(tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
+    let main = tasks.iter().find(|t| t.comm == "irqbalance" && t.id.tid == t.tgid)?;
+    Some(IrqBalance { task: main.id, banned: access.irqbalance_banned(main.id.tid).ok() })
+}
+
+/// Partitions came with 6.1, but before 6.2 the kernel forgot the affinity that a task had asked
+/// for when CPUs moved between partitions.
+fn cgroup(host: &Host, version: Option<(u32, u32)>) -> Cgroup {
+    let mounts = host.fact("proc/self/mounts").unwrap_or_default();
+    let mount = mounts.lines().find_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words.get(2) == Some(&"cgroup2")).then(|| words.get(1).copied())?
+    });
+    let Some(mount) = mount.map(|m| m.trim_start_matches('/').to_owned()) else {
+        return Cgroup { mount: String::new(), unusable: "cgroup2 is not mounted".to_owned() };
+    };
+    let controllers = host.fact(&format!("{mount}/cgroup.controllers")).unwrap_or_default();
+    let unusable = if !controllers.split_whitespace().any(|w| w == "cpuset") {
+        "cgroup2 has no cpuset controller here (version 1 may have it)"
+    } else if host.path(format!("{mount}/cgroup.type")).exists() {
+        "the cgroup hierarchy here is only a part of the host's"
+    } else if version.is_some_and(|version| version < (6, 2)) {
+        "kernels before 6.2 forget the affinity of tasks when a partition is made"
+    } else {
+        ""
+    };
+    Cgroup { mount, unusable: unusable.to_owned() }
+}

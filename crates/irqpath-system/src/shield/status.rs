@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a shield stands: what drifted, what waits, what cannot be had, and who is inside.
+
+use irqpath_model::CpuList;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::measure::Measured;
+use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, plan};
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
+use crate::Host;
+use crate::change::{Access, Step, Target, Value};
+use crate::journal::{Ledger, peek};
+
+/// A value that is not what the shield wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// What people call it.
+    pub label: String,
+    /// What it is.
+    pub found: Value,
+    /// What it should be.
+    pub wanted: Value,
+    /// True if it is new: a task or device that came after the shield was set.
+    pub new: bool,
+}
+
+/// How a shield stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// What was asked for; `None` if there is no shield.
+    pub wanted: Option<Wanted>,
+    /// How tasks are kept off.
+    pub mechanism: Option<Mechanism>,
+    /// When it was set, seconds since 1970.
+    pub at_unix_s: u64,
+    /// Values that a reset would put back.
+    pub held: usize,
+    /// What is not as it should be.
+    pub drift: Vec<Drift>,
+    /// Interrupts that move when they next arrive.
+    pub pending: Vec<Kept>,
+    /// What cannot be kept off, and why.
+    pub obstacles: Vec<Obstacle>,
+    /// What was asked onto the shielded CPUs alone.
+    pub kept: Vec<Kept>,
+    /// Changes of an earlier boot, which ended with it.
+    pub gone_with_boot: usize,
+    /// Lines of the journal that are damaged.
+    pub damaged: Vec<usize>,
+}
+
+/// True if the kernel refused just this when it was last asked.
+pub(super) fn held_back(ledger: &Ledger, step: &Step) -> bool {
+    let same = |r: &crate::journal::Refusal| r.label == step.label && r.new == step.new;
+    ledger.refusal(&step.target).is_some_and(same)
+}
+
+/// Look. Needs no privilege and no lock.
+pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
+    let content = peek(host, OWNER)?;
+    let ledger = content.ledger;
+    let mut status = Status {
+        wanted: None,
+        mechanism: None,
+        at_unix_s: content.at_unix_s,
+        held: ledger.held().count(),
+        drift: Vec::new(),
+        pending: Vec::new(),
+        obstacles: Vec::new(),
+        kept: Vec::new(),
+        gone_with_boot: content.gone_with_boot,
+        damaged: content.damaged,
+    };
+    let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let Some(Entry { wanted, .. }) = entry else { return Ok(status) };
+    let snapshot = Snapshot::read(host, access)?;
+    let plan = plan(&snapshot, &wanted, &ledger);
+    let has_partition = ledger.held().any(|(t, _)| matches!(t, Target::Cgroup { .. }));
+    status.mechanism = Some(if has_partition { Mechanism::Partition } else { Mechanism::Affinity });
+    status.drift = plan
+        .settings
+        .iter()
+        .chain(&plan.tasks)
+        .filter(|step| !held_back(&ledger, step))
+        .filter_map(|step| drift(access, &ledger, step))
+        .collect();
+    status.drift.extend(has_partition.then(|| broken(access, &snapshot, &wanted.cpus)).flatten());
+    status.pending = pending(&snapshot, &wanted);
+    status.obstacles = plan.obstacles;
+    // Said when the shield was set; what is in force is known now.
+    status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
+    status.obstacles.extend(all_refused(&snapshot, &wanted, &ledger));
+    status.kept = plan.kept;
+    status.wanted = Some(wanted);
+    Ok(status)
+}
+
+fn drift(access: &dyn Access, ledger: &Ledger, step: &Step) -> Option<Drift> {
+    // Gone, or not readable for this user: nothing can be said.
+    let found = access.get(&step.target).ok()??;
+    let online = access.online().unwrap_or_default();
+    let visible = |value: &Value| value.cpus().map(|cpus| cpus.intersection(&online));
+    let is_task = matches!(step.target, Target::TaskAffinity { .. });
+    if found == step.new || (is_task && visible(&found) == visible(&step.new)) {
+        return None;
+    }
+    let new = ledger.get(&step.target).is_none();
+    Some(Drift { label: step.label.clone(), found, wanted: step.new.clone(), new })
+}
+
+/// The partition, if it does not hold.
+fn broken(access: &dyn Access, snapshot: &Snapshot, cpus: &CpuList) -> Option<Drift> {
+    let state = partition::state(access, &snapshot.cgroup.mount);
+    let state = state.unwrap_or_else(|| "not there".to_owned());
+    (state != "isolated" && state != "root").then(|| Drift {
+        label: format!("partition of CPU {cpus}"),
+        found: Value::Text(state),
+        wanted: Value::Text("isolated".to_owned()),
+        new: false,
+    })
+}
+
+/// An interrupt controller may move a line only while it serves it.
+fn pending(snapshot: &Snapshot, wanted: &Wanted) -> Vec<Kept> {
+    let waits = |irq: &&super::Irq| {
+        let effective = irq.effective.as_ref();
+        irq.affinity.is_disjoint(&wanted.cpus)
+            && effective.is_some_and(|cpus| !cpus.is_disjoint(&wanted.cpus))
+            && !irq.name.is_empty()
+    };
+    let of = |irq: &super::Irq| Kept {
+        label: format!("irq {} ({})", irq.irq, irq.name),
+        cpus: irq.effective.clone().unwrap_or_default(),
+    };
+    if !wanted.has(Switch::Irqs) {
+        return Vec::new();
+    }
+    snapshot.irqs.iter().filter(waits).map(of).collect()
+}
+
+/// Interrupts that were moved away, with nothing refused, and arrived all the same.
+pub fn moved_but_arrived(status: &Status, measured: &Measured) -> Vec<String> {
+    let shields = status.wanted.as_ref().is_some_and(|wanted| wanted.has(Switch::Irqs));
+    let explained = |label: &str| {
+        status.obstacles.iter().any(|o| o.label == label)
+            || status.kept.iter().any(|k| k.label == label)
+    };
+    let labels = measured.arrived.iter().filter(|a| !a.softirq).filter_map(|arrived| {
+        let irq: u32 = arrived.label.parse().ok()?;
+        Some(format!("irq {irq} ({})", arrived.name))
+    });
+    labels.filter(|label| shields && !explained(label)).collect()
+}

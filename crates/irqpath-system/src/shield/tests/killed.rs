@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A process that is really killed (SIGKILL) while it sets and resets a shield over and over. It is
+//! this test binary again, told by its environment which machine of files to work on.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::*;
+
+const ROOT: &str = "IRQPATH_TEST_SHIELD_ROOT";
+const KILLS: u64 = 40;
+
+#[test]
+fn worker() {
+    let Ok(root) = std::env::var(ROOT) else { return };
+    let host = Host::new(root);
+    let mut access = FakeAccess::at(&host);
+    access.pause = Duration::from_micros(300);
+    loop {
+        set(&host, &access, &wanted("2-3")).unwrap();
+        set(&host, &access, &wanted("3")).unwrap();
+        reset(&host, &access).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_what_the_next_reset_needs() {
+    let fake = with_cgroups();
+    let before = fake.snapshot();
+    let mut half_done = 0;
+    for kill in 1..=KILLS {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shield::tests::killed::worker"])
+            .env(ROOT, fake.host().path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Different every time, so that different steps are met.
+        std::thread::sleep(Duration::from_millis(20 + kill * 7 % 61));
+        assert_eq!(child.try_wait().unwrap(), None, "the worker ended by itself");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        half_done += u32::from(fake.snapshot() != before);
+        let reset = reset(&fake.host(), &FakeAccess::new(&fake)).unwrap();
+        assert_eq!(reset.undone.left, [], "kill {kill}");
+        assert_eq!(fake.snapshot(), before, "kill {kill}");
+    }
+    assert!(half_done > 0, "no kill fell between two changes");
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Shields on machines made of files: cgroup version 2, and none that can be used.
+
+mod killed;
+mod plans;
+mod undone;
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::Host;
+use crate::testing::{Fake, FakeAccess};
+
+const KTHREAD: u64 = 0x0020_0000;
+const PER_CPU: u64 = 0x0420_0000;
+
+/// Four CPUs, a few interrupts, queues and tasks; no cgroups.
+fn machine() -> Fake {
+    Fake::new()
+        .file("sys/devices/system/cpu/online", "0-3\n")
+        .file("sys/devices/system/cpu/possible", "0-3\n")
+        .file("proc/cmdline", "quiet rcu_nocbs=1\n")
+        .file("proc/sys/kernel/osrelease", "6.12.9\n")
+        .file("proc/sys/kernel/random/boot_id", "boot-1\n")
+        .file("proc/sys/kernel/timer_migration", "0\n")
+        .file("proc/sys/kernel/watchdog_cpumask", "0-3\n")
+        .file("proc/self/status", "CapEff:\t000001ffffffffff\n")
+        .file("proc/self/uid_map", "0 0 4294967295\n")
+        .file("proc/self/stat", &stat_of_self())
+        .file("proc/self/mounts", "proc /proc proc rw 0 0\n")
+        .file("proc/interrupts", INTERRUPTS)
+        .file("proc/irq/default_smp_affinity", "f\n")
+        .file("proc/irq/8/smp_affinity", "f\n")
+        .file("proc/irq/8/effective_affinity", "4\n")
+        .file("proc/irq/9/smp_affinity", "8\n")
+        .file("proc/irq/10/smp_affinity", "8\n")
+        .file("proc/irq/10/affinity_hint", "8\n")
+        .file("proc/irq/11/smp_affinity", "1\n")
+        .file("sys/devices/virtual/workqueue/cpumask", "f\n")
+        .file("sys/devices/virtual/workqueue/writeback/cpumask", "f\n")
+        .file("sys/class/net/eth0/queues/rx-0/rps_cpus", "f\n")
+        .file("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n")
+        .file("sys/class/net/eth0/queues/tx-0/xps_cpus", "8\n")
+        .task(1, 0, "init", "0-3", 0)
+        .task(2, 0, "kthreadd", "0-3", KTHREAD)
+        .task(3, 2, "ksoftirqd/3", "3", PER_CPU)
+        .task(4, 2, "kworker/u8:1", "0-3", PER_CPU)
+        .task(5, 2, "irq/8-rtc", "2", KTHREAD)
+        .task(6, 2, "rcuop/1", "0-3", KTHREAD)
+        .task(7, 2, "kswapd0", "0-1", KTHREAD)
+        .task(40, 1, "server", "0-3", 0)
+        .task(41, 1, "chosen", "0-1", 0)
+}
+
+fn stat_of_self() -> String {
+    "90 (irqpath) S 1 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 90 0 0 \
+     1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 0 0 0 0 0\n"
+        .to_owned()
+}
+
+const INTERRUPTS: &str = "     CPU0 CPU1 CPU2 CPU3\n\
+    \x20 8: 1 2 3 4  IO-APIC 8-edge rtc0\n\
+    \x20 9: 1 2 3 4  IO-APIC 9-edge asked\n\
+    \x2010: 1 2 3 4  IO-APIC 10-edge eth0-3\n\
+    \x2011: 1 2 3 4  IO-APIC 11-edge disk\n";
+
+/// The same with cgroups of version 2.
+fn with_cgroups() -> Fake {
+    machine()
+        .file("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+        .file("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n")
+        .file("sys/fs/cgroup/cgroup.subtree_control", "cpu\n")
+        .file("sys/fs/cgroup/cgroup.procs", "")
+        .file("sys/fs/cgroup/system.slice/cgroup.procs", "")
+}
+
+fn wanted(cpus: &str) -> Wanted {
+    let cpus = cpus.parse().unwrap();
+    Wanted { cpus, switches: BTreeSet::from(Switch::ALL), mechanism: Mechanism::Auto }
+}
+
+fn only(cpus: &str, switches: &[Switch]) -> Wanted {
+    Wanted { switches: switches.iter().copied().collect(), ..wanted(cpus) }
+}
+
+fn text(host: &Host, path: &str) -> String {
+    std::fs::read_to_string(host.path(path)).unwrap().trim().to_owned()
+}
+
+fn affinity(fake: &Fake, tid: u32) -> String {
+    use crate::change::Access as _;
+    FakeAccess::new(fake).affinity(tid).unwrap().to_string()
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Set, drift, repair, reset, and death between any two steps of these.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::change::{Access as _, LeftReason, Value};
+use crate::testing::Killed;
+
+const MANAGED: &str = "proc/irq/10/smp_affinity";
+
+fn access(fake: &Fake) -> FakeAccess {
+    FakeAccess::new(fake).refusing(MANAGED, 5)
+}
+
+#[test]
+fn a_shield_is_set_and_taken_down_again() {
+    for (fake, mechanism) in
+        [(machine(), Mechanism::Affinity), (with_cgroups(), Mechanism::Partition)]
+    {
+        let before = fake.snapshot();
+        let host = fake.host();
+        let done = set(&host, &access(&fake), &wanted("2-3")).unwrap();
+        assert_eq!(done.mechanism, mechanism);
+        assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "3");
+        assert_eq!((affinity(&fake, 40), affinity(&fake, 41)), ("0-1".into(), "0-1".into()));
+        let managed = done.obstacles.iter().find(|o| o.label == "irq 10 (eth0-3)").unwrap();
+        assert_eq!((managed.errno, managed.fix.as_deref()), (5, Some("isolcpus=managed_irq,2-3")));
+        if mechanism == Mechanism::Partition {
+            let directory = "sys/fs/cgroup/irqpath.shield";
+            assert_eq!(text(&host, &format!("{directory}/cpuset.cpus")), "2-3");
+            assert_eq!(text(&host, &format!("{directory}/cpuset.cpus.partition")), "isolated");
+            assert_eq!(text(&host, "sys/fs/cgroup/cgroup.subtree_control"), "cpu cpuset");
+            assert!(host.path(format!("{directory}/run")).is_dir());
+        }
+        let status = status(&host, &access(&fake)).unwrap();
+        assert_eq!((status.mechanism, &status.drift), (Some(mechanism), &vec![]));
+        assert_eq!(status.pending.len(), 1, "{:?}", status.pending);
+        let reset = reset(&host, &access(&fake)).unwrap();
+        assert_eq!((reset.was_set, &reset.undone.left), (true, &vec![]));
+        assert_eq!(fake.snapshot(), before);
+        assert!(!super::reset(&host, &access(&fake)).unwrap().was_set);
+    }
+}
+
+#[test]
+fn set_twice_is_set_once() {
+    for fake in [machine(), with_cgroups()] {
+        let before = fake.snapshot();
+        let access = access(&fake);
+        set(&fake.host(), &access, &wanted("2-3")).unwrap();
+        let (once, writes) = (fake.snapshot(), access.written.borrow().len());
+        let again = set(&fake.host(), &access, &wanted("2-3")).unwrap();
+        assert_eq!((again.changed, fake.snapshot()), (vec![], once));
+        assert_eq!(access.written.borrow().len(), writes);
+        reset(&fake.host(), &access).unwrap();
+        assert_eq!(fake.snapshot(), before);
+    }
+}
+
+#[test]
+fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
+    for make in [machine, with_cgroups] {
+        let mut deaths = 0;
+        for kill_at in 0.. {
+            let fake = make();
+            let before = fake.snapshot();
+            let dying = access(&fake);
+            dying.steps_left.set(Some(kill_at));
+            let run = catch_unwind(AssertUnwindSafe(|| {
+                set(&fake.host(), &dying, &wanted("3")).unwrap();
+                dying.write("proc/irq/8/smp_affinity", "f").unwrap(); // drift
+                repair(&fake.host(), &dying).unwrap();
+                set(&fake.host(), &dying, &wanted("2-3")).unwrap();
+                reset(&fake.host(), &dying).unwrap();
+            }));
+            status(&fake.host(), &access(&fake)).unwrap();
+            let reset = reset(&fake.host(), &access(&fake)).unwrap();
+            assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
+            assert_eq!(fake.snapshot(), before, "killed at step {kill_at}");
+            match run {
+                Ok(()) => break,
+                Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
+            }
+            deaths += 1;
+        }
+        assert!(deaths > 60, "{deaths}");
+    }
+}
+
+#[test]
+fn drift_is_seen_repaired_and_left_to_whoever_made_it() {
+    let fake = machine();
+    let (host, access) = (fake.host(), access(&fake));
+    set(&host, &access, &wanted("2-3")).unwrap();
+    access.write("proc/irq/8/smp_affinity", "c").unwrap();
+    let fake = fake.task(77, 2, "new-kthread", "0-3", KTHREAD);
+    let drift = status(&host, &access).unwrap().drift;
+    let seen: Vec<_> = drift.iter().map(|d| (d.label.as_str(), d.new)).collect();
+    assert_eq!(seen, [("task 77 (new-kthread)", true)], "irq 8 was asked onto CPU 2-3 alone");
+    access.write("proc/irq/8/smp_affinity", "e").unwrap();
+    let drift = status(&host, &access).unwrap().drift;
+    assert_eq!((drift[0].label.as_str(), drift[0].new), ("irq 8 (rtc0)", false));
+    assert_eq!(repair(&host, &access).unwrap().unwrap().changed.len(), 2);
+    assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "2");
+    assert_eq!(repair(&host, &access).unwrap().unwrap().changed.len(), 0);
+    access.write("sys/devices/virtual/workqueue/cpumask", "1").unwrap();
+    let reset = reset(&host, &access).unwrap();
+    let left = &reset.undone.left[..];
+    assert!(
+        matches!(left, [l] if l.label == "unbound workqueues"
+            && matches!(&l.reason, LeftReason::ChangedMeanwhile { found: Value::Cpus(c), .. } if c.to_string() == "0")),
+        "{left:?}"
+    );
+    // What the other one set last is what the host would have without us.
+    assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "e");
+    assert_eq!(affinity(&fake, 77), "0-3");
+    assert!(repair(&host, &access).unwrap().is_none());
+}
+
+#[test]
+fn who_inherited_our_affinity_gets_the_ancestors_back() {
+    let fake = machine();
+    set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
+    let fake = fake
+        .task(100, 40, "child", "0-1", 0)
+        .task(101, 100, "grandchild", "0-1", 0)
+        .task(102, 41, "of-chosen", "0-1", 0)
+        .task(103, 40, "own-choice", "0", 0);
+    let reset = reset(&fake.host(), &access(&fake)).unwrap();
+    assert_eq!(reset.heirs, 2);
+    let all = [100, 101, 102, 103].map(|tid| affinity(&fake, tid));
+    assert_eq!(all, ["0-3", "0-3", "0-1", "0"]);
+}
+
+#[test]
+fn a_partition_that_does_not_come_true_is_taken_back_and_affinities_are_used() {
+    let word = "sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition";
+    let fake = with_cgroups();
+    let before = fake.snapshot();
+    let mut access = access(&fake);
+    access
+        .becomes
+        .insert(word.into(), "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n".into());
+    let done = set(&fake.host(), &access, &wanted("2-3")).unwrap();
+    assert_eq!(done.mechanism, Mechanism::Affinity);
+    let why = done.obstacles.iter().find(|o| o.kind == ObstacleKind::NoPartition).unwrap();
+    assert!(why.reason.contains("not exclusive"), "{}", why.reason);
+    assert!(!fake.host().path("sys/fs/cgroup/irqpath.shield").exists());
+    let writes = access.written.borrow().len();
+    assert_eq!(repair(&fake.host(), &access).unwrap().unwrap().changed, []);
+    assert_eq!(access.written.borrow().len(), writes, "a repair does not try again");
+    reset(&fake.host(), &access).unwrap();
+    assert_eq!(fake.snapshot(), before);
+    let asked = Wanted { mechanism: Mechanism::Partition, ..wanted("2-3") };
+    let error = set(&fake.host(), &access, &asked).unwrap_err().to_string();
+    assert!(
+        error.contains("not exclusive") && error.ends_with("use --mechanism affinity"),
+        "{error}"
+    );
+    assert_eq!(fake.snapshot(), before);
+}
+
+#[test]
+fn programs_inside_go_back_to_where_they_came_from() {
+    let fake = with_cgroups();
+    set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
+    let directory = "sys/fs/cgroup/irqpath.shield/run";
+    let fake =
+        fake.task(120, 40, "program", "2", 0).file(&format!("{directory}/cgroup.procs"), "120\n");
+    let access = access(&fake);
+    let procs = fake.host().path(format!("{directory}/cgroup.procs"));
+    // The fake does not empty the list, as the kernel would.
+    std::fs::write(&procs, "").unwrap();
+    reset(&fake.host(), &access).unwrap();
+    assert!(!fake.host().path(directory).exists());
+    assert_eq!(affinity(&fake, 120), "2");
+}
+
+#[test]
+fn a_task_that_dies_while_it_is_moved_is_no_error() {
+    const ESRCH: i32 = 3;
+    let fake = machine();
+    let access = FakeAccess::new(&fake).refusing("affinity/40", ESRCH);
+    let done = set(&fake.host(), &access, &wanted("2-3")).unwrap();
+    assert!(done.obstacles.iter().all(|o| o.label != "task 40 (server)"), "{:?}", done.obstacles);
+    std::fs::remove_dir_all(fake.host().path("proc/40")).unwrap();
+    let reset = reset(&fake.host(), &access).unwrap();
+    assert_eq!((reset.undone.gone, reset.undone.left), (1, vec![]));
+}
+
+#[test]
+fn two_at_once_end_as_one() {
+    let fake = machine();
+    let before = fake.snapshot();
+    let host = fake.host();
+    std::thread::scope(|scope| {
+        for cpus in ["2-3", "3", "2-3", "3"] {
+            let (host, fake) = (&host, &fake);
+            scope.spawn(move || set(host, &FakeAccess::new(fake), &wanted(cpus)).unwrap());
+        }
+    });
+    assert_eq!(status(&host, &FakeAccess::new(&fake)).unwrap().drift, []);
+    reset(&host, &FakeAccess::new(&fake)).unwrap();
+    assert_eq!(fake.snapshot(), before);
+}
+
+#[test]
+fn a_partition_that_broke_is_drift() {
+    let fake = with_cgroups();
+    let access = access(&fake);
+    set(&fake.host(), &access, &wanted("2-3")).unwrap();
+    let word = "sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition";
+    access.write(word, "isolated invalid (Parent is not a partition root)\n").unwrap();
+    let drift = status(&fake.host(), &access).unwrap().drift;
+    assert!(matches!(&drift[..], [d] if d.label == "partition of CPU 2-3"), "{drift:?}");
+    repair(&fake.host(), &access).unwrap();
+    assert_eq!(text(&fake.host(), word), "isolated");
+}
