@@ -182,24 +182,20 @@ fn prepare<'a>(
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
     // Idle time is skipped and costs nothing; the host's limit is the one that counts.
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
-    let recording = record(lab, definition, column, options, &mut machine)?;
+    let recording = record(lab, definition, options, &mut machine)?;
     machine.devices.edu = column.arch == Arch::X86_64;
     Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
 }
 
-/// Loads the plugin where the experiment names a path; shadow stacks need x86-64's calls.
+/// Loads the plugin where the experiment names a path.
 fn record(
     lab: &Lab,
     definition: &Definition,
-    column: &Column,
     options: &Options,
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
     let Some(flame) = &definition.flame else { return Ok(None) };
-    if !(options.attribute || flame.always)
-        || column.arch != Arch::X86_64
-        || definition.mode != Mode::Exact
-    {
+    if !(options.attribute || flame.always) || definition.mode != Mode::Exact {
         return Ok(None);
     }
     let wrong = |source| ExperimentError::Read { path: PathBuf::from(RECORDING), source };

@@ -76,12 +76,10 @@ fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Str
     )
 }
 
-/// The experiment with only the series that its path is taken from, on columns that can be
-/// attributed.
+/// The experiment with only the series that its path is taken from.
 fn only_flame(definition: &Definition) -> Option<Definition> {
     let flame = definition.flame.as_ref()?;
     let mut only = definition.clone();
     only.series.retain(|series| flame.series.contains(&series.name));
-    only.columns.retain(|column| column.arch == irqpath_lab::kernel::Arch::X86_64);
     Some(only)
 }
