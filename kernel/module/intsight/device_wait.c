@@ -93,6 +93,11 @@ static bool dev_take_event(struct intsight_reader *reader,
 		u64 task = event->task;
 		u64 resumed = event->resumed;
 
+		/* One more came after the stamps: it did not wake us. */
+		if (unlikely(task < dev->event.wake)) {
+			task = intsight_cycles();
+			resumed = 0;
+		}
 		*event = dev->event;
 		event->size = sizeof(*event);
 		event->missed = event->seq - reader->seen - 1;
@@ -129,9 +134,10 @@ int intsight_dev_wait(struct intsight_reader *reader, bool nonblock,
 
 	do {
 		event->resumed = 0;
-		event->task = intsight_cycles();
-		if (dev_has_event(reader))
+		if (dev_has_event(reader)) {
+			event->task = intsight_cycles();
 			continue;
+		}
 		if (nonblock)
 			return -EAGAIN;
 
@@ -175,7 +181,6 @@ void intsight_dev_forget(struct intsight_reader *reader)
  */
 bool intsight_dev_polled(struct intsight_reader *reader)
 {
-	u64 now = intsight_cycles();
 	struct intsight_dev *dev = reader->dev;
 	unsigned long flags;
 
@@ -186,7 +191,7 @@ bool intsight_dev_polled(struct intsight_reader *reader)
 	if (reader->polled_seq != dev->event.seq) {
 		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_KERNEL);
 		reader->polled_seq = dev->event.seq;
-		reader->polled = now;
+		reader->polled = intsight_cycles();
 		reader->polled_cpu = raw_smp_processor_id();
 	}
 	raw_spin_unlock_irqrestore(&dev->lock, flags);

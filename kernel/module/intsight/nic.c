@@ -183,7 +183,8 @@ static void end_get_stats(struct net_device *netdev,
 	stats->rx_packets = READ_ONCE(counts->received);
 	stats->rx_bytes = READ_ONCE(counts->received_bytes);
 	stats->rx_dropped = READ_ONCE(counts->no_memory);
-	stats->rx_missed_errors = READ_ONCE(counts->overflowed);
+	stats->rx_missed_errors = READ_ONCE(counts->overflowed) +
+				  READ_ONCE(counts->cut_off);
 }
 
 static const struct net_device_ops end_ops = {
@@ -220,6 +221,7 @@ static struct intsight_end *end_alloc(unsigned int index)
 	end->netdev = netdev;
 	end->config = &config;
 	intsight_wire_init(end);
+	strscpy(netdev->name, "isight%d", sizeof(netdev->name));
 	end->line = intsight_line_create(netdev->name, 0);
 	if (IS_ERR(end->line)) {
 		ret = PTR_ERR(end->line);
@@ -227,7 +229,6 @@ static struct intsight_end *end_alloc(unsigned int index)
 		return ERR_PTR(ret);
 	}
 
-	strscpy(netdev->name, "isight%d", sizeof(netdev->name));
 	ether_addr_copy(address, mac);
 	address[ETH_ALEN - 1] = index;
 	eth_hw_addr_set(netdev, address);

@@ -118,6 +118,7 @@ struct intsight_burst {
  * @received: packets given to the stack
  * @received_bytes: their size
  * @overflowed: packets that met a full ring or an end that was down
+ * @cut_off: packets that were on their way when the end went down
  * @no_memory: packets of a burst that could not be made
  * @raised: interrupts raised
  * @handled: calls of the handler after a raise
@@ -133,6 +134,7 @@ struct intsight_nic_counts {
 	u64 received;
 	u64 received_bytes;
 	u64 overflowed;
+	u64 cut_off;
 	u64 no_memory;
 	u64 raised;
 	u64 handled;

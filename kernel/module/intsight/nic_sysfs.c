@@ -168,6 +168,7 @@ COUNT(sent);
 COUNT(send_failed);
 COUNT(received);
 COUNT(overflowed);
+COUNT(cut_off);
 COUNT(no_memory);
 COUNT(raised);
 COUNT(handled);
@@ -192,6 +193,7 @@ static struct attribute *nic_attrs[] = {
 	&attr_send_failed.attr.attr,
 	&attr_received.attr.attr,
 	&attr_overflowed.attr.attr,
+	&attr_cut_off.attr.attr,
 	&attr_no_memory.attr.attr,
 	&attr_raised.attr.attr,
 	&attr_handled.attr.attr,

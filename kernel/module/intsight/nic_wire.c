@@ -339,11 +339,13 @@ static int ring_alloc(struct intsight_ring *ring)
 }
 
 /* Also what is left in it. */
-static void ring_free(struct intsight_ring *ring)
+static void ring_free(struct intsight_end *end, struct intsight_ring *ring)
 {
-	for (; !ring_is_empty(ring); ring->head++)
+	for (; !ring_is_empty(ring); ring->head++) {
+		intsight_count(&end->counts.cut_off, 1);
 		if (ring_first(ring)->skb)
 			dev_kfree_skb_any(ring_first(ring)->skb);
+	}
 	kvfree(ring->parcels);
 	memset(ring, 0, sizeof(*ring));
 }
@@ -394,7 +396,7 @@ void intsight_wire_stop(struct intsight_end *end)
 }
 
 /**
- * intsight_wire_drain() - drop what is still on its way
+ * intsight_wire_drain() - drop and count what is still on its way
  * @end: to whom; stopped, and its poll disabled
  */
 void intsight_wire_drain(struct intsight_end *end)
@@ -402,6 +404,6 @@ void intsight_wire_drain(struct intsight_end *end)
 	int i;
 
 	for (i = 0; i < INTSIGHT_NR_WIRES; i++)
-		ring_free(&end->wires[i].ring);
-	ring_free(&end->burst.ring);
+		ring_free(end, &end->wires[i].ring);
+	ring_free(end, &end->burst.ring);
 }

@@ -165,7 +165,7 @@ test_load_loop() {
 		done
 	) 2> /dev/null &
 	reader=$!
-	for i in $(seq 1 20); do
+	for i in $(seq 1 "${LOOPS:-20}"); do
 		load
 		set_ reps 200
 		set_ delay_us 0

@@ -11,9 +11,17 @@ KO=${1:-$here/../intsight.ko}
 . "$here/interface.sh"
 . "$here/mechanisms.sh"
 . "$here/robustness.sh"
+. "$here/device.sh"
+. "$here/nic.sh"
 
 run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	bad_input wrong_order memory \
 	passive active no_delay tracepoints overflow \
 	writers_serialise concurrent_writers killed killed_in_queue \
-	interrupted unload_while_running reader_stays load_loop kernel_log}
+	interrupted unload_while_running reader_stays load_loop \
+	device_names device_waits device_counts device_disturbances \
+	device_priorities device_bad_input device_wrong_state \
+	device_close_asleep device_many_users device_unload_under_reader \
+	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
+	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
+	unload_busy_loop kernel_log}

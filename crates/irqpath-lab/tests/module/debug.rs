@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Everything, and loading and unloading twenty times, on the kernel that checks itself: lockdep,
+//! KASAN, sleeping in atomic context, object debugging, kmemleak.
+//!
+//! Building that kernel takes 10 to 20 minutes on two cores, so it is only done on request:
+//! `IRQPATH_BUILD_KERNELS=1 cargo test -p irqpath-lab --test module debug`. Without, these tests
+//! run where the kernel is in the cache already.
+
+use std::time::Duration;
+
+use irqpath_lab::kernel::{Arch, Flavour};
+use irqpath_lab::vm::Machine;
+
+use crate::scene::Scene;
+
+fn debug(machine: fn(&Scene) -> Machine) {
+    let Some(scene) = Scene::with(Flavour::Debug, Arch::X86_64) else { return };
+    let machine =
+        Machine { memory_mib: 2048, limit_host: Duration::from_secs(3600), ..machine(&scene) };
+    scene.run(machine, "LOOPS=20");
+}
+
+#[test]
+fn debug_exact() {
+    debug(Scene::exact);
+}
+
+#[test]
+fn debug_smp() {
+    debug(Scene::smp);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tests of the kernel module intsight, run in guests.
+//!
+//! They are shell scripts that print KTAP (`kernel/module/intsight/tests`), so that they also run
+//! on a machine without this lab. Here each guest boots one kernel, and every test in it must
+//! pass without a complaint of that kernel. A guest that cannot be had is skipped, with the reason.
+//!
+//! `scene` boots guests, `ktap` reads what they print, `stock` has Debian's kernels,
+//! `debug` the one that checks itself.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
+
+mod debug;
+mod ktap;
+mod scene;
+mod stock;

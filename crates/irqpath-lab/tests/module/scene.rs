@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Boots a kernel with the module and its test scripts, and judges what they printed.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use irqpath_lab::guest::Guest;
+use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
+use irqpath_lab::vm::{Devices, Machine, Outcome};
+use irqpath_lab::{Cache, Lab, Progress, Project};
+
+use crate::ktap::{self, Verdict};
+
+/// Set to 1 it allows to build a kernel.
+const BUILD: &str = "IRQPATH_BUILD_KERNELS";
+/// Programs of `lab/guest` that the scripts use.
+const PROGRAMS: [&str; 6] = ["devmisuse", "devwaits", "netping", "netserver", "netsink", "waiter"];
+
+/// A lab and a kernel.
+pub struct Scene {
+    lab: Lab,
+    pub kernel: Kernel,
+}
+
+impl Scene {
+    /// With this kernel; `None` after saying why there is none.
+    pub fn with(flavour: Flavour, arch: Arch) -> Option<Self> {
+        let found = Self::find(flavour, arch);
+        if let Err(why) = &found {
+            println!("skipped: intsight on {flavour} for {arch}: {why}");
+        }
+        found.ok()
+    }
+
+    fn find(flavour: Flavour, arch: Arch) -> Result<Self, String> {
+        let lab = lab(arch)?;
+        // Whether kernels can be provided is tested elsewhere.
+        let kernel = if flavour.is_stock() || env::var_os(BUILD).is_some_and(|v| v == "1") {
+            Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?
+        } else {
+            let cached = Kernel::cached(&lab, flavour, arch).map_err(|e| e.to_string())?;
+            cached.ok_or(format!("it is not built; {BUILD}=1 builds it, 10 to 20 minutes"))?
+        };
+        Ok(Self { lab, kernel })
+    }
+
+    /// Mode exact: waiting costs nothing, and a test that passes once passes always.
+    pub fn exact(&self) -> Machine {
+        Machine::exact(&self.kernel)
+    }
+
+    /// Two CPUs: what only happens if two things happen at once.
+    pub fn smp(&self) -> Machine {
+        Machine::smp(&self.kernel, 2)
+    }
+
+    /// Runs the scripts with these shell variables (`TESTS` chooses, all without it) and fails if
+    /// one of their tests does.
+    pub fn run(&self, machine: Machine, variables: &str) {
+        let machine = Machine { devices: Devices { edu: true, ..machine.devices }, ..machine };
+        let initramfs = self.guest(variables).build(&self.lab).unwrap();
+        let outcome = machine.run(&self.lab, &initramfs).unwrap();
+        judge(&self.kernel, &outcome);
+        // A script that failed without a test that did, or a complaint of the kernel.
+        outcome.checked().unwrap_or_else(|error| panic!("{error}\n{}", error.log()));
+    }
+
+    fn guest(&self, variables: &str) -> Guest {
+        let source = self.lab.project.module("intsight");
+        let built = module::build(&self.lab, &self.kernel, &source, &[]).unwrap();
+        let mut guest = Guest::new(&self.kernel).file("/tests/intsight.ko", &built, 0o644);
+        for entry in source.join("tests").read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            guest = guest.file(&format!("/tests/{name}"), &path, 0o755);
+        }
+        let guest = PROGRAMS.iter().fold(guest, |guest, name| guest.own_program(name));
+        guest.job(&format!("{variables} sh /tests/run.sh /tests/intsight.ko"))
+    }
+}
+
+/// Fails with the tests that failed and what they said.
+fn judge(kernel: &Kernel, outcome: &Outcome) {
+    let log = outcome.results.job_log();
+    let tests = ktap::parse(&log).unwrap_or_else(|why| {
+        let complaint = outcome.splats.first().map_or("", |splat| splat.title.as_str());
+        panic!("{}: {why}; {}; {complaint}\n{log}", kernel.release, outcome.ending)
+    });
+    let with = |verdict: Verdict| tests.iter().filter(move |test| test.verdict == verdict);
+    for test in with(Verdict::Skipped) {
+        println!("skipped: {} on {}: {}", test.name, kernel.release, test.notes.join("; "));
+    }
+    let failed: Vec<_> =
+        with(Verdict::Failed).map(|t| format!("{}: {}", t.name, t.notes.join("\n"))).collect();
+    assert!(failed.is_empty(), "{}, {}", kernel.release, failed.join("\n"));
+    let passed = with(Verdict::Passed).count();
+    assert!(passed > 0, "{}: no test ran", kernel.release);
+    let (wall, guest) = (outcome.wall.as_secs_f64(), outcome.job_ns.unwrap_or(0) / 1_000_000_000);
+    println!("{}: {passed} passed in {wall:.1} s, {guest} s of the guest", kernel.release);
+}
+
+fn lab(arch: Arch) -> Result<Lab, String> {
+    let qemu = match arch {
+        Arch::X86_64 => "qemu-system-x86_64",
+        Arch::Arm64 => "qemu-system-aarch64",
+    };
+    runs(qemu)?;
+    runs(&format!("{}gcc", arch.cross_prefix()))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let project = Project::at(&root).ok_or("no project")?;
+    let cache = Cache::locate().map_err(|e| e.to_string())?;
+    Ok(Lab { project, cache, progress: Progress::hidden() })
+}
+
+/// Whether a program is there.
+fn runs(program: &str) -> Result<(), String> {
+    let output = Command::new(program).arg("--version").output();
+    output.map(drop).map_err(|e| format!("{program}: {e}"))
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# /dev/intsightN: what it promises to its waiters, what it must survive, and
+# that it cannot go while somebody uses it. The programs are in lab/guest of
+# the project; without them these tests are skipped. Sourced by run.sh.
+
+needs() {
+	for program in "$@"; do
+		command -v "$program" > /dev/null || skip "no program $program"
+	done
+}
+
+load_devices() {
+	insmod "$KO" "$@" || fail "cannot load $KO $*"
+}
+
+nothing_left() {
+	if grep intsight /proc/interrupts; then
+		fail "an interrupt is left"
+	fi
+	if grep -hE '^(irq/.*-)?intsight[0-9]' /proc/[0-9]*/comm 2> /dev/null; then
+		fail "a thread is left"
+	fi
+}
+
+# Each promise or misuse with a module of its own, which must go afterwards:
+# nothing holds it, and no thread or interrupt of it is left.
+with_device() {
+	program=$1
+	shift
+	needs "$program"
+	for name in "$@"; do
+		load_devices
+		"$program" "$name" || fail "$program $name"
+		unload
+		nothing_left
+	done
+}
+
+test_device_waits() {
+	with_device devwaits driver direct nonblocking missed
+}
+
+test_device_counts() {
+	with_device devwaits periodic overruns
+}
+
+test_device_disturbances() {
+	with_device devwaits disturb_driver disturb_direct disturb_all
+}
+
+test_device_priorities() {
+	with_device devwaits priorities
+}
+
+test_device_bad_input() {
+	with_device devmisuse bad_info bad_arm bad_disturb bad_calls
+}
+
+test_device_wrong_state() {
+	with_device devmisuse busy signals
+}
+
+test_device_close_asleep() {
+	with_device devmisuse close_asleep killed_owner
+}
+
+test_device_many_users() {
+	with_device devmisuse many
+}
+
+test_device_names() {
+	for bad in 9 4294967295 -1 many; do
+		if insmod "$KO" nr_devices=$bad 2> /dev/null; then
+			fail "$bad devices"
+		fi
+	done
+	load_devices nr_devices=0
+	[ -z "$(ls /dev/intsight* 2> /dev/null)" ] || fail "a device of none"
+	unload
+	load_devices nr_devices=8
+	set -- /dev/intsight*
+	[ $# = 9 ] || fail "8 devices have $# names: $*"
+	# The short name is the first device: its reader is counted there.
+	if command -v waiter > /dev/null; then
+		waiter -d /dev/intsight -n 3 -w 0 > /dev/null || fail "waiter"
+		waiter -d /dev/intsight0 -n 1 -w 0 | grep -q "read 4$" ||
+			fail "/dev/intsight is not /dev/intsight0"
+		waiter -d /dev/intsight7 -n 1 -w 0 | grep -q "read 1$" ||
+			fail "the last device counts what others do"
+	fi
+	unload
+	[ -z "$(ls /dev/intsight* 2> /dev/null)" ] || fail "a name is left"
+}
+
+# A sleeping reader holds the module; it gets its event, or dies, and then the
+# module can go. All kinds of sleep, in both modes.
+test_device_unload_under_reader() {
+	needs waiter
+	load_devices
+	for mode in "" -D; do
+		for how in read poll ioctl; do
+			waiter $mode -s $how -n 2 -w 0 -t 400000000 > /tmp/waiter &
+			sleep 0.2
+			refused_unload
+			wait $! || fail "$how $mode: the reader failed"
+			grep -q "raised .* read" /tmp/waiter || fail "no counts"
+			waiter $mode -s $how -n 1 -w 0 -t 3600000000000 &
+			sleep 0.2
+			refused_unload
+			kill -KILL $!
+			wait $! 2> /dev/null
+		done
+	done
+	# One that has it open and does nothing holds it too.
+	exec 3< /dev/intsight1
+	refused_unload
+	exec 3<&-
+	unload
+	rm /tmp/waiter
+}

@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The test NIC: two ends in two namespaces, one end with the built-in peer,
+# times and rates as programmed, and every packet accounted for, also when an
+# end goes down or the module goes while packets fly. The programs are in
+# lab/guest of the project. Sourced by run.sh.
+
+N=/sys/class/net/isight0/intsight
+
+load_nic() {
+	insmod "$KO" nic=1 nr_devices=0 || fail "cannot load $KO nic=1"
+	for end in isight0 isight1; do
+		no_ipv6=/proc/sys/net/ipv6/conf/$end/disable_ipv6
+		[ ! -e $no_ipv6 ] || echo 1 > $no_ipv6
+	done
+}
+
+# isight0 here, isight1 in a namespace with an echo server on ports 5000, 5001.
+load_pair() {
+	needs netserver netping
+	load_nic
+	server=$(netserver 5000 5001) || fail "netserver"
+}
+
+unload_pair() {
+	kill "$server"
+	unload
+}
+
+# In the server's namespace; its /sys shows that namespace's devices.
+there() {
+	nsenter -t "$server" -n unshare -m sh -c \
+		"mount -t sysfs there /sys && $*"
+}
+
+# configure FILE VALUE...: must be taken and read back.
+configure() {
+	while [ $# -gt 0 ]; do
+		echo "$2" > $N/$1 || fail "$1 refuses '$2'"
+		[ "$(cat $N/$1)" = "$2" ] || fail "$1 is '$(cat $N/$1)'"
+		shift 2
+	done
+}
+
+here_counts() {
+	(cd $N && grep . sent send_failed received overflowed cut_off \
+		no_memory raised handled spurious answered ignored)
+}
+
+there_counts() {
+	there "cd /sys/class/net/isight1/intsight && grep . sent send_failed \
+		received overflowed cut_off no_memory raised handled spurious \
+		answered ignored"
+}
+
+# count COUNTS NAME
+count() {
+	echo "$1" | sed -n "s/^$2://p"
+}
+
+# all_arrived FROM TO: what one end sent the other has got or counted as lost.
+all_arrived() {
+	sent=$(count "$1" sent)
+	came=$(($(count "$2" received) + $(count "$2" overflowed) +
+		$(count "$2" cut_off)))
+	[ "$sent" = "$came" ] || fail "sent $sent, got or lost $came: $2"
+	[ "$(count "$1" send_failed)" = 0 ] || fail "could not send: $1"
+}
+
+# raised_all COUNTS: each interrupt came to its handler, and none of nowhere.
+raised_all() {
+	[ "$(count "$1" raised)" = "$(count "$1" handled)" ] ||
+		fail "raised and not handled: $1"
+	[ "$(count "$1" spurious)" = 0 ] || fail "spurious: $1"
+}
+
+# pair_accounted [SECONDS]: after so many the last packet has arrived.
+pair_accounted() {
+	sleep "${1:-0.3}"
+	near=$(here_counts)
+	far=$(there_counts)
+	all_arrived "$near" "$far"
+	all_arrived "$far" "$near"
+	raised_all "$near"
+	raised_all "$far"
+}
+
+# rtt_is MIN_US NETPING_ARGUMENT...: no transaction is faster, and on a machine
+# with exact time none takes 200 us longer.
+rtt_is() {
+	min=$1
+	shift
+	netping -w 2 -n 20 "$@" > /tmp/netping ||
+		fail "netping $*: $(tail -2 /tmp/netping)"
+	khz=$(cat /tmp/khz)
+	max=$((min + 200))
+	[ "$EXACT" = 1 ] || max=100000000
+	awk -F, -v khz="$khz" -v min="$min" -v max="$max" '
+	/^[0-9]/ {
+		us = ($3 - $2) * 1000 / khz
+		if (us < min || us > max) {
+			print "# round trip of " us " us, not " min ".." max
+			exit 1
+		}
+	}' /tmp/netping || fail "netping $*"
+}
+
+# The rate of the cycle counter, by the clock.
+measure_khz() {
+	needs waiter
+	insmod "$KO" nr_devices=1 || fail "cannot load $KO"
+	waiter -n 1 -w 0 | sed -n 's/.*cycles_khz //p' > /tmp/khz
+	[ -s /tmp/khz ] || fail "no rate"
+	unload
+}
+
+test_nic_files() {
+	load_nic
+	for end in isight0 isight1; do
+		for file in peer rtt_us slow_port slow_rtt_us rate_pps ring \
+			burst burst_pps burst_port burst_ports burst_size \
+			sent send_failed received overflowed cut_off no_memory \
+			raised handled spurious polls answered ignored; do
+			cat /sys/class/net/$end/intsight/$file > /dev/null ||
+				fail "$end: no $file"
+		done
+	done
+	for pair in rtt_us:10000000 slow_port:65535 slow_rtt_us:10000000 \
+		rate_pps:1000000 ring:4096 burst_pps:1000000 burst_port:64511 \
+		burst_ports:1024 burst_size:1472; do
+		file=${pair%:*}
+		max=${pair#*:}
+		configure $file "$max"
+		for bad in "" " " nonsense -1 1.5 $((max + 1)) 4294967296 \
+			99999999999999999999 "1 2" "$(seq 1 500)"; do
+			if (echo "$bad" > $N/$file) 2> /dev/null; then
+				fail "$file takes '$bad'"
+			fi
+			[ "$(cat $N/$file)" = "$max" ] ||
+				fail "'$bad' changed $file"
+		done
+	done
+	for pair in ring:0 burst_pps:0 burst_port:0 burst_ports:0 \
+		burst_size:15; do
+		if (echo "${pair#*:}" > $N/${pair%:*}) 2> /dev/null; then
+			fail "$pair was taken"
+		fi
+	done
+	for bad in "" none pairs "echo echo"; do
+		if (echo "$bad" > $N/peer) 2> /dev/null; then
+			fail "peer takes '$bad'"
+		fi
+	done
+	[ "$(cat $N/peer)" = pair ] || fail "peer is $(cat $N/peer)"
+	if (echo 1 > $N/sent) 2> /dev/null; then
+		fail "a count was written"
+	fi
+	# A burst needs an end that is up and has an address.
+	for bad in 1 -1 nonsense; do
+		if (echo "$bad" > $N/burst) 2> /dev/null; then
+			fail "burst takes '$bad'"
+		fi
+	done
+	# Both ends have the same configuration.
+	configure rtt_us 77
+	[ "$(cat /sys/class/net/isight1/intsight/rtt_us)" = 77 ] ||
+		fail "the other end has another configuration"
+	unload
+}
+
+test_nic_round_trip() {
+	measure_khz
+	load_pair
+	rtt_is 500 10.9.0.2 5000
+	rtt_is 500 -t 10.9.0.2 5000
+	for us in 0 2000 20000; do
+		configure rtt_us $us
+		rtt_is $us 10.9.0.2 5000
+		rtt_is $us -t 10.9.0.2 5001
+	done
+	configure rtt_us 300 slow_port 5001 slow_rtt_us 10000
+	rtt_is 300 10.9.0.2 5000
+	rtt_is 10000 10.9.0.2 5001
+	rtt_is 10000 -t 10.9.0.2 5001
+	rtt_is 300 -t 10.9.0.2 5000
+	pair_accounted
+	unload_pair
+}
+
+# A large datagram is 11 packets, which at 1000 a second are 10 ms apart from
+# end to end, both ways; a long stream by TCP comes through the same limit.
+test_nic_rate() {
+	measure_khz
+	load_pair
+	configure rate_pps 1000
+	netping -w 0 -n 3 -b 16000 10.9.0.2 5000 > /tmp/netping ||
+		fail "netping: $(tail -2 /tmp/netping)"
+	awk -F, -v khz="$(cat /tmp/khz)" '
+	/^[0-9]/ && ($3 - $2) / khz < 20 {
+		print "# " ($3 - $2) / khz " ms"
+		exit 1
+	}' /tmp/netping || fail "faster than the rate"
+	configure rate_pps 20000
+	netping -t -w 0 -n 10 -b 60000 10.9.0.2 5000 > /tmp/netping ||
+		fail "netping -t: $(tail -2 /tmp/netping)"
+	pair_accounted
+	unload_pair
+}
+
+# More than the ring holds: TCP repairs it, and all losses are counted.
+test_nic_overflow() {
+	load_pair
+	configure ring 4 rtt_us 1000
+	netping -t -w 0 -n 5 -b 60000 10.9.0.2 5000 > /tmp/netping ||
+		fail "netping -t: $(tail -2 /tmp/netping)"
+	pair_accounted
+	lost=$(($(count "$near" overflowed) + $(count "$far" overflowed)))
+	[ $lost -gt 0 ] || fail "nothing was lost"
+	unload_pair
+}
+
+# One end, and a peer that is not there.
+test_nic_echo() {
+	measure_khz
+	needs netping
+	load_nic
+	configure peer echo
+	ip addr add 10.9.0.1/24 dev isight0
+	ip link set isight0 up
+	if (echo pair > $N/peer) 2> /dev/null; then
+		fail "the peer was changed while an end is up"
+	fi
+	# Any neighbour answers, and the first asks for its address.
+	ping -c 3 -i 0.1 -W 2 10.9.0.9 > /tmp/ping || fail "$(cat /tmp/ping)"
+	rtt_is 500 10.9.0.7 4711
+	configure rtt_us 3000
+	rtt_is 3000 10.9.0.7 4711
+	netping -w 0 -n 5 -b 1472 10.9.0.7 4711 > /dev/null ||
+		fail "datagrams that fill a packet"
+	# It does not put fragments together.
+	ignored=$(cat $N/ignored)
+	if netping -w 0 -n 1 -b 1473 10.9.0.7 4711 > /dev/null; then
+		fail "fragments were answered"
+	fi
+	[ "$(cat $N/ignored)" = $((ignored + 2)) ] || fail "not counted"
+	# Nobody answers a connection.
+	if nc -w 1 10.9.0.7 80 < /dev/null > /dev/null 2>&1; then
+		fail "the built-in peer speaks TCP"
+	fi
+	sleep 0.3
+	near=$(here_counts)
+	[ "$(count "$near" sent)" = $(($(count "$near" answered) +
+		$(count "$near" ignored))) ] || fail "not accounted: $near"
+	[ "$(count "$near" answered)" = $(($(count "$near" received) +
+		$(count "$near" overflowed))) ] || fail "not accounted: $near"
+	raised_all "$near"
+	ip link set isight0 down
+	configure peer pair
+	unload
+}
+
+# burst_of COUNT: returns when all of it has come or is lost.
+burst_of() {
+	left=$1
+	echo "$1" > $N/burst || fail "no burst"
+	tries=0
+	until [ "$left" = 0 ]; do
+		sleep 0.05
+		left=$(cat $N/burst)
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || fail "the burst does not end"
+	done
+	sleep 0.1
+}
+
+test_nic_burst() {
+	needs netsink
+	load_nic
+	configure peer echo burst_pps 2000 burst_ports 3
+	ip addr add 10.9.0.1/24 dev isight0
+	if (echo 1 > $N/burst) 2> /dev/null; then
+		fail "a burst to an end that is down"
+	fi
+	ip link set isight0 up
+	netsink -n 600 -T 5000 5000 3 > /tmp/netsink &
+	sink=$!
+	# Until its sockets are there.
+	until grep -q ":138A " /proc/net/udp; do
+		sleep 0.01
+	done
+	burst_of 600
+	wait $sink || fail "not all came: $(cat /tmp/netsink)"
+	[ "$(grep -c 'received 200 disordered 0' /tmp/netsink)" = 3 ] ||
+		fail "$(cat /tmp/netsink)"
+	[ "$(cat $N/received)" = 600 ] || fail "received $(cat $N/received)"
+	# Faster than it can be taken, into a ring that holds little.
+	configure ring 2 burst_pps 1000000
+	burst_of 20000
+	near=$(here_counts)
+	came=$(($(count "$near" received) + $(count "$near" overflowed) +
+		$(count "$near" no_memory) - $(count "$near" answered)))
+	[ $came = 20600 ] || fail "$came of 20600 accounted: $near"
+	raised_all "$near"
+	# A burst can be given up.
+	configure burst_pps 10
+	echo 1000 > $N/burst
+	echo 0 > $N/burst
+	[ "$(cat $N/burst)" = 0 ] || fail "it goes on"
+	# And it ends with the end.
+	echo 1000 > $N/burst
+	ip link set isight0 down
+	[ "$(cat $N/burst)" = 0 ] || fail "it goes on while down"
+	unload
+}
+
+# Packets that fly when their end goes down are counted, and it comes up again.
+# They fly for a second each way, so that slow machines can do this in time.
+test_nic_down_while_flying() {
+	load_pair
+	configure rtt_us 2000000
+	for i in 1 2 3; do
+		netping -w 0 -n 1 10.9.0.2 5000 > /dev/null 2>&1 &
+		# The request, or the question for the address, is on its way.
+		sleep 0.2
+		there ip link set isight1 down
+		there ip link set isight1 up
+		wait $!
+		netping -w 0 -n 1 10.9.0.2 5000 > /dev/null 2>&1 &
+		# The answer is.
+		sleep 1.3
+		ip link set isight0 down
+		ip link set isight0 up
+		wait $!
+	done
+	pair_accounted 2.5
+	cut=$(($(count "$near" cut_off) + $(count "$far" cut_off)))
+	[ $cut -ge 6 ] || fail "only $cut packets were cut off: $near $far"
+	unload_pair
+}
+
+# A namespace that ends gives the end back.
+test_nic_namespace_ends() {
+	load_pair
+	[ ! -e /sys/class/net/isight1 ] || fail "isight1 is still here"
+	kill "$server"
+	tries=0
+	until [ -e /sys/class/net/isight1 ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || fail "isight1 does not come back"
+	done
+	unload
+}
+
+# fly: traffic of every kind between the ends, until fly_no_more.
+fly() {
+	configure rate_pps 0 rtt_us 300 burst_pps 2000
+	for port in 5000 5001; do
+		netping -n 100000 -b 3000 10.9.0.2 $port > /dev/null 2>&1 &
+		flying="$flying $!"
+		netping -t -n 100000 -b 20000 10.9.0.2 $port \
+			> /dev/null 2>&1 &
+		flying="$flying $!"
+	done
+	echo 100000000 > $N/burst
+}
+
+fly_no_more() {
+	kill $flying 2> /dev/null
+	wait $flying 2> /dev/null
+	flying=
+}
+
+# No user holds the devices: the module goes under all of it.
+test_nic_unload_while_flying() {
+	for i in $(seq 1 "${LOOPS:-5}"); do
+		load_pair
+		fly
+		sleep 0.1
+		[ "$(cat $N/received)" -gt 10 ] || fail "nothing flies"
+		rmmod intsight || fail "cannot unload"
+		[ ! -e /sys/class/net/isight0 ] || fail "isight0 is left"
+		if grep isight /proc/interrupts; then
+			fail "an interrupt is left"
+		fi
+		fly_no_more
+		kill "$server"
+	done
+}
+
+# Everything at once, again and again: packets fly, a task waits for an endless
+# row of disturbed interrupts, a benchmark runs. The two that hold the module
+# are killed in the middle, and it goes.
+test_unload_busy_loop() {
+	needs waiter netserver netping
+	for i in $(seq 1 "${LOOPS:-5}"); do
+		insmod "$KO" nic=1 || fail "cannot load"
+		server=$(netserver 5000 5001) || fail "netserver"
+		fly
+		waiter -n 100000 -t 1000000 -k tasklet:20000:1:2 \
+			-k hardirq:20000:1:3 -k thread:20000:1:4 &
+		waiter=$!
+		echo > $D/init || fail "init refused"
+		set_ reps 50000
+		set_ checkpoint_capacity 16
+		set_ delay_us 200
+		set_ bottom_handler workqueue
+		set_ tracepoints sched_switch
+		step prepare || fail "prepare refused"
+		step do &
+		benchmark=$!
+		sleep 0.2
+		refused_unload
+		kill -KILL $waiter $benchmark
+		wait $waiter $benchmark 2> /dev/null
+		rmmod intsight || fail "cannot unload"
+		fly_no_more
+		kill "$server"
+	done
+}
