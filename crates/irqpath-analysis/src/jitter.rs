@@ -266,14 +266,13 @@ mod tests {
         assert_eq!((all.quantiles.n, all.total_ns), (1, 4_500));
         let found: Vec<_> =
             all.longest[0].causes.iter().map(|c| (c.kind, c.who.as_str(), c.ns)).collect();
-        use CauseKind as K;
         assert_eq!(
             found,
             [
-                (K::Hardirq, "36", 1_500),
-                (K::Softirq, "net_rx", 1_500),
-                (K::Thread, "migration/1:5 f:99", 1_000),
-                (K::Own, "irqpath:77 f:80", 500),
+                (CauseKind::Hardirq, "36", 1_500),
+                (CauseKind::Softirq, "net_rx", 1_500),
+                (CauseKind::Thread, "migration/1:5 f:99", 1_000),
+                (CauseKind::Own, "irqpath:77 f:80", 500),
             ]
         );
         assert_eq!(all.longest[0].at_ns, 3_800);

@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn a_bound_belongs_to_the_bucket_above() {
         let mut buckets = Buckets::new([10, 20]);
-        [0, 9, 10, 19, 20, u64::MAX].into_iter().for_each(|ns| buckets.record(ns));
+        for ns in [0, 9, 10, 19, 20, u64::MAX] {
+            buckets.record(ns);
+        }
         let rows: Vec<_> =
             buckets.buckets().into_iter().map(|b| (b.low_ns, b.high_ns, b.n)).collect();
         assert_eq!(rows, [(0, Some(10), 2), (10, Some(20), 2), (20, None, 2)]);
@@ -121,7 +123,9 @@ mod tests {
     fn buckets_end_with_the_longest_time() {
         assert!(Buckets::new(TABLE_NS).buckets().is_empty());
         let mut counter = ResponseCounter::default();
-        [11_000, 12_000, 27_000].into_iter().for_each(|ns| counter.record(ns));
+        for ns in [11_000, 12_000, 27_000] {
+            counter.record(ns);
+        }
         // The document's third table: 11 us at least, 27 us at most.
         let rows: Vec<_> = counter.table.buckets().into_iter().map(|b| (b.high_ns, b.n)).collect();
         assert_eq!(rows, [(Some(10_000), 0), (Some(20_000), 2), (Some(30_000), 1)]);
@@ -135,7 +139,9 @@ mod tests {
             all in prop::collection::vec(0u64..3_000_000_000, 1..200),
         ) {
             let mut counter = ResponseCounter::default();
-            all.iter().for_each(|&ns| counter.record(ns));
+            for &ns in &all {
+                counter.record(ns);
+            }
             for buckets in [counter.table.buckets(), counter.doubling.buckets()] {
                 for b in &buckets {
                     let inside = |ns: u64| ns >= b.low_ns && b.high_ns.is_none_or(|high| ns < high);
