@@ -4,6 +4,7 @@
 use std::env;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use irqpath_lab::guest::Guest;
 use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
@@ -58,7 +59,12 @@ impl Scene {
     /// Runs the scripts with these shell variables (`TESTS` chooses, all without it) and fails if
     /// one of their tests does.
     pub fn run(&self, machine: Machine, variables: &str) {
-        let machine = Machine { devices: Devices { edu: true, ..machine.devices }, ..machine };
+        let machine = Machine {
+            devices: Devices { edu: true, ..machine.devices },
+            // On two quiet cores a minute is enough; other tests may make this host slow.
+            limit_host: Duration::from_secs(3000),
+            ..machine
+        };
         let initramfs = self.guest(variables).build(&self.lab).unwrap();
         let outcome = machine.run(&self.lab, &initramfs).unwrap();
         judge(&self.kernel, &outcome);

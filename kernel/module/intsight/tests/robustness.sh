@@ -182,6 +182,35 @@ test_load_loop() {
 	rm /tmp/stop
 }
 
+# What every part of the module has allocated is free when it is gone. Only a
+# kernel with kmemleak can tell; it takes what is younger than 5 s for in use.
+test_leaks() {
+	leaks=/sys/kernel/debug/kmemleak
+	[ -e $leaks ] || skip "no kmemleak"
+	echo clear > $leaks
+	for i in 1 2 3; do
+		insmod "$KO" nic=1 nr_devices=3 || fail "cannot load"
+		echo > $D/init || fail "init refused"
+		set_ reps 100
+		set_ delay_us 100
+		benchmark
+		step prepare || fail "prepare refused"
+		ip link set isight0 up
+		ip link set isight1 up
+		if command -v waiter > /dev/null; then
+			waiter -n 20 -k thread:1000:1:2 -k irqs_off:1000:1:3 \
+				> /dev/null || fail "waiter"
+		fi
+		unload
+	done
+	sleep 6
+	echo scan > $leaks
+	sleep 6
+	echo scan > $leaks
+	found=$(cat $leaks)
+	[ -z "$found" ] || fail "$found"
+}
+
 test_kernel_log() {
 	if dmesg | grep -E "WARNING:|BUG:|Oops|Call [Tt]race|stall"; then
 		fail "the kernel complains"

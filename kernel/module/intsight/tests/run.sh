@@ -24,4 +24,4 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	device_close_asleep device_many_users device_unload_under_reader \
 	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
 	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
-	unload_busy_loop kernel_log}
+	unload_busy_loop leaks kernel_log}
