@@ -7,7 +7,7 @@
 if [ -n "${IRQ_PRIO:-}" ] && [ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ]; then
 	prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
 fi
-irqpath trace once -T "$THRESHOLD_US" --task truth -d 600s -o "/results/$SERIES.trace" > "/results/$SERIES.txt" 2>&1 &
+irqpath trace once -T "$THRESHOLD_US" --task truth -d 600s --json "/results/$SERIES.trace.json" > "/results/$SERIES.txt" 2>&1 &
 tracer=$!
 sleep 2
 truth -o "/results/$SERIES" -n "$COUNT" -t "$PERIOD_NS" \
@@ -16,4 +16,3 @@ sleep 1
 kill -INT "$tracer"
 # 1: paths were longer than the threshold, as they are meant to be.
 wait "$tracer" || [ $? = 1 ]
-rm -f "/results/$SERIES.trace/samples.parquet" "/results/$SERIES.trace/report.html"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A claim about the figures, and what became of it.
 //!
-//! Claims are data: a value made of one or two metrics, and the range in which the claim holds.
+//! Claims are data: a value made of one to three metrics, and the range in which the claim holds.
 //! A metric is named `series.metric`, or `series.interval.metric` for results with intervals;
 //! `column:` in front takes it from another column. Nothing here rounds: printing does.
 
@@ -46,6 +46,8 @@ pub enum Value {
     Difference(String, String),
     /// How much smaller (negative) or larger the first is than the second, percent.
     Change(String, String),
+    /// The first minus the second, divided by the third: what each of something adds.
+    Per(String, String, String),
 }
 
 /// A closed range; an absent end is open.
@@ -86,6 +88,7 @@ impl Value {
             Self::Ratio(one, other) | Self::Difference(one, other) | Self::Change(one, other) => {
                 vec![one, other]
             }
+            Self::Per(one, other, number) => vec![one, other, number],
         }
     }
 
@@ -95,6 +98,7 @@ impl Value {
             Self::Ratio(one, other) => metric(one)? / metric(other)?,
             Self::Difference(one, other) => metric(one)? - metric(other)?,
             Self::Change(one, other) => (metric(one)? / metric(other)? - 1.0) * 100.0,
+            Self::Per(one, other, number) => (metric(one)? - metric(other)?) / metric(number)?,
         })
     }
 }
@@ -169,6 +173,7 @@ mod tests {
             ("value = { difference = ['workqueue.q50', 'softirq.q50'] }", 1600.0),
             ("value = { change = ['softirq.q50', 'workqueue.q50'] }", -80.0),
             ("value = { ratio = ['softirq.q50', 'stock:softirq.q50'] }", 2.0),
+            ("value = { per = ['workqueue.q50', 'softirq.q50', 'stock:softirq.q50'] }", 8.0),
         ];
         for (value, expected) in table {
             let verdict = check(&format!("{value}\nexpect = {{}}")).judge("rt", &figures());

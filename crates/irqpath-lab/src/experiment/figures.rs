@@ -2,7 +2,7 @@
 //! From the files that a guest left to figures: one series at a time.
 //!
 //! A series leaves `NAME/` (a copy of intsight's directory), `NAME.csv` (stamps of a guest
-//! program) or `NAME.values`, or several of these. Metrics are named after series, interval and
+//! program), `NAME.values` or `NAME.trace.json` (what irqpath found), or several of these. Metrics are named after series, interval and
 //! statistic: `softirq.q50`, `waiter.user.q50`, `truth.joined`.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use irqpath_analysis::bench::{self, Options};
 use irqpath_model::bench::{BOTTOM_HALF, BenchSeries, Latencies, TOP_HALF};
-use irqpath_report::json;
+use irqpath_report::json::{self, Document};
 use irqpath_source::intsight::read_raw;
 use irqpath_system::Host;
 
@@ -71,18 +71,31 @@ pub fn read(
             intervals::values(&text).map_err(|what| format!("{}.values {what}", series.name))?;
         result.metrics.extend(values);
     }
-    if let Ok(summary) = std::fs::read(at(".trace").join("summary.json")) {
-        let found = json::read_summary(&summary).map_err(|error| error.to_string())?;
-        let csv = std::fs::read_to_string(at(".csv")).map_err(|error| error.to_string())?;
-        let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();
-        let found = truth::metrics(&kind, &csv, &result.metrics, &found)
-            .map_err(|what| format!("{}: {what}", series.name))?;
-        result.metrics.extend(found);
+    if let Ok(trace) = std::fs::read(at(".trace.json")) {
+        let found = traced(series, &trace, &at(".csv"), &result.metrics);
+        result.metrics.extend(found.map_err(|what| format!("{}: {what}", series.name))?);
     }
     if result.metrics.is_empty() {
         return Err(format!("the job left nothing for the series {}", series.name));
     }
     Ok(result)
+}
+
+/// What `irqpath trace` found while the series ran.
+fn traced(
+    series: &Series,
+    trace: &[u8],
+    csv: &Path,
+    values: &BTreeMap<String, f64>,
+) -> Result<BTreeMap<String, f64>, String> {
+    let Document { meta, summary, .. } = json::read_document(trace).map_err(|e| e.to_string())?;
+    let mut metrics = truth::looked_on(&meta, &summary);
+    let csv = std::fs::read_to_string(csv).unwrap_or_default();
+    if truth::is_truth(&csv) {
+        let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();
+        metrics.extend(truth::metrics(&kind, &csv, values, &summary)?);
+    }
+    Ok(metrics)
 }
 
 fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSeries>, String> {

@@ -110,6 +110,7 @@ fn shown(value: &Value, number: f64) -> String {
     match value {
         Value::Ratio(..) => format!("{number:.2}"),
         Value::Change(..) => format!("{number:+.1} %"),
+        Value::Per(..) => format!("{number:.1}"),
         Value::Metric(_) | Value::Difference(..) if number.fract() == 0.0 => format!("{number:.0}"),
         Value::Metric(_) | Value::Difference(..) => format!("{number:.3}"),
     }

@@ -8,7 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_model::{Cause, CauseKind, SlowPath, Summary};
+use irqpath_analysis::compare_counts;
+use irqpath_model::{Cause, CauseKind, Meta, SlowPath, Summary};
 
 /// How far a named size may be off, as a share.
 pub const TOLERANCE: f64 = 0.02;
@@ -18,6 +19,28 @@ pub const TOLERANCE: f64 = 0.02;
 struct Event {
     due_ns: u64,
     disturbed: bool,
+}
+
+/// True for what `lab/guest/truth.c` writes.
+pub fn is_truth(csv: &str) -> bool {
+    csv.lines().next().is_some_and(|header| header.split(',').any(|title| title == "due_ns"))
+}
+
+/// What can be said of any trace: `events` that its programs saw, those `lost`, and whether they
+/// ran for each interrupt and softirq that the kernel counted in the window, which lies within
+/// the trace: `counted` by the kernel, `unseen` by the tracer.
+pub fn looked_on(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
+    let checks = compare_counts(&meta.before, &meta.after, &found.lines, &found.softirqs);
+    let counted: u64 = checks.iter().map(|check| check.kernel).sum();
+    let unseen: u64 = checks.iter().map(|check| check.kernel.saturating_sub(check.ours)).sum();
+    [
+        ("events", found.overhead.nr_events),
+        ("lost", found.loss.lost()),
+        ("counted", counted),
+        ("unseen", unseen),
+    ]
+    .map(|(name, value)| (name.to_owned(), value as f64))
+    .into()
 }
 
 /// Metrics of one series: how many events were made, joined, and named.
@@ -40,7 +63,6 @@ pub fn metrics(
         ("made".to_owned(), events.len() as f64),
         ("joined".to_owned(), joined as f64),
         ("joined_share".to_owned(), joined as f64 / events.len() as f64),
-        ("lost".to_owned(), found.loss.lost() as f64),
     ]);
     let disturbed: Vec<&Event> = events.iter().filter(|event| event.disturbed).collect();
     if disturbed.is_empty() {
@@ -130,7 +152,10 @@ fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::{Origin, PathEnd, PathRecord, Point, StageCauses, Stamp, Task, Via};
+    use irqpath_model::{
+        InterruptCounts, LineStats, Origin, PathEnd, PathRecord, Point, StageCauses, Stamp, Task,
+        Via,
+    };
 
     fn path(start_ns: u64, cause: Cause) -> SlowPath {
         let mut stamps = [None; Point::COUNT];
@@ -186,6 +211,22 @@ mod tests {
             assert!((metrics["named_share"] - share).abs() < 1e-9, "{cause:?}: {metrics:?}");
             assert!((metrics["size_ns"] - 500_000.0).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn what_the_kernel_counted_and_no_program_saw_is_unseen() {
+        let counts = |line: u64, timer: u64| InterruptCounts {
+            cpus: vec![0],
+            interrupts: [("24".to_owned(), vec![line]), ("LOC".to_owned(), vec![timer])].into(),
+            softirqs: [("TIMER".to_owned(), vec![timer])].into(),
+        };
+        let meta = Meta { before: counts(10, 100), after: counts(50, 103), ..Meta::default() };
+        let line = LineStats { origin: Origin::Irq(24), cpu: 0, nr: 41, run_ns: 0, max_run_ns: 0 };
+        let found = Summary { lines: vec![line], ..Summary::default() };
+        let metrics = looked_on(&meta, &found);
+        // 40 of the line, of which 41 were seen, since the trace is longer; 3 and 3 of the timer.
+        assert!((metrics["counted"] - 46.0).abs() < 1e-9, "{metrics:?}");
+        assert!((metrics["unseen"] - 6.0).abs() < 1e-9, "{metrics:?}");
     }
 
     #[test]

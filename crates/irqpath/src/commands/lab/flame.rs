@@ -24,8 +24,8 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     let options = Options {
         columns: arguments.columns.clone(),
         parameters: arguments.set.iter().cloned().collect(),
+        irqpath: std::env::current_exe().ok(),
         attribute: true,
-        ..Options::default()
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
