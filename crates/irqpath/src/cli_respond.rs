@@ -167,7 +167,7 @@ mod tests {
             (&["respond", "-f", "0"], "interrupts per second"),
             (&["respond", "-p", "100"], "write f:80 or 80 for FIFO"),
             (&["respond", "--causes", "--no-causes"], "cannot be used with"),
-            (&["respond", "--dma-latency", "-1"], "invalid value"),
+            (&["respond", "--dma-latency=-1"], "invalid value"),
             (&["respond", "-c", "x"], "write lists as 1,3,5-7"),
             (&["jitter", "-T", "5"], "--continuous"),
             (&["jitter", "--ideal", "1s"], "--sines"),
