@@ -3,6 +3,9 @@
 # Every mechanism with every trigger, active and passive, with tracepoints and
 # without, and rows that are too short. Sourced by run.sh.
 
+# Of each mechanism with each trigger.
+RUNS=${RUNS:-1000}
+
 # The cycle counter of arm64 is each CPU's own.
 cannot_compare() {
 	[ "$1" = workqueue_unbound ] &&
@@ -30,9 +33,9 @@ each_mechanism() {
 
 test_passive() {
 	load
-	set_ reps 1000
+	set_ reps "$RUNS"
 	set_ delay_us 200
-	each_mechanism 1000
+	each_mechanism "$RUNS"
 	if grep -qv '^trigger,top_half,bottom_half$' $D/csv_results/name; then
 		fail "a checkpoint that nobody asked for"
 	fi
@@ -50,27 +53,28 @@ test_active() {
 
 test_no_delay() {
 	load
-	set_ reps 1000
+	set_ reps "$RUNS"
 	set_ delay_us 0
-	each_mechanism 1000
+	each_mechanism "$RUNS"
 	unload
 }
 
 test_tracepoints() {
+	few=$((RUNS / 5))
 	load
-	set_ reps 200
+	set_ reps $few
 	set_ delay_us 1000
 	set_ checkpoint_capacity 256
 	set_ tracepoints "$(cat $D/available_tracepoints)"
-	each_mechanism 200
+	each_mechanism $few
 	set_ bottom_handler workqueue
 	set_ trigger hrtimer
 	set_ tracepoints "sched_switch irq_handler_exit workqueue_execute_start"
 	benchmark
-	check_results 200
+	check_results $few
 	for name in irq_handler_exit sched_switch workqueue_execute_start; do
 		lines=$(grep -c ",$name," $D/csv_results/name)
-		[ "$lines" = 200 ] || fail "$name in $lines of 200 runs"
+		[ "$lines" = $few ] || fail "$name in $lines of $few runs"
 	done
 	if grep -q softirq_entry $D/csv_results/name; then
 		fail "a tracepoint that was not asked for"

@@ -3,7 +3,8 @@
 #
 # Tests of the intsight module in the kernel that runs: run.sh [intsight.ko]
 # As root, with debugfs at its place and the module not loaded. Prints KTAP and
-# fails if a test does. TESTS chooses some, and their order.
+# fails if a test does. TESTS chooses some, and their order; RUNS and LOOPS say
+# how often the mechanisms run and how often the module is loaded.
 
 here=$(dirname "$0")
 KO=${1:-$here/../intsight.ko}
