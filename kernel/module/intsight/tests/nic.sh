@@ -86,14 +86,14 @@ pair_accounted() {
 }
 
 # rtt_is MIN_US NETPING_ARGUMENT...: no transaction is faster, and on a machine
-# with exact time none takes 200 us longer.
+# with exact time none takes 400 us longer (TCP on arm64 with PREEMPT_RT: 246).
 rtt_is() {
 	min=$1
 	shift
 	netping -w 2 -n 20 "$@" > /tmp/netping ||
 		fail "netping $*: $(tail -2 /tmp/netping)"
 	khz=$(cat /tmp/khz)
-	max=$((min + 200))
+	max=$((min + 400))
 	[ "$EXACT" = 1 ] || max=100000000
 	awk -F, -v khz="$khz" -v min="$min" -v max="$max" '
 	/^[0-9]/ {
