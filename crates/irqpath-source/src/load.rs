@@ -90,8 +90,8 @@ fn spin(parent: libc::pid_t) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead as _, BufReader};
-    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+    use std::thread;
     use std::time::{Duration, Instant};
 
     fn field(pid: u32, file: &str, name: &str) -> Option<String> {
@@ -110,7 +110,7 @@ mod tests {
             if what() {
                 return true;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
         what()
     }
@@ -134,35 +134,20 @@ mod tests {
         assert_eq!(Load::start(0).unwrap().pids().count(), 0);
     }
 
-    /// Not a test of its own: the parent that the next test kills.
+    /// What holds for the thread that made them holds for a process that is killed: its threads
+    /// end.
     #[test]
-    #[ignore = "is run by they_die_with_their_parent"]
-    fn parent_of_two() {
-        let load = Load::start(2).unwrap();
-        for pid in load.pids() {
-            eprintln!("child {pid}");
-        }
-        std::thread::sleep(Duration::from_secs(60));
-    }
-
-    #[test]
-    fn they_die_with_their_parent() {
-        let mut parent = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "--nocapture", "load::tests::parent_of_two"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(parent.stderr.take().unwrap()).lines();
-        let pids: Vec<u32> = lines
-            .map_while(Result::ok)
-            .filter_map(|line| line.strip_prefix("child ")?.parse().ok())
-            .take(2)
-            .collect();
-        assert_eq!(pids.len(), 2);
-        assert!(pids.iter().all(|&pid| is_running(pid)));
-        parent.kill().unwrap();
-        parent.wait().unwrap();
-        assert!(within_a_second(|| pids.iter().all(|&pid| !is_running(pid))));
+    fn they_die_with_the_thread_that_made_them() {
+        let (send, receive) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let maker = thread::spawn(move || {
+            send.send(Load::start(2).unwrap()).unwrap();
+            ended.recv().unwrap();
+        });
+        let load = receive.recv().unwrap();
+        assert!(load.pids().all(is_running));
+        end.send(()).unwrap();
+        maker.join().unwrap();
+        assert!(within_a_second(|| !load.pids().any(is_running)));
     }
 }

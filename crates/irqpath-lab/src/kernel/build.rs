@@ -54,12 +54,6 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
     Kernel::load(&path, chosen == listed)
 }
 
-/// The product of the listed version.
-pub(super) fn listed(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Product, KernelError> {
-    let recipe = Recipe::of(lab, flavour, arch)?;
-    recipe.product(&recipe.pins.source)
-}
-
 /// The listed version of the source, or else the newest.
 fn choose(lab: &Lab, apt: &Apt<'_>, listed: &SourcePin) -> Result<Package, KernelError> {
     let arch = source_arch()?;

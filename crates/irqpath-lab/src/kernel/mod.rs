@@ -90,20 +90,6 @@ impl Kernel {
         kernel
     }
 
-    /// The kernel of this flavour if it was made before, without making it: for who would rather
-    /// skip something than wait for a compiler.
-    ///
-    /// # Errors
-    /// [`KernelError`] if it cannot be told, as [`Kernel::provide`].
-    pub fn cached(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Option<Self>, KernelError> {
-        let product = if flavour.is_stock() {
-            stock::listed(lab, flavour, arch)?
-        } else {
-            build::listed(lab, flavour, arch)?
-        };
-        lab.cache.get(&product).map(|path| Self::load(&path, true)).transpose()
-    }
-
     /// Read the description in a product.
     fn load(directory: &Path, pinned: bool) -> Result<Self, KernelError> {
         let path = directory.join(DESCRIPTION);

@@ -44,11 +44,6 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
     Kernel::load(&path, pinned)
 }
 
-/// The product of the listed version.
-pub(super) fn listed(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Product, KernelError> {
-    Ok(product(flavour, arch, Pins::read(&lab.project)?.image(flavour, arch)?))
-}
-
 fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
     let inputs = Inputs::of("stock kernel", RECIPE)
         .value("flavour", flavour.name())

@@ -174,6 +174,11 @@ impl Outcome {
         Some(VmError::Job { end, log: around(&self.results.job_log(), usize::MAX) })
     }
 
+    /// Whether a breakpoint that the kernel does not know was its first complaint.
+    pub(super) fn met_stale_breakpoint(&self) -> bool {
+        self.splats.first().is_some_and(Splat::is_breakpoint)
+    }
+
     /// The last lines of the console.
     pub fn console_tail(&self) -> String {
         around(&self.console, usize::MAX)

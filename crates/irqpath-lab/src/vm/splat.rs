@@ -42,6 +42,14 @@ pub struct Splat {
     pub line: usize,
 }
 
+impl Splat {
+    /// Whether it is about a breakpoint; x86-64 has `int3` there while it patches a jump.
+    pub fn is_breakpoint(&self) -> bool {
+        self.kind == SplatKind::Oops
+            && ["Oops: int3:", "int3:"].iter().any(|b| self.title.starts_with(b))
+    }
+}
+
 /// How a complaint begins, the most particular first. `*` stands for anything.
 const BEGINNINGS: &[(&str, SplatKind)] = &[
     ("Kernel panic - not syncing", SplatKind::Panic),
@@ -86,6 +94,7 @@ const BEGINNINGS: &[(&str, SplatKind)] = &[
     ("Oops:", SplatKind::Oops),
     ("general protection fault", SplatKind::Oops),
     ("invalid opcode:", SplatKind::Oops),
+    ("int3:", SplatKind::Oops),
     ("kernel BUG at", SplatKind::Oops),
     ("BUG:", SplatKind::Bug),
     ("BUG ", SplatKind::Bug), // slab: "BUG kmalloc-64 (Tainted: G): Poison overwritten"

@@ -179,3 +179,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_breakpoint_is_known_as_printed_by_old_and_new_kernels() {
+    for (line, expected) in [
+        ("[    3.093098] int3: 0000 [#1] PREEMPT SMP NOPTI", true),
+        ("[    3.093098] Oops: int3: 0000 [#1] PREEMPT_RT SMP NOPTI", true),
+        ("[    3.093098] Oops: invalid opcode: 0000 [#1] SMP NOPTI", false),
+        ("[    3.093098] WARNING: int3: 0000", false),
+    ] {
+        let splats = find(line);
+        assert_eq!(splats.len(), 1, "{line}");
+        assert_eq!(splats[0].is_breakpoint(), expected, "{line}");
+    }
+}

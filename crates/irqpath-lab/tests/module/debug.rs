@@ -2,9 +2,8 @@
 //! Everything, and loading and unloading twenty times, on the kernel that checks itself: lockdep,
 //! KASAN, sleeping in atomic context, object debugging, kmemleak.
 //!
-//! Building that kernel takes 10 to 20 minutes on two cores, so it is only done on request:
-//! `IRQPATH_BUILD_KERNELS=1 cargo test -p irqpath-lab --test module debug`. Without, these tests
-//! run where the kernel is in the cache already.
+//! Its kernel takes 10 to 20 minutes to build on two cores and checks everything it does, so this
+//! is done on request: `IRQPATH_DEBUG=1 cargo test -p irqpath-lab --test module debug`.
 
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;

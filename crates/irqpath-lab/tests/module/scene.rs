@@ -13,8 +13,8 @@ use irqpath_lab::{Cache, Lab, Progress, Project};
 
 use crate::ktap::{self, Verdict};
 
-/// Set to 1 it allows to build a kernel.
-const BUILD: &str = "IRQPATH_BUILD_KERNELS";
+/// Set to 1 it asks for what takes long: to build kernels and to run them.
+const DEBUG: &str = "IRQPATH_DEBUG";
 /// Programs of `lab/guest` that the scripts use.
 const PROGRAMS: [&str; 6] = ["devmisuse", "devwaits", "netping", "netserver", "netsink", "waiter"];
 
@@ -36,13 +36,11 @@ impl Scene {
 
     fn find(flavour: Flavour, arch: Arch) -> Result<Self, String> {
         let lab = lab(arch)?;
+        if !flavour.is_stock() && env::var_os(DEBUG).is_none_or(|v| v != "1") {
+            return Err(format!("{DEBUG}=1 builds and runs it, half an hour"));
+        }
         // Whether kernels can be provided is tested elsewhere.
-        let kernel = if flavour.is_stock() || env::var_os(BUILD).is_some_and(|v| v == "1") {
-            Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?
-        } else {
-            let cached = Kernel::cached(&lab, flavour, arch).map_err(|e| e.to_string())?;
-            cached.ok_or(format!("it is not built; {BUILD}=1 builds it, 10 to 20 minutes"))?
-        };
+        let kernel = Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?;
         Ok(Self { lab, kernel })
     }
 
