@@ -4,8 +4,8 @@
  * chip that has no hardware behind it, but keeps the promises of one.
  *
  * A raise latches `pending` and, unless the line is masked, makes the line's
- * CPU call line_deliver() in hard interrupt context: an irq_work on the same
- * CPU, an asynchronous function call on another, or directly from a hard
+ * CPU call line_deliver() in hard interrupt context: from an irq_work, which
+ * an asynchronous function call queues on another CPU, or directly from a hard
  * hrtimer. Delivery goes through handle_level_irq(). While the core keeps the
  * line masked (IRQF_ONESHOT with its thread on the way, disable_irq()) the
  * latch holds; unmasking delivers. Raises that meet a set latch merge into
@@ -47,7 +47,7 @@
  * @delivering: a CPU is inside the flow handler
  * @nr_calls: calls by @csd that have not returned
  * @work: brings a raise into hard interrupt context on this CPU
- * @csd: the same on another CPU
+ * @csd: queues @work on another CPU
  * @timer: the delayed raise
  */
 struct intsight_line {
@@ -127,11 +127,16 @@ static void line_work(struct irq_work *work)
 	line_deliver(container_of(work, struct intsight_line, work));
 }
 
+/*
+ * An idle CPU makes its calls without an interrupt, where no handler may run;
+ * PREEMPT_RT warns of the softirq that one raises there. A work that is queued
+ * already has not begun and will see our raise.
+ */
 static void line_csd(void *info)
 {
 	struct intsight_line *line = info;
 
-	line_deliver(line);
+	irq_work_queue(&line->work);
 	raw_spin_lock(&line->lock);
 	line->nr_calls--;
 	raw_spin_unlock(&line->lock);

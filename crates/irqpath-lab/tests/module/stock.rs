@@ -54,5 +54,12 @@ fn a_selection_on_stock_6_1() {
 #[test]
 fn what_is_concurrent_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::StockRt, Arch::X86_64) else { return };
-    scene.run(scene.smp(), CONCURRENT);
+    scene.run(scene.smp().append("idle=poll"), CONCURRENT);
+}
+
+/// A CPU that polls when idle is called without an interrupt.
+#[test]
+fn a_line_on_a_cpu_that_polls() {
+    let Some(scene) = Scene::with(Flavour::StockRt, Arch::X86_64) else { return };
+    scene.run(scene.smp().append("idle=poll"), "TESTS='from_every_cpu kernel_log'");
 }

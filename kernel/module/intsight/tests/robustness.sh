@@ -182,6 +182,26 @@ test_load_loop() {
 	rm /tmp/stop
 }
 
+# A line is delivered in interrupt context wherever it is raised; a softirq
+# that is raised elsewhere makes an idle CPU with PREEMPT_RT warn.
+test_from_every_cpu() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	load
+	for mask in 1 2; do
+		for mechanism in softirq tasklet threaded_irq; do
+			set_ bottom_handler $mechanism
+			set_ reps 50
+			set_ delay_us 2000
+			step prepare
+			taskset $mask sh -c "echo > $D/do_trigger" ||
+				fail "do_trigger refused on CPU mask $mask"
+			step postprocess
+			check_results 50
+		done
+	done
+	unload
+}
+
 # What every part of the module has allocated is free when it is gone. Only a
 # kernel with kmemleak can tell; it takes what is younger than 5 s for in use.
 test_leaks() {
@@ -212,7 +232,8 @@ test_leaks() {
 }
 
 test_kernel_log() {
-	if dmesg | grep -E "WARNING:|BUG:|Oops|Call [Tt]race|stall"; then
+	if dmesg | grep -q -E "WARNING:|BUG:|Oops|Call [Tt]race|stall"; then
+		dmesg | grep -E -A 40 "WARNING:|BUG:|Oops|Call [Tt]race|stall"
 		fail "the kernel complains"
 	fi
 }

@@ -20,6 +20,7 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	passive active no_delay tracepoints overflow \
 	writers_serialise concurrent_writers killed killed_in_queue \
 	interrupted unload_while_running reader_stays load_loop \
+	from_every_cpu \
 	device_names device_waits device_counts device_disturbances \
 	device_priorities device_bad_input device_wrong_state \
 	device_close_asleep device_many_users device_unload_under_reader \
