@@ -58,6 +58,9 @@ install: man completions ## install to PREFIX, below DESTDIR
 	install -D -m 644 $(COMPL)/irqpath.bash $(SHARE)/bash-completion/completions/irqpath
 	install -D -m 644 $(COMPL)/_irqpath $(SHARE)/zsh/site-functions/_irqpath
 	install -D -m 644 $(COMPL)/irqpath.fish $(SHARE)/fish/vendor_completions.d/irqpath.fish
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in systemd/*.service; do \
+	  sed 's|@BINDIR@|$(PREFIX)/bin|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	install -d $(SHARE)/irqpath
 	find $(LAB_DIRS) -type f ! -name '.*' -exec cp --parents -t $(SHARE)/irqpath {} +
 

@@ -79,9 +79,18 @@ exact() {
     echo 'The exact lab is left out; the line above says why.'
 }
 
+# What a shield of the last CPU would change here. Nothing is changed.
+shield() {
+  echo
+  echo "What irqpath shield would change to keep CPU $(($(nproc --all) - 1)) free (a dry run):"
+  "$release/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
+    echo 'The shield is left out; the line above says why.'
+}
+
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
 exact
+shield
 
 cat <<EOF
 

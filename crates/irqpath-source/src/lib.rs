@@ -11,6 +11,8 @@
 //! - [`respond`], [`jitter`], [`realtime`]: tasks that wait for interrupts or are interrupted, and what a task that measures asks
 //!   of the kernel.
 //!
+//! - [`launch`]: priorities of tasks, and locked memory for a program about to be started.
+//!
 //! This is the only crate with `unsafe`.
 
 use std::path::PathBuf;
@@ -21,6 +23,7 @@ use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 pub mod bpf;
 pub mod intsight;
 pub mod jitter;
+pub mod launch;
 pub mod load;
 pub mod realtime;
 pub mod replay;

@@ -11,6 +11,7 @@ use irqpath_model::CpuList;
 use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
 use crate::cli_respond::{Jitter, Respond};
+use crate::cli_shield::Shield;
 use crate::values::{duration, microseconds};
 
 /// Follow every interrupt to the task it woke, and name what made it slow
@@ -22,7 +23,8 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 threshold exceeded, 2 could not run.";
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 threshold exceeded or drift found, 2 could not run.";
 
 /// The verbs that exist.
 #[derive(Debug, Subcommand)]
@@ -41,6 +43,8 @@ pub enum Verb {
     Compare(Compare),
     /// Look at this host: what makes its interrupts late, and how to fix it
     Check(Check),
+    /// Keep CPUs free of everything that was not asked onto them, with an exact way back
+    Shield(Box<Shield>),
     /// Kernels and guests in which one instruction is one nanosecond
     Lab(Lab),
     /// Print the JSON schema of results
@@ -236,6 +240,8 @@ pub enum SchemaOf {
     Meta,
     /// summary.json of a result directory
     Summary,
+    /// What shield prints with --json
+    Shield,
 }
 
 #[derive(Debug, Args)]
@@ -307,8 +313,8 @@ mod tests {
         assert_eq!(
             verbs,
             [
-                "trace", "bench", "respond", "jitter", "report", "compare", "check", "lab",
-                "schema", "generate"
+                "trace", "bench", "respond", "jitter", "report", "compare", "check", "shield",
+                "lab", "schema", "generate"
             ]
         );
     }

@@ -3,13 +3,14 @@
 //!
 //! The binary only connects: sources deliver events, the analysis turns them into a summary,
 //! the exporters show it. `cli` is the whole command line; each verb has its file in `commands`.
-//! Exit codes: 0 done, 1 threshold exceeded, 2 could not run (one line on stderr says why).
+//! Exit codes: 0 done, 1 threshold exceeded or drift, 2 could not run (one line on stderr says why).
 
 mod bench;
 mod cli;
 mod cli_bench;
 mod cli_lab;
 mod cli_respond;
+mod cli_shield;
 mod commands;
 mod meta;
 mod names;

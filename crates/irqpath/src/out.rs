@@ -9,6 +9,8 @@ use anyhow::Context as _;
 
 /// Exit code when a threshold was exceeded.
 pub const EXCEEDED: u8 = 1;
+/// Exit code when something is not as it should be.
+pub const DRIFT: u8 = 1;
 /// Exit code when the command could not run.
 pub const COULD_NOT_RUN: u8 = 2;
 

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use assert_cmd::Command;
 use common::{error_line, irqpath, is_root, meta, names, recording, replay, unprivileged};
 use irqpath_model::Snapshot;
@@ -58,6 +60,52 @@ fn what_this_machine_does_not_have() {
     refused(&["-c", "8000"], &["there is no CPU 8000", "this machine has CPUs"]);
     refused(&["--irq", "no-such-device"], &["no interrupt 'no-such-device'", "this machine has"]);
     refused(&["--task", "4194305"], &["there is no task 4194305", "ps -eLo"]);
+}
+
+#[test]
+fn shields_that_cannot_be_had() {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    let table: [(&[&str], &str); 6] = [
+        (&["set", "--cpus", ""], "the CPU list is empty"),
+        (&["set", "--cpus", "8000"], "there is no CPU 8000 here"),
+        (&["set", "--cpus", online.trim()], "a shield needs a second one"),
+        (&["set", "--cpus", "3-1"], "runs backwards"),
+        (&["set", "--cpus", "0", "--dry-run", "--watch"], "--watch"),
+        (&["run", "-p", "f:100", "--", "true"], "'f:100' is no priority"),
+    ];
+    for (arguments, part) in table {
+        let line = error_line(&irqpath().arg("shield").args(arguments).output().unwrap());
+        let all = "leave at least one";
+        assert!(
+            line.contains(part) || (arguments[2] == online.trim() && line.contains(all)),
+            "{line}"
+        );
+    }
+    if !Path::new("/var/lib/irqpath/shield.journal").exists() {
+        for verb in [&["verify"][..], &["run", "--", "true"]] {
+            let line = error_line(&irqpath().arg("shield").args(verb).output().unwrap());
+            assert!(line.contains("no shield is set"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_shield_without_privilege_is_refused_and_a_dry_run_is_not() {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    if online.trim() == "0" || !is_root("a_shield_without_privilege") {
+        return;
+    }
+    let bin = tempfile::tempdir().unwrap();
+    let set = |more: &[&str]| {
+        let mut command = unprivileged(bin.path());
+        command.args(["shield", "set", "--cpus", "0"]).args(more).output().unwrap()
+    };
+    assert!(error_line(&set(&[])).contains("missing CAP_SYS_NICE; run with sudo"));
+    let output = set(&["--dry-run", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["set"]["wanted"]["cpus"], "0");
+    assert!(document["set"]["changed"].as_array().is_some_and(|all| !all.is_empty()));
 }
 
 #[test]

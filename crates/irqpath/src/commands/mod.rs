@@ -10,6 +10,7 @@ mod lab;
 mod report;
 mod respond;
 mod schema;
+mod shield;
 mod trace;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Shield(arguments) => shield::run(&arguments),
         Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),

@@ -14,6 +14,11 @@ pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
         SchemaOf::Document => Kind::Document,
         SchemaOf::Meta => Kind::Meta,
         SchemaOf::Summary => Kind::Summary,
+        SchemaOf::Shield => {
+            let schema = serde_json::to_string_pretty(&irqpath_system::shield::schema())?;
+            out::print(&format!("{schema}\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     out::write(|w| write_schema(w, kind))?;
     Ok(ExitCode::SUCCESS)

@@ -178,6 +178,31 @@ fn programs_inside_go_back_to_where_they_came_from() {
 }
 
 #[test]
+fn a_program_enters_the_shield_and_leaves_with_it() {
+    for (fake, inside) in [(machine(), "0::/"), (with_cgroups(), "0::/irqpath.shield/run")] {
+        let fake = fake.task(120, 40, "program", "0-3", 0);
+        let (host, access) = (fake.host(), access(&fake));
+        let cpus = |text: &str| text.parse::<CpuList>().unwrap();
+        let refused = |text| enter(&host, &access, 120, Some(&cpus(text))).unwrap_err().to_string();
+        assert!(refused("3").starts_with("no shield is set"));
+        set(&host, &access, &wanted("2-3")).unwrap();
+        assert!(refused("1,3").starts_with("CPU 1 is not shielded (shielded: 2-3)"));
+        assert_eq!(enter(&host, &access, 120, None).unwrap(), cpus("2-3"));
+        enter(&host, &access, 120, Some(&cpus("3"))).unwrap();
+        assert_eq!(
+            (affinity(&fake, 120), text(&host, "proc/120/cgroup")),
+            ("3".into(), inside.into())
+        );
+        assert_eq!(status(&host, &access).unwrap().drift, []);
+        let reset = reset(&host, &access).unwrap();
+        // It asked for CPU 3; that is not ours to change.
+        let after = (affinity(&fake, 120), text(&host, "proc/120/cgroup"));
+        assert_eq!(after, ("3".into(), "0::/".into()));
+        assert_eq!(reset.undone.left.len(), 1, "its affinity: {:?}", reset.undone.left);
+    }
+}
+
+#[test]
 fn a_task_that_dies_while_it_is_moved_is_no_error() {
     const ESRCH: i32 = 3;
     let fake = machine();

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `irqpath shield`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use irqpath_model::{CpuList, Sched};
+
+use crate::values::duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Shield {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: ShieldVerb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  irqpath shield set --cpus 2-3 --dry-run     what would be changed, and what cannot be
+  irqpath shield set --cpus 2-3               keep everything off CPUs 2 and 3
+  irqpath shield run -p f:80 --mlock -- CMD   run a program there
+  irqpath shield verify                       what still reaches them; exit 1 on drift
+  irqpath shield reset                        put everything back as it was
+
+A task or interrupt that may use other CPUs too loses the shielded ones. One that was asked onto
+shielded CPUs alone stays there. Before anything is changed it is written to
+/var/lib/irqpath/shield.journal, so that reset puts it back even after a kill.
+
+Exit codes: 0 done, 1 drift found, 2 could not run.";
+
+/// The verbs of the shield.
+#[derive(Debug, Subcommand)]
+pub enum ShieldVerb {
+    /// Shield CPUs, or change which are shielded and from what
+    Set(ShieldSet),
+    /// Start a program on shielded CPUs
+    Run(ShieldRun),
+    /// Show the shield, what drifted, what cannot be kept off and why
+    Status(ShieldStatus),
+    /// The same, and measure what still reaches the CPUs; exit 1 on drift
+    Verify(ShieldVerify),
+    /// Put back everything that was changed and not changed by others since
+    Reset(ShieldReset),
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldSet {
+    /// The CPUs to shield: 1,3,5-7
+    #[arg(short, long, value_name = "LIST")]
+    pub cpus: CpuList,
+
+    #[command(flatten)]
+    pub switches: Switches,
+
+    /// How to keep tasks off
+    #[arg(long, value_name = "HOW", value_enum, default_value = "auto")]
+    pub mechanism: How,
+
+    /// Only show what would be changed; needs no privilege
+    #[arg(long, conflicts_with = "watch")]
+    pub dry_run: bool,
+
+    /// Stay, and repair what drifts: new devices, irqbalance, tasks that set their affinity
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Time between two looks of --watch
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub interval: Duration,
+
+    /// Print the result as JSON; with --watch one document per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to keep off; none of them means all of them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to keep off [default: all of it]")]
+pub struct Switches {
+    /// Tasks in user space
+    #[arg(long)]
+    pub tasks: bool,
+
+    /// Interrupts of devices, new interrupts, the spreading of packets; tells irqbalance
+    #[arg(long)]
+    pub irqs: bool,
+
+    /// The tick (by the boot parameter nohz_full; says what to add)
+    #[arg(long)]
+    pub ticks: bool,
+
+    /// Kernel threads that are not bound to one CPU
+    #[arg(long)]
+    pub kthreads: bool,
+
+    /// Work of unbound workqueues
+    #[arg(long)]
+    pub workqueues: bool,
+
+    /// RCU callbacks (by the boot parameter rcu_nocbs; says what to add)
+    #[arg(long)]
+    pub rcu: bool,
+
+    /// Timers that others set on idle CPUs, and the watchdogs
+    #[arg(long)]
+    pub timers: bool,
+}
+
+/// How tasks are kept off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum How {
+    /// A partition where there can be one, otherwise affinities
+    Auto,
+    /// An isolated partition of cgroup version 2 (Linux 6.2)
+    Partition,
+    /// The affinity of every task; new ones inherit it
+    Affinity,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldRun {
+    /// On which of the shielded CPUs [default: all of them]
+    #[arg(short, long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+
+    /// Policy and priority: f:80 or 80 for FIFO, r:80 for round robin, o:0 for a nice value
+    #[arg(short, long, value_name = "PRIO")]
+    pub priority: Option<Sched>,
+
+    /// Lock the program's memory, present and future, before its first instruction
+    #[arg(short, long)]
+    pub mlock: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldStatus {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldVerify {
+    /// How long to measure
+    #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub duration: Duration,
+
+    /// Stay and repair instead, as set --watch
+    #[arg(long, conflicts_with = "duration")]
+    pub watch: bool,
+
+    /// Time between two looks of --watch
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub interval: Duration,
+
+    /// Print it as JSON; with --watch one document per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldReset {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield reset`.
+
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use irqpath_system::shield::{self, Document};
+
+use super::{document, host, print_json, text};
+use crate::cli_shield::ShieldReset;
+use crate::{out, signals};
+
+/// Run it. A value that the system refused to take back is an error; reset can be repeated.
+pub fn run(arguments: &ShieldReset) -> anyhow::Result<ExitCode> {
+    let (host, access) = host();
+    // It would be finished by the next reset, but why stop in the middle?
+    let _stop = signals::listen()?;
+    let reset = shield::reset(&host, &access)?;
+    let unfinished = reset.undone.is_unfinished();
+    if arguments.json {
+        print_json(&Document { reset: Some(reset), ..document() })?;
+    } else {
+        out::print(&text::reset(&reset))?;
+    }
+    ensure!(!unfinished, "some values could not be put back yet; see above, then reset again");
+    Ok(ExitCode::SUCCESS)
+}

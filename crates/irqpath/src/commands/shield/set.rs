@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield set`.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use irqpath_system::shield::{self, Document, Mechanism, Switch, Wanted};
+
+use super::{document, host, print_json, text, watch};
+use crate::cli_shield::{How, ShieldSet, Switches};
+use crate::{out, signals};
+
+/// Run it.
+pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
+    let wanted = wanted(arguments);
+    let (host, access) = host();
+    if arguments.dry_run {
+        let set = shield::dry_run(&host, &access, &wanted)?;
+        show(arguments, set)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // A signal between two changes would leave half a shield, which reset takes down; better not.
+    let stop = signals::listen()?;
+    let set = shield::set(&host, &access, &wanted)?;
+    if arguments.watch {
+        if arguments.json {
+            watch::line(&Document { set: Some(set), ..document() })?;
+        } else {
+            out::print(&text::set(&set))?;
+        }
+        return watch::run(arguments.interval, arguments.json, &stop);
+    }
+    show(arguments, set)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(arguments: &ShieldSet, set: shield::Set) -> anyhow::Result<()> {
+    if arguments.json {
+        print_json(&Document { set: Some(set), ..document() })
+    } else {
+        out::print(&text::set(&set))
+    }
+}
+
+fn wanted(arguments: &ShieldSet) -> Wanted {
+    Wanted {
+        cpus: arguments.cpus.clone(),
+        switches: switches(&arguments.switches),
+        mechanism: match arguments.mechanism {
+            How::Auto => Mechanism::Auto,
+            How::Partition => Mechanism::Partition,
+            How::Affinity => Mechanism::Affinity,
+        },
+    }
+}
+
+fn switches(given: &Switches) -> BTreeSet<Switch> {
+    let Switches { tasks, irqs, ticks, kthreads, workqueues, rcu, timers } = *given;
+    // In the order of Switch::ALL.
+    let given = [tasks, irqs, ticks, kthreads, workqueues, rcu, timers];
+    let chosen: BTreeSet<Switch> =
+        Switch::ALL.into_iter().zip(given).filter_map(|(s, on)| on.then_some(s)).collect();
+    if chosen.is_empty() { Switch::ALL.into() } else { chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_switch_means_all_and_each_means_itself() {
+        let none = Switches {
+            tasks: false,
+            irqs: false,
+            ticks: false,
+            kthreads: false,
+            workqueues: false,
+            rcu: false,
+            timers: false,
+        };
+        assert_eq!(switches(&none).len(), Switch::ALL.len());
+        assert_eq!(switches(&Switches { rcu: true, ..none }), [Switch::Rcu].into());
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield status` and `verify`: how the shield stands, and what still reaches its CPUs.
+
+use std::process::ExitCode;
+
+use irqpath_system::shield::{self, Document, ShieldError};
+
+use super::{document, host, print_json, text, watch};
+use crate::cli_shield::{ShieldStatus, ShieldVerify};
+use crate::progress::Progress;
+use crate::{out, signals};
+
+/// Show it. Says that there is none, which is no error.
+pub fn status(arguments: &ShieldStatus) -> anyhow::Result<ExitCode> {
+    let (host, access) = host();
+    let status = shield::status(&host, &access)?;
+    if arguments.json {
+        print_json(&Document { status: Some(status), ..document() })?;
+    } else {
+        out::print(&text::status(&status))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Show it and measure.
+pub fn verify(arguments: &ShieldVerify) -> anyhow::Result<ExitCode> {
+    let (host, access) = host();
+    let stop = signals::listen()?;
+    if arguments.watch {
+        return watch::run(arguments.interval, arguments.json, &stop);
+    }
+    let before = shield::status(&host, &access)?;
+    let cpus = before.wanted.map(|wanted| wanted.cpus).ok_or(ShieldError::NotSet)?;
+    let progress = Progress::start(&format!("CPU {cpus}"), Some(arguments.duration));
+    let stopped = || {
+        progress.tick();
+        stop.requested()
+    };
+    let measured = shield::measure(&host, &cpus, arguments.duration, &stopped)?;
+    drop(progress);
+    let status = shield::status(&host, &access)?;
+    let arrived = shield::moved_but_arrived(&status, &measured);
+    let code = if status.drift.is_empty() && arrived.is_empty() { 0 } else { out::DRIFT };
+    if arguments.json {
+        let (status, measured) = (Some(status), Some(measured));
+        print_json(&Document { status, measured, ..document() })?;
+    } else {
+        out::print(&text::status(&status))?;
+        out::print(&text::measured(&measured, &arrived))?;
+    }
+    Ok(ExitCode::from(code))
+}
