@@ -160,9 +160,14 @@ pub(super) fn remove(
     if shared {
         journal.release(std::slice::from_ref(&root))?;
     }
-    undo(access, journal, |target| {
-        is_part(target, mount) || matches!(target, Target::ProcessCgroup { .. })
-    })
+    // What is in the directory goes with it: its files may read otherwise by now, as a partition
+    // does that hotplug has made invalid, and nobody else has a say in them.
+    let directories = |target: &Target| {
+        *target == root || matches!(target, Target::Cgroup { .. } | Target::ProcessCgroup { .. })
+    };
+    let mut undone = undo(access, journal, directories)?;
+    undone.extend(undo(access, journal, |target| is_part(target, mount))?);
+    Ok(undone)
 }
 
 /// A program may fork while it is moved, so this looks until nothing is left.

@@ -241,4 +241,8 @@ fn a_partition_that_broke_is_drift() {
     assert!(matches!(&drift[..], [d] if d.label == "partition of CPU 2-3"), "{drift:?}");
     repair(&fake.host(), &access).unwrap();
     assert_eq!(text(&fake.host(), word), "isolated");
+    access.write(word, "isolated invalid (no CPU online)\n").unwrap();
+    let reset = reset(&fake.host(), &access).unwrap();
+    assert_eq!(reset.undone.left, [], "the partition goes with its directory");
+    assert!(!fake.host().path("sys/fs/cgroup/irqpath.shield").exists());
 }
