@@ -24,7 +24,13 @@ pub fn irqpath() -> Command {
 /// copied to where that user can reach it.
 pub fn unprivileged(reachable: &Path) -> Command {
     let binary = reachable.join("irqpath");
-    std::fs::copy(assert_cmd::cargo::cargo_bin("irqpath"), &binary).unwrap();
+    // By another process: a test that forks while this one writes would keep the file open for
+    // writing, and it could not be executed.
+    let copied = std::process::Command::new("cp")
+        .arg(assert_cmd::cargo::cargo_bin("irqpath"))
+        .arg(&binary)
+        .status();
+    assert!(copied.unwrap().success());
     for path in [reachable, &binary] {
         std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
