@@ -121,8 +121,8 @@ pub struct Response {
     pub source: ResponseSource,
     /// What that really was: the device, its line, or the timer that stood in for it.
     pub origin: String,
-    /// True if another timer than the named device's raised the interrupts.
-    pub is_emulated: bool,
+    /// What raised the interrupts in the place of the named device, if it did not do so itself.
+    pub stand_in: Option<String>,
     /// What the latencies are measured from.
     pub basis: ResponseBasis,
     /// The CPU that the task was bound to.

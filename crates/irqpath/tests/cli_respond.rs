@@ -220,7 +220,7 @@ fn a_result_directory_is_kept_and_reported_again() {
 fn the_schema_describes_both() {
     let output = irqpath().args(["schema", "summary"]).output().unwrap();
     let schema = String::from_utf8(output.stdout).unwrap();
-    for word in ["\"response\"", "nr_missed", "is_emulated", "\"jitter\"", "ideal_ns", "longest"] {
+    for word in ["\"response\"", "nr_missed", "stand_in", "\"jitter\"", "ideal_ns", "longest"] {
         assert!(schema.contains(word), "{word}");
     }
 }

@@ -323,8 +323,10 @@ fn notes(summary: &Summary) -> Vec<Note> {
             None => say(Level::Info, format!("No response on CPU {} took over {limit}.", r.cpu)),
         }
     }
-    if summary.response.iter().any(|r| r.is_emulated) {
-        say(Level::Warning, "The device's interrupt is emulated by an hrtimer.".to_owned());
+    for r in &summary.response {
+        if let Some(stand_in) = &r.stand_in {
+            say(Level::Warning, format!("The {} is emulated by {stand_in}.", r.origin));
+        }
     }
     let responses = summary.response.iter().map(|r| r.nr_lost);
     let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());

@@ -3,9 +3,10 @@
 //!
 //! The page is put together from the pieces in `assets/`: `report.html` is the frame with
 //! `{{markers}}`, `report.css` the style, `report/*.js` the script, `uplot/` the chart library.
-//! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, whose
-//! figures are SVG, and so have tests of response and determinism (`determinism.html`). `data`, `bench` and
-//! `determinism` reduce the result to what a page shows, `verdict` says it in sentences, `json` embeds it. The rule to know: whatever was measured reaches the page as JSON only and is
+//! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, and so have
+//! tests of response and determinism; their figures are SVG. `data`, `bench` and `determinism`
+//! reduce the result to what a page shows, `verdict` says it in sentences, `json` embeds it. The
+//! rule to know: whatever was measured reaches the page as JSON only and is
 //! inserted as text only; a task may call itself `</script>`.
 
 mod bench;

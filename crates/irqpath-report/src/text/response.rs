@@ -68,12 +68,10 @@ fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io:
         table.row(row);
     }
     table.write(out, options.style(), options.width)?;
-    for r in all.iter().filter(|r| r.is_emulated) {
-        let text = format!(
-            "The {} is emulated: no interrupt of the device itself was counted. An hrtimer of the \
-             kernel stands in for it, as for --source timer.",
-            clean(&r.origin)
-        );
+    for r in all {
+        let Some(stand_in) = &r.stand_in else { continue };
+        let (origin, stand_in) = (clean(&r.origin), clean(stand_in));
+        let text = format!("The {origin} is emulated: what interrupted was {stand_in}.");
         writeln!(out, "{}", options.style().warn(&wrapped(&text, options.width)))?;
     }
     Ok(())

@@ -122,13 +122,14 @@ impl Waiting {
             None => {}
         }
         let facts = self.task.facts();
-        let is_emulated = what.source == ResponseSource::Rtc
-            && lines.nr_since(&facts.lines).saturating_mul(2) < quantiles.n;
+        let stand_in = (what.source == ResponseSource::Rtc)
+            .then(|| stand_in(lines.nr_since(&facts.lines), quantiles.n))
+            .flatten();
         summary.missing.extend(self.task.missing().iter().cloned());
         summary.response.push(Response {
             source: what.source,
             origin: facts.origin.clone(),
-            is_emulated,
+            stand_in: stand_in.map(str::to_owned),
             basis: what.source.basis(),
             cpu: self.cpu,
             tid: self.task.tid(),
@@ -146,6 +147,20 @@ impl Waiting {
         });
         Ok(())
     }
+}
+
+/// What interrupted in the place of an RTC whose line counted `nr_line` interrupts while the task
+/// was woken `nr_woken` times.
+const fn stand_in(nr_line: u64, nr_woken: u64) -> Option<&'static str> {
+    if nr_line.saturating_mul(2) < nr_woken {
+        return Some("an hrtimer of the RTC core, as for --source timer");
+    }
+    // drivers/rtc/rtc-cmos.c, CONFIG_HPET_EMULATE_RTC: the HPET has the RTC's line, and looks at
+    // the RTC 64 times a second.
+    if nr_line > nr_woken.saturating_mul(8) {
+        return Some("the HPET, which looks at the RTC 64 times a second");
+    }
+    None
 }
 
 /// Interrupts counted while the test ran, by the names of lines.
@@ -278,6 +293,16 @@ fn show(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_tells_who_interrupted() {
+        for (nr_line, nr_woken, want) in
+            [(0, 1_000, "hrtimer"), (1, 1_000, "hrtimer"), (5, 5, ""), (193, 3, "HPET"), (0, 0, "")]
+        {
+            let got = stand_in(nr_line, nr_woken).unwrap_or_default();
+            assert!(got.contains(want) && got.is_empty() == want.is_empty(), "{nr_line}: {got}");
+        }
+    }
 
     #[test]
     fn interrupts_are_counted_by_the_name_of_their_line() {

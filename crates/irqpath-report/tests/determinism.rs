@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Response and determinism tests as text and as a page, of an invented result with known numbers.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
+use irqpath_analysis::response::ResponseCounter;
+use irqpath_model::{
+    CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, Meta, Missing, Names, Occupancy,
+    Origin, Response, ResponseSource, Summary, Task, Transition,
+};
+use irqpath_report::html;
+use irqpath_report::text::{TextOptions, write_jitter, write_response};
+use serde_json::Value;
+
+const HOSTILE: &str = "</script><img src=x>";
+
+fn meta() -> Meta {
+    Meta {
+        host: "paper".to_owned(),
+        cpu: CpuInfo { online: "0-1".to_owned(), ..CpuInfo::default() },
+        duration_ns: 2_000_000_000,
+        ..Meta::default()
+    }
+}
+
+/// The document's third table: 12 of 28 800 882 responses took over 20 us.
+fn responses() -> Summary {
+    let mut counter = ResponseCounter::default();
+    (0..28_800).for_each(|_| counter.record(11_300));
+    counter.record(27_000);
+    let source = ResponseSource::Hpet;
+    let response = Response {
+        source,
+        origin: "timer 2 of /dev/hpet".to_owned(),
+        stand_in: None,
+        basis: source.basis(),
+        cpu: 1,
+        tid: 7,
+        sched: "f:80".to_owned(),
+        period_ns: 488_281,
+        quantiles: counter.histogram.quantiles(),
+        table: counter.table.buckets(),
+        doubling: counter.doubling.buckets(),
+        histogram: counter.histogram,
+        nr_missed: 3,
+        nr_early: 0,
+        nr_lost: 0,
+        threshold_ns: Some(25_000),
+        exceeded: Some(Exceeded { ns: 27_000, nr: 28_801 }),
+    };
+    let what = "CAP_IPC_LOCK".to_owned();
+    let missing = vec![Missing { what, consequence: "memory is not locked".to_owned() }];
+    Summary { response: vec![response], missing, ..Summary::default() }
+}
+
+fn interrupted() -> Summary {
+    let looker = Looker { cpu: 1, tid: 77, since_ns: 0 };
+    let mut engine = InterruptionEngine::new(&[looker], true, Names::default());
+    let task = |tid, comm: &str| {
+        Transition::SwitchIn(Task { tid, comm: comm.into(), prio: 120, ..Task::default() })
+    };
+    let transitions = [
+        (100, task(77, "irqpath")),
+        (5_000, Transition::HardirqEntry(Origin::Irq(36))),
+        (9_000, Transition::HardirqExit),
+        (9_000, task(5, HOSTILE)),
+        (13_000, task(77, "irqpath")),
+        (90_000, Transition::HardirqEntry(Origin::Irq(36))),
+    ];
+    let block = transitions.into_iter().zip(1..);
+    let block = block.map(|((ns, what), seq)| Occupancy { ns, cpu: 1, seq, what });
+    engine.push(Event::Occupancy(block.collect()));
+    engine.interrupted(1, 4_500, 13_500);
+    engine.interrupted(1, 40_000, 46_000);
+    engine.flush();
+    let found = engine.result(1).unwrap();
+    let (threshold_ns, look_ns, lasted_ns) = (5_000, 30, 2_000_000_000);
+    let found = Interruptions { threshold_ns, look_ns, lasted_ns, ..found };
+    let ideal = (1_147_132_000, IdealSource::Given);
+    let loops = loops(&[1_147_132_000, 1_168_630_000], 9, ideal);
+    let (sched, interruptions) = ("f:80".to_owned(), Some(found));
+    let jitter = Jitter { cpu: 1, tid: 77, sched, loops, interruptions };
+    Summary { jitter: vec![jitter], ..Summary::default() }
+}
+
+fn has_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn responses_as_the_document_prints_them() {
+    let mut out = Vec::new();
+    write_response(&mut out, &meta(), &responses(), &TextOptions::default()).unwrap();
+    has_all(
+        &String::from_utf8(out).unwrap(),
+        &[
+            "from the comparator's match",
+            "timer 2 of /dev/hpet, 2048 Hz",
+            "measured 28801 hpet interrupts",
+            "minimum latency: 0.0113 ms",
+            "maximum latency: 0.027 ms",
+            "28800 samples < 0.02 ms (99.996%)",
+            "28801 samples < 0.03 ms (100%)",
+            "missed: 3, early: 0, lost: 0",
+            "response 28 801 took 27.0 us, more than 25.0 us: ended there",
+            "missing: CAP_IPC_LOCK: memory is not locked",
+        ],
+    );
+}
+
+#[test]
+fn an_emulated_interrupt_is_said_to_be_one() {
+    let mut summary = responses();
+    summary.response[0].stand_in = Some("an hrtimer".to_owned());
+    let mut out = Vec::new();
+    write_response(&mut out, &meta(), &summary, &TextOptions::default()).unwrap();
+    has_all(&String::from_utf8(out).unwrap(), &["is emulated: what interrupted was an hrtimer"]);
+}
+
+#[test]
+fn the_legend_and_what_interrupted() {
+    let mut out = Vec::new();
+    write_jitter(&mut out, &meta(), &interrupted(), 20, &TextOptions::default()).unwrap();
+    has_all(
+        &String::from_utf8(out).unwrap(),
+        &[
+            // Figure 2.
+            "ideal: 1.147132sec  (as given)",
+            "max: 1.168630sec",
+            "jitter: 0.021498sec (1.87%)",
+            "kernel entry and exit, or unseen",
+            "hardirq 36 4.00",
+            "nothing in this kernel: firmware (SMI), or an exception",
+        ],
+    );
+}
+
+fn data(meta: &Meta, summary: &Summary) -> Value {
+    let mut out = Vec::new();
+    html::write(&mut out, meta, summary, html::Options::default()).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    assert!(!page.contains("{{") && !page.contains("<img"), "a marker or a name was left");
+    let (_, rest) = page.split_once(r#"id="data">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script").unwrap().0).unwrap()
+}
+
+#[test]
+fn the_page_has_the_numbers_and_takes_names_as_text() {
+    let page = data(&meta(), &responses());
+    let verdict = page["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("Responses to hpet: longest 27.0 us, median 11.3 us"), "{verdict}");
+    let notes = page["notes"].to_string();
+    has_all(
+        &notes,
+        &["took 27.0 us, more than 25.0 us", "CAP_IPC_LOCK", "3 interrupts were missed"],
+    );
+    let bars = page["figures"][0]["bars"].as_array().unwrap();
+    assert_eq!(bars.iter().map(|b| b[2].as_u64().unwrap()).sum::<u64>(), 28_801);
+    for table in page["numbers"].as_array().unwrap() {
+        let nr = table["columns"].as_array().unwrap().len();
+        assert!(
+            table["rows"].as_array().unwrap().iter().all(|r| r.as_array().unwrap().len() == nr)
+        );
+    }
+
+    let page = data(&meta(), &interrupted());
+    assert_eq!(page["figures"].as_array().unwrap().len(), 2);
+    let details = page["details"].to_string();
+    has_all(&details, &["hardirq 36", "<img src=x>:5"]);
+}
