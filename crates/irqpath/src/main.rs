@@ -12,6 +12,7 @@ mod cli_lab;
 mod cli_respond;
 mod cli_shield;
 mod commands;
+mod determinism;
 mod meta;
 mod names;
 mod out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath respond` and `irqpath jitter` as a user runs them: short live runs, what a user
 //! without privilege gets, what is refused, and an early end. How exact they are is for
-//! `respond_peers.rs` and `respond_lab.rs`.
+//! `peers/`.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
@@ -37,7 +37,9 @@ fn every_response_is_in_every_count() {
         let all = document(irqpath().args(arguments), &[0]);
         let r = &all["summary"]["response"][0];
         let n = number(&r["quantiles"]["n"]);
-        assert!(n > 0 && n + number(&r["nr_missed"]) <= 700, "{n}");
+        // A busy machine may end it late, but no interrupt is counted twice.
+        let lasted_ms = number(&all["meta"]["duration_ns"]) / 1_000_000;
+        assert!(n > 0 && n + number(&r["nr_missed"]) <= lasted_ms + 1, "{n} in {lasted_ms} ms");
         assert_eq!(sum(&r["table"]), n);
         assert_eq!(sum(&r["doubling"]), n);
         assert_eq!((&r["source"], &r["basis"]), (&source.into(), &"expiry".into()));
@@ -191,7 +193,12 @@ fn interruptions_are_listed_with_what_ran() {
     let explained: u64 = causes.iter().map(|c| number(&c["total_ns"])).sum();
     assert_eq!(explained, total, "the causes add up");
     assert!(ns("hardirq") > 0, "a second without a timer interrupt: {causes:?}");
-    assert!(ns("unexplained") * 10 < total, "{} of {total} unexplained", ns("unexplained"));
+    // What a busy machine lost cannot explain anything, nor can a hypervisor be seen.
+    let lost: u64 = all["summary"]["loss"].as_object().unwrap().values().map(number).sum();
+    let is_virtual = !all["meta"]["cpu"]["hypervisor"].is_null();
+    let unexplained = ns("unexplained");
+    let is_explained = unexplained * 10 < total;
+    assert!(is_explained || lost > 0 || is_virtual, "{unexplained} of {total} unexplained");
     for i in found["longest"].as_array().unwrap() {
         let parts = i["causes"].as_array().unwrap().iter().map(|c| number(&c["ns"]));
         assert_eq!(parts.sum::<u64>(), number(&i["ns"]));
@@ -213,6 +220,9 @@ fn a_result_directory_is_kept_and_reported_again() {
         std::fs::remove_file(target.join("report.html")).unwrap();
         irqpath().arg("report").arg(&target).assert().success();
         assert!(std::fs::read_to_string(target.join("report.html")).unwrap() == page);
+        let output = irqpath().arg("compare").args([&target, &target]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("TEST") && text.contains("1.00"), "{verb}: {text}");
     }
 }
 
@@ -233,14 +243,23 @@ fn a_signal_ends_it_with_the_result() {
         &["jitter", "-p", "o:0", "--loop", "50ms", "-d", "100s"],
         &["jitter", "-p", "o:0", "--continuous", "--no-causes", "-d", "100s"],
     ] {
+        let root = tempfile::tempdir().unwrap();
         let child = Process::new(assert_cmd::cargo::cargo_bin("irqpath"))
             .args(arguments)
             .arg("--json")
+            .arg("-o")
+            .arg(root.path().join("result"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(1_500));
+        // Signals are listened to before the partial directory is made.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while names(root.path()).is_empty() {
+            assert!(Instant::now() < deadline, "{arguments:?}: no measurement was started");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_secs(1));
         let pid = child.id().to_string();
         assert!(Process::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let sent = Instant::now();
@@ -249,5 +268,6 @@ fn a_signal_ends_it_with_the_result() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
         let all: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(number(&all["meta"]["duration_ns"]) < 60_000_000_000, "{arguments:?}");
+        assert_eq!(names(root.path()), ["result"]);
     }
 }

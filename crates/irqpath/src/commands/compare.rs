@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath compare A B`: the same paths of two results side by side, with ratios. Benchmarks are
-//! compared by `bench::compare`.
+//! compared by `bench::compare`, tests of response and determinism by `determinism`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::bench::compare as bench;
 use crate::cli::Compare;
-use crate::{out, stored};
+use crate::{determinism, out, stored};
 
 /// Schema version of the JSON output.
 const FORMAT: u32 = 1;
@@ -40,6 +40,7 @@ struct Comparison<'a> {
     only_a: Vec<&'a PathKey>,
     only_b: Vec<&'a PathKey>,
     bench: bench::BenchComparison<'a>,
+    tests: determinism::Comparison,
 }
 
 /// Run it.
@@ -53,8 +54,12 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
         let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
             format!("{} ({}, {})", path.display(), s.meta.host, s.meta.kernel.release)
         });
-        let benchmarks = &comparison.bench;
-        let table = if benchmarks.is_empty() { table(&comparison) } else { benchmarks.table() };
+        let (benchmarks, tests) = (&comparison.bench, &comparison.tests);
+        let table = match (benchmarks.is_empty(), tests.is_empty()) {
+            (_, false) => tests.table(),
+            (false, _) => benchmarks.table(),
+            _ => table(&comparison),
+        };
         out::print(&format!("A: {}\nB: {}\n\n{table}", names[0], names[1]))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -80,6 +85,7 @@ fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
         only_a: lone(a, b),
         only_b: lone(b, a),
         bench: bench::compare(&a.bench, &b.bench),
+        tests: determinism::compare(a, b),
     }
 }
 
