@@ -301,7 +301,7 @@ static void test_close_asleep(void)
 		set_mode(fd, mode);
 		shared_fd = open_device(0);
 		/* It goes on for ever: only the file's end stops it. */
-		must_arm(shared_fd, 300 * MS, MS, 0);
+		must_arm(shared_fd, 1500 * MS, MS, 0);
 		tid = 0;
 		if (pthread_create(&thread, NULL, read_shared, &tid))
 			die("thread");

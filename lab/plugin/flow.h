@@ -18,7 +18,7 @@
 #include "paths.h"
 #include "stacks.h"
 
-/* What happened that is worth a line in the report; written to the file by name. */
+/* What happened that is worth a line in the report; written to the file in this order. */
 struct flow_stats {
 	uint64_t interrupts;		/* interrupts and exceptions in the kernel */
 	uint64_t entries;		/* system calls and interrupts from user space */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file that the plugin leaves, read by crates/irqpath-lab/src/flame/recording.rs, which
+ * The file that the plugin leaves, read by crates/irqpath-lab/src/flame/recording/, which
  * describes the format. Addresses are raw; symbols are the reader's business.
  */
 #ifndef IRQPATH_OUTPUT_H

@@ -2,14 +2,15 @@
 //! The project's experiments can be read, say what a definition must say, and give the same
 //! numbers twice.
 
-#![allow(clippy::print_stdout)] // a test says what it skips
+mod common;
 
 use std::path::Path;
 
+use irqpath_lab::Lab;
 use irqpath_lab::experiment::{
     ColumnRun, Definition, ExperimentError, Options, Parameter, read_all, run,
 };
-use irqpath_lab::{Cache, Lab, Progress, Project};
+use irqpath_lab::kernel::{Arch, Flavour};
 
 fn project() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -36,6 +37,7 @@ fn a_mistake_is_named_before_anything_boots() {
     let table = [
         ("id = \"ihm-timer\"", "id = \"ihm\"", "id is ihm, the file is ihm-timer.toml"),
         ("\"tuned.user.q50\"]", "\"tunde.user.q50\"]", "there is no series tunde"),
+        ("\"hardirq.user.q50\"]", "\"hard.user.q50\"]", "the gate watches hard.user.q50"),
         ("name = \"tuned\"", "name = \"default\"", "default is there twice"),
         ("series = [\"default\"]", "series = [\"tuned\"]", "tuned, which are not the first"),
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
@@ -66,18 +68,11 @@ fn one_column(lab: &Lab, definition: &Definition) -> ColumnRun {
 
 #[test]
 fn two_runs_give_the_same_summaries() {
-    if std::process::Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
-        println!("skipped: qemu-system-x86_64 is not installed");
-        return;
-    }
-    let lab = Lab {
-        project: Project::at(project()).expect("project"),
-        cache: Cache::locate().expect("cache"),
-        progress: Progress::hidden(),
-    };
+    let Some((lab, _)) = common::kernel(Flavour::StockRt, Arch::X86_64) else { return };
     for id in ["intspect-causes", "ihm-timer"] {
         let path = project().join("experiments").join(format!("{id}.toml"));
-        let definition = Definition::read(&path).expect("definition");
+        let mut definition = Definition::read(&path).expect("definition");
+        definition.time_limit_s = common::LIMIT.as_secs();
         let [one, other] = [(); 2].map(|()| one_column(&lab, &definition));
         assert!(one.metrics().len() > 10);
         assert_eq!(one.metrics(), other.metrics(), "{id}");

@@ -7,16 +7,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use irqpath_lab::flame::{Attribution, PathMarks, Plugin, Profile, Recording, Symbols};
 use irqpath_lab::guest::Guest;
-use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
+use irqpath_lab::kernel::{Arch, Flavour, module};
 use irqpath_lab::vm::{Machine, Outcome};
-use irqpath_lab::{Cache, Lab, Progress, Project};
 
 const PATHS: [PathMarks; 5] = [
     PathMarks { from: 32, to: 33 },
@@ -43,22 +43,6 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/known")
 }
 
-/// The lab and a kernel; says why there is none.
-fn kernel(flavour: Flavour, arch: Arch) -> Result<(Lab, Kernel), String> {
-    let qemu = if arch == Arch::X86_64 { "qemu-system-x86_64" } else { "qemu-system-aarch64" };
-    for program in [qemu, "gcc", &format!("{}gcc", arch.cross_prefix())] {
-        let output = Command::new(program).arg("--version").output();
-        output.map_err(|e| format!("{program}: {e}"))?;
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let project = Project::at(&root).ok_or("no project")?;
-    let cache = Cache::locate().map_err(|e| e.to_string())?;
-    let lab = Lab { project, cache, progress: Progress::hidden() };
-    // Whether kernels can be provided is tested elsewhere.
-    let kernel = Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?;
-    Ok((lab, kernel))
-}
-
 /// The program, built for the guest.
 fn user_program(arch: Arch, directory: &Path) -> PathBuf {
     let program = directory.join("user");
@@ -72,13 +56,7 @@ fn user_program(arch: Arch, directory: &Path) -> PathBuf {
 impl Scene {
     /// Runs it with the plugin, and without to see that nothing changes.
     fn new(flavour: Flavour, arch: Arch) -> Option<Self> {
-        let (lab, kernel) = match kernel(flavour, arch) {
-            Ok(found) => found,
-            Err(why) => {
-                println!("skipped: {why}");
-                return None;
-            }
-        };
+        let (lab, kernel) = common::kernel(flavour, arch)?;
         let dir = tempfile::tempdir().unwrap();
         let module = module::build(&lab, &kernel, &tests(), &[]).unwrap();
         let user = user_program(arch, dir.path());
@@ -87,7 +65,7 @@ impl Scene {
         let guest = guest.sysctl("kernel.kptr_restrict", "0").build(&lab).unwrap();
         let out = dir.path().join("recording");
         let plugin = Plugin::build(&lab).unwrap();
-        let plain = Machine { limit_host: Duration::from_secs(400), ..Machine::exact(&kernel) };
+        let plain = Machine { limit_host: common::LIMIT, ..Machine::exact(&kernel) };
         let traced =
             Machine { plugin: Some(plugin.for_machine(&out, &PATHS, 16384)), ..plain.clone() };
         let [without, with] =

@@ -137,6 +137,8 @@ pub struct Outcome {
 pub enum OutcomeVerdict {
     /// In the range.
     Holds,
+    /// There is no range: a figure that the claims beside it are to be read with.
+    Stated,
     /// Outside; a finding, unless the claim is one that must hold.
     Differs,
     /// Could not be computed on this column.
@@ -146,7 +148,9 @@ pub enum OutcomeVerdict {
 impl Reproduced {
     /// True if a claim that must hold does not.
     pub fn failed(&self) -> bool {
-        let fails = |outcome: &Outcome| outcome.verdict != OutcomeVerdict::Holds;
+        let fails = |outcome: &Outcome| {
+            !matches!(outcome.verdict, OutcomeVerdict::Holds | OutcomeVerdict::Stated)
+        };
         self.claims.iter().any(|claim| claim.must && claim.outcomes.iter().any(fails))
     }
 }

@@ -208,6 +208,7 @@ pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
 pub(crate) fn word(verdict: OutcomeVerdict) -> &'static str {
     match verdict {
         OutcomeVerdict::Holds => "holds",
+        OutcomeVerdict::Stated => "stated",
         OutcomeVerdict::Differs => "differs",
         OutcomeVerdict::Missing => "no figure",
     }

@@ -300,29 +300,23 @@ static int dev_create(struct intsight_dev *dev, unsigned int index)
 		return ret;
 	ret = intsight_disturb_init(dev);
 	if (ret)
-		goto err_irq;
-
-	dev->misc.minor = MISC_DYNAMIC_MINOR;
-	dev->misc.name = dev->name;
-	dev->misc.fops = &dev_fops;
-	ret = misc_register(&dev->misc);
-	if (ret)
-		goto err_disturb;
-	return 0;
-
-err_disturb:
-	intsight_disturb_exit(dev);
-err_irq:
-	intsight_dev_irq_exit(dev);
+		intsight_dev_irq_exit(dev);
 	return ret;
 }
 
-/* Nobody has it open, so that it is not armed. */
+/* No handler may run when what it set going has been waited for. */
 static void dev_remove(struct intsight_dev *dev)
 {
-	misc_deregister(&dev->misc);
-	intsight_disturb_exit(dev);
 	intsight_dev_irq_exit(dev);
+	intsight_disturb_exit(dev);
+}
+
+static int dev_register(struct intsight_dev *dev)
+{
+	dev->misc.minor = MISC_DYNAMIC_MINOR;
+	dev->misc.name = dev->name;
+	dev->misc.fops = &dev_fops;
+	return misc_register(&dev->misc);
 }
 
 static void devices_remove(unsigned int nr)
@@ -334,7 +328,7 @@ static void devices_remove(unsigned int nr)
 
 int intsight_device_init(void)
 {
-	unsigned int i;
+	unsigned int nr_made, nr_named;
 	int ret;
 
 	if (nr_devices > MAX_DEVICES) {
@@ -348,25 +342,38 @@ int intsight_device_init(void)
 	devices = kcalloc(nr_devices, sizeof(*devices), GFP_KERNEL);
 	if (!devices)
 		return -ENOMEM;
-	for (i = 0; i < nr_devices; i++) {
-		ret = dev_create(&devices[i], i);
+	for (nr_made = 0; nr_made < nr_devices; nr_made++) {
+		ret = dev_create(&devices[nr_made], nr_made);
 		if (ret)
-			goto err;
+			goto err_made;
+	}
+	/* From here on they can be opened, so that little may still fail. */
+	for (nr_named = 0; nr_named < nr_devices; nr_named++) {
+		ret = dev_register(&devices[nr_named]);
+		if (ret)
+			goto err_named;
 	}
 	ret = misc_register(&alias);
 	if (ret)
-		goto err;
+		goto err_named;
 	return 0;
 
-err:
-	devices_remove(i);
+err_named:
+	while (nr_named--)
+		misc_deregister(&devices[nr_named].misc);
+err_made:
+	devices_remove(nr_made);
 	return ret;
 }
 
 void intsight_device_exit(void)
 {
+	unsigned int i;
+
 	if (!nr_devices)
 		return;
 	misc_deregister(&alias);
+	for (i = 0; i < nr_devices; i++)
+		misc_deregister(&devices[i].misc);
 	devices_remove(nr_devices);
 }

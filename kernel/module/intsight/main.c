@@ -30,8 +30,9 @@ static const struct intsight_part parts[] = {
 	{ intsight_trigger_init, intsight_trigger_exit },
 	{ intsight_edu_init, intsight_edu_exit },
 	{ intsight_gpio_init, intsight_gpio_exit },
-	{ intsight_device_init, intsight_device_exit },
 	{ intsight_nic_init, intsight_nic_exit },
+	/* What can be opened comes last: an init that fails does not wait. */
+	{ intsight_device_init, intsight_device_exit },
 	{ intsight_debugfs_init, intsight_debugfs_exit },
 };
 

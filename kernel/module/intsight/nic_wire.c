@@ -305,7 +305,7 @@ int intsight_wire_burst(struct intsight_end *end, u64 nr)
 
 	hrtimer_cancel(&burst->timer);
 	raw_spin_lock_irqsave(&end->lock, flags);
-	burst->left = nr;
+	burst->left = end->up ? nr : 0;
 	burst->period_ns = NSEC_PER_SEC / READ_ONCE(end->config->burst_pps);
 	if (!end->up)
 		ret = -ENETDOWN;

@@ -30,6 +30,8 @@ use crate::Progress;
 
 /// Digits of the key in a directory's name: enough to never meet, short enough to read.
 const KEY_DIGITS: usize = 16;
+/// What the directory of a product that is being made ends with.
+const PARTIAL: &str = ".partial";
 /// How long a product stays that nobody uses.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The file in a product that lists what it was made from.
@@ -126,7 +128,7 @@ impl Cache {
         if destination.is_dir() {
             return Ok(destination); // made by the one that was waited for
         }
-        let directory = with_suffix(&destination, ".partial");
+        let directory = with_suffix(&destination, PARTIAL);
         prepare(&directory, product.resumable)?;
         let staging = Staging { directory, destination, lock };
         let made = make(&staging);
@@ -146,6 +148,8 @@ impl Cache {
         for entry in siblings {
             let name = entry.file_name().to_string_lossy().into_owned();
             let key = name.strip_prefix(&product.label).and_then(|rest| rest.strip_prefix('-'));
+            // Who makes it now has just begun, or works in it.
+            let key = key.map(|key| key.strip_suffix(PARTIAL).unwrap_or(key));
             let is_sibling = key.is_some_and(|key| key.len() == KEY_DIGITS);
             let age = entry.metadata().and_then(|m| m.modified()).map(|time| time.elapsed());
             if is_sibling && age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
@@ -235,6 +239,11 @@ pub(crate) fn remove(directory: &Path) -> Result<(), CacheError> {
 fn complete(staging: &Staging, inputs: &Inputs) -> Result<(), CacheError> {
     let directory = &staging.directory;
     let list = directory.join(INPUTS);
+    // It may be a link to that of a product which this one was made from.
+    match fs::remove_file(&list) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(at(&list, "removed")(e)),
+        _ => {}
+    }
     fs::write(&list, inputs.text()).map_err(at(&list, "written"))?;
     let handle = File::open(directory).map_err(at(directory, "read"))?;
     syncfs(&handle).map_err(|e| at(directory, "written")(e.into()))?;

@@ -238,6 +238,14 @@ impl Definition {
         all
     }
 
+    /// The metrics that the gate watches on a column.
+    pub fn watched_on(&self, column: &Column) -> impl Iterator<Item = &String> {
+        let is_on = move |metric: &&String| {
+            self.series_on(column).any(|series| series.name == series_of(metric))
+        };
+        self.gate.iter().flat_map(|gate| &gate.metrics).filter(is_on)
+    }
+
     fn problem(&self, stem: &str) -> Option<String> {
         if self.id != stem {
             return Some(format!("id is {}, the file is {stem}.toml", self.id));
@@ -250,6 +258,13 @@ impl Definition {
             .map(|name| format!("{name} is there twice"))
             .or_else(|| self.checks.iter().find_map(|check| check.problem(self)))
             .or_else(|| self.flame_problem())
+            .or_else(|| self.gate_problem())
+    }
+
+    fn gate_problem(&self) -> Option<String> {
+        let known = |metric: &&String| self.series.iter().any(|s| s.name == series_of(metric));
+        let stranger = self.gate.iter().flat_map(|gate| &gate.metrics).find(|m| !known(m))?;
+        Some(format!("the gate watches {stranger}, and there is no such series"))
     }
 
     /// The recording has the paths of all series one after the other, so that those which are
@@ -262,6 +277,11 @@ impl Definition {
             format!("flame names the series {}, which are not the first", drawn.join(", "))
         })
     }
+}
+
+/// A metric is SERIES.FIGURE.
+fn series_of(metric: &str) -> &str {
+    metric.split_once('.').map_or(metric, |(series, _)| series)
 }
 
 fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {

@@ -15,6 +15,12 @@ pub enum ExperimentError {
         /// The system's reason.
         source: io::Error,
     },
+    /// There is no place for what a guest leaves.
+    #[error("cannot make a temporary directory: {source}; set TMPDIR to one that can be written")]
+    Scratch {
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Not TOML, or a field that does not exist.
     #[error("{}: {source}", path.display())]
     Syntax {

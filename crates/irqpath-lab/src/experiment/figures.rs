@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use irqpath_analysis::bench::{self, Options};
-use irqpath_model::bench::{BOTTOM_HALF, BenchSeries, Latencies, TOP_HALF};
+use irqpath_model::bench::{BOTTOM_HALF, BenchCapture, BenchSeries, Latencies, TOP_HALF};
 use irqpath_report::json::{self, Document};
 use irqpath_source::intsight::read_raw;
 use irqpath_system::Host;
@@ -50,8 +50,9 @@ pub fn read(
     let mut result = SeriesResult { name: series.name.clone(), ..SeriesResult::default() };
     let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
     if at("").join("csv_results").is_dir() {
-        result.bench = runs(definition, column, &at(""))?;
-        result.samples.push((BOTTOM_HALF.to_owned(), run_lengths(&at(""))?));
+        let (bench, lengths) = runs(definition, column, &at(""))?;
+        result.bench = bench;
+        result.samples.push((BOTTOM_HALF.to_owned(), lengths));
         if let Some(first) = result.bench.first() {
             result.metrics.extend(bench_metrics(first));
         }
@@ -98,7 +99,12 @@ fn traced(
     Ok(metrics)
 }
 
-fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSeries>, String> {
+/// intsight's runs by each clock, and their lengths by the first one.
+fn runs(
+    definition: &Definition,
+    column: &str,
+    raw: &Path,
+) -> Result<(Vec<BenchSeries>, Vec<u64>), String> {
     let mut capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
     let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
     capture.before = counts("before");
@@ -109,24 +115,21 @@ fn runs(definition: &Definition, column: &str, raw: &Path) -> Result<Vec<BenchSe
     };
     let clocks: Vec<_> = capture.runs.clocks().collect();
     let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
-    clocks.into_iter().map(analyse).collect()
+    let series = clocks.into_iter().map(analyse).collect::<Result<_, _>>()?;
+    Ok((series, lengths(&capture)))
 }
 
 /// Ticks from the top half to the bottom half of every run, by the first clock.
-fn run_lengths(raw: &Path) -> Result<Vec<u64>, String> {
-    let capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
-    let Some(clock) = capture.runs.clocks().next() else { return Ok(Vec::new()) };
-    let index = |name: &str| capture.runs.name_index(name);
-    let (Some(top), Some(bottom)) = (index(TOP_HALF), index(BOTTOM_HALF)) else {
-        return Ok(Vec::new());
-    };
-    let runs = capture.runs.by_clock(clock).into_iter().flatten();
-    Ok(runs
-        .filter_map(|run| {
-            let at = |name| run.names.iter().position(|other| *other == name);
-            Some(run.ticks[at(bottom)?].saturating_sub(run.ticks[at(top)?]))
-        })
-        .collect())
+fn lengths(capture: &BenchCapture) -> Vec<u64> {
+    let runs = &capture.runs;
+    let names = runs.name_index(TOP_HALF).zip(runs.name_index(BOTTOM_HALF));
+    let Some(((top, bottom), clock)) = names.zip(runs.clocks().next()) else { return Vec::new() };
+    let runs = runs.by_clock(clock).into_iter().flatten();
+    runs.filter_map(|run| {
+        let at = |name| run.names.iter().position(|other| *other == name);
+        Some(run.ticks[at(bottom)?].saturating_sub(run.ticks[at(top)?]))
+    })
+    .collect()
 }
 
 fn bench_metrics(series: &BenchSeries) -> Vec<(String, f64)> {

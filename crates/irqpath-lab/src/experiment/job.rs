@@ -30,11 +30,13 @@ const FACTS: &[&str] = &[
 const COUNTS: &[&str] = &["proc/interrupts", "proc/softirqs"];
 
 /// The script for one column; busybox runs it in the guest. `quick` are parameters that replace
-/// those of the definition.
+/// those of the definition. With `symbols` the guest
+/// leaves the addresses of its kernel's functions, for who attributes instructions to them.
 pub fn script(
     definition: &Definition,
     column: &Column,
     quick: &BTreeMap<String, Parameter>,
+    symbols: bool,
 ) -> String {
     let mut text = String::from("set -e\n");
     copy(&mut text, FACTS, "host");
@@ -52,9 +54,11 @@ pub fn script(
             quoted(&definition.guest.job)
         );
     }
-    // A script that unloads its module keeps the addresses in /tmp/symbols.
-    text.push_str("touch /tmp/symbols\n");
-    text.push_str("sort -u /tmp/symbols | cat /proc/kallsyms - > /results/kallsyms\n");
+    if symbols {
+        // A script that unloads its module keeps the addresses in /tmp/symbols.
+        text.push_str("touch /tmp/symbols\n");
+        text.push_str("sort -u /tmp/symbols | cat /proc/kallsyms - > /results/kallsyms\n");
+    }
     copy(&mut text, COUNTS, "after");
     text
 }

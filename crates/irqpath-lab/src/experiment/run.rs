@@ -16,9 +16,9 @@ use super::definition::{Column, Definition, FlamePath, Mode, Parameter};
 use super::error::ExperimentError;
 use super::figures::{self, SeriesResult};
 use super::{job, workers};
-use crate::flame::Plugin;
+use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
-use crate::kernel::{Arch, Kernel, module};
+use crate::kernel::{Arch, Flavour, Kernel, module};
 use crate::vm::{Machine, Outcome};
 use crate::{Lab, Unit};
 
@@ -29,8 +29,8 @@ const RESULT_MIB: u32 = 256;
 
 /// File of the plugin's recording.
 const RECORDING: &str = "path.recording";
-/// A kernel stack, bytes (`THREAD_SIZE` without KASAN).
-const STACK_SIZE: u32 = 16384;
+/// A kernel stack, bytes: `THREAD_SIZE`, which KASAN doubles.
+const STACK_SIZE: u64 = 16384;
 
 /// Most of the guest's time that a job may take, s: ten days, mostly idle.
 const GUEST_LIMIT_S: u64 = 864_000;
@@ -44,6 +44,8 @@ pub struct Options {
     pub parameters: BTreeMap<String, Parameter>,
     /// The irqpath binary for guests that need it.
     pub irqpath: Option<PathBuf>,
+    /// With the parameters that each definition has for the gate.
+    pub gate: bool,
     /// Attribute every instruction of the experiment's path, where it names one.
     pub attribute: bool,
 }
@@ -134,6 +136,11 @@ pub fn run(
         |(_, guest)| guest.is_exact(),
         |nr_done, (index, guest)| {
             let run = boot(lab, guest);
+            if let Ok(run) = &run {
+                let (column, wall) = (&run.column.name, run.outcome.wall.as_secs_f64());
+                let id = &definitions[index].id;
+                lab.progress.note(&format!("{id} on {column}: a guest of {wall:.1} s"));
+            }
             lab.progress.done(nr_done());
             (index, run)
         },
@@ -182,9 +189,15 @@ fn prepare<'a>(
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
     // Idle time is skipped and costs nothing; the host's limit is the one that counts.
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
-    let recording = record(lab, definition, options, &mut machine)?;
+    let recording = record(lab, definition, options, column.flavour, &mut machine)?;
     machine.devices.edu = column.arch == Arch::X86_64;
     Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
+}
+
+/// The path that the plugin records, if it is to.
+fn recorded<'a>(definition: &'a Definition, options: &Options) -> Option<&'a FlamePath> {
+    let flame = definition.flame.as_ref()?;
+    ((options.attribute || flame.always) && definition.mode == Mode::Exact).then_some(flame)
 }
 
 /// Loads the plugin where the experiment names a path.
@@ -192,18 +205,15 @@ fn record(
     lab: &Lab,
     definition: &Definition,
     options: &Options,
+    flavour: Flavour,
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
-    let Some(flame) = &definition.flame else { return Ok(None) };
-    if !(options.attribute || flame.always) || definition.mode != Mode::Exact {
-        return Ok(None);
-    }
-    let wrong = |source| ExperimentError::Read { path: PathBuf::from(RECORDING), source };
-    let directory = TempDir::new().map_err(wrong)?;
+    let Some(flame) = recorded(definition, options) else { return Ok(None) };
+    let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
+    let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
+    let marks = PathMarks { from: flame.from, to: flame.to };
     let out = directory.path().join(RECORDING);
-    let arguments =
-        format!("out={},stack={STACK_SIZE},path={}-{}", out.display(), flame.from, flame.to);
-    machine.plugin = Some((Plugin::build(lab)?.library().to_owned(), arguments));
+    machine.plugin = Some(Plugin::build(lab)?.for_machine(&out, &[marks], stack_size));
     Ok(Some(directory))
 }
 
@@ -215,10 +225,13 @@ fn guest(
     options: &Options,
 ) -> Result<Guest, ExperimentError> {
     let needs = &definition.guest;
+    let gate = definition.gate.as_ref().filter(|_| options.gate);
+    let mut replaced = gate.map(|gate| gate.parameters.clone()).unwrap_or_default();
+    replaced.extend(options.parameters.clone());
     let jobs = lab.project.experiments().join("jobs");
     let source = lab.project.kernel().join("module/intsight");
     let mut guest = Guest::new(kernel)
-        .job(&job::script(definition, column, &options.parameters))
+        .job(&job::script(definition, column, &replaced, recorded(definition, options).is_some()))
         .file(&format!("/jobs/{}", needs.job), &jobs.join(&needs.job), 0o644)
         .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
     for clock in &needs.clocks {

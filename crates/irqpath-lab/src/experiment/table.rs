@@ -86,10 +86,15 @@ fn column(definition: &Definition, run: &ColumnRun) -> ReproducedColumn {
 }
 
 fn claim(check: &Check, runs: &[ColumnRun], figures: &Figures) -> Claim {
+    let holds = if check.expect == Range::default() {
+        OutcomeVerdict::Stated
+    } else {
+        OutcomeVerdict::Holds
+    };
     let judged = runs.iter().filter(|run| check.applies_to(&run.column)).map(|run| {
         let name = &run.column.name;
         let (ours, verdict) = match check.judge(name, figures) {
-            Verdict::Holds(value) => (shown(&check.value, value), OutcomeVerdict::Holds),
+            Verdict::Holds(value) => (shown(&check.value, value), holds),
             Verdict::Differs(value) => (shown(&check.value, value), OutcomeVerdict::Differs),
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::flame::FunctionTable;
+
 /// What the file says at its top.
 const HEAD: &str = "\
 # SPDX-License-Identifier: GPL-2.0-or-later
@@ -30,9 +32,10 @@ pub struct ColumnBudget {
     pub image_sha256: String,
     /// Metric to instructions.
     pub metrics: BTreeMap<String, u64>,
-    /// Function to its own instructions on the median path; empty if it was not attributed.
+    /// Each function's own instructions on the median path of the first series that is drawn;
+    /// empty if none is.
     #[serde(default)]
-    pub functions: BTreeMap<String, u64>,
+    pub functions: FunctionTable,
 }
 
 /// What a run measured of one column: the same, and whose it is.
@@ -46,6 +49,10 @@ pub struct Measured {
     pub allowance_percent: f64,
     /// The figures.
     pub figures: ColumnBudget,
+    /// Metrics that the experiment wants watched here and that were not measured.
+    pub missing: Vec<String>,
+    /// The series that [`ColumnBudget::functions`] is of.
+    pub drawn: Option<String>,
 }
 
 /// Why the gate could not compare.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What changed between a budget and a measurement. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::budgets::{Budgets, ColumnBudget, Measured};
 
@@ -17,7 +17,7 @@ pub struct Finding {
     pub column: String,
     /// The metric.
     pub metric: String,
-    /// What it is now, instructions.
+    /// What it is now, instructions; 0 if it is missing.
     pub now: u64,
     /// What became of it.
     pub change: Change,
@@ -36,7 +36,7 @@ pub enum Change {
         /// The budget, instructions.
         budget: u64,
         /// Functions that grew most, with their growth in instructions.
-        functions: Vec<(String, i64)>,
+        functions: Vec<(String, u64)>,
         /// True if the budget was made on the same kernel image.
         same_kernel: bool,
     },
@@ -47,26 +47,34 @@ pub enum Change {
     },
     /// There is no budget; fails, so that none is forgotten.
     Unbudgeted,
+    /// It is watched or has a budget, and was not measured; fails.
+    Missing,
 }
 
 impl Finding {
     /// True if the gate closes.
     pub fn fails(&self) -> bool {
-        matches!(self.change, Change::Grew { .. } | Change::Unbudgeted)
+        matches!(self.change, Change::Grew { .. } | Change::Unbudgeted | Change::Missing)
     }
 }
 
-/// Every metric that was measured, beside its budget.
+/// Every metric that was measured, should have been, or was once, beside its budget.
 pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
     let budget = budgets.get(&measured.experiment, &measured.column);
-    let finding = |(metric, now): (&String, &u64)| Finding {
-        experiment: measured.experiment.clone(),
-        column: measured.column.clone(),
-        metric: metric.clone(),
-        now: *now,
-        change: change(metric, *now, measured, budget),
+    let mut names: BTreeSet<&String> = measured.figures.metrics.keys().collect();
+    names.extend(&measured.missing);
+    names.extend(budget.iter().flat_map(|budget| budget.metrics.keys()));
+    let finding = |metric: &String| {
+        let now = measured.figures.metrics.get(metric).copied();
+        Finding {
+            experiment: measured.experiment.clone(),
+            column: measured.column.clone(),
+            metric: metric.clone(),
+            now: now.unwrap_or(0),
+            change: now.map_or(Change::Missing, |now| change(metric, now, measured, budget)),
+        }
     };
-    measured.figures.metrics.iter().map(finding).collect()
+    names.into_iter().map(finding).collect()
 }
 
 fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBudget>) -> Change {
@@ -77,7 +85,7 @@ fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBud
     if grown > allowance {
         Change::Grew {
             budget,
-            functions: grown_functions(&figures.functions, &measured.figures.functions),
+            functions: grown_functions(metric, measured, figures),
             same_kernel: figures.image_sha256 == measured.figures.image_sha256,
         }
     } else if -grown > allowance {
@@ -87,27 +95,23 @@ fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBud
     }
 }
 
-/// The functions that grew, most first.
-fn grown_functions(
-    before: &BTreeMap<String, u64>,
-    now: &BTreeMap<String, u64>,
-) -> Vec<(String, i64)> {
-    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let count =
-        |table: &BTreeMap<String, u64>, name| table.get(name).copied().unwrap_or(0).cast_signed();
-    let mut grown: Vec<(String, i64)> = names
-        .into_iter()
-        .map(|name| (name.clone(), count(now, name) - count(before, name)))
-        .filter(|(_, growth)| *growth > 0)
-        .collect();
-    grown.sort_by_key(|(name, growth)| (-growth, name.clone()));
+/// The functions that grew, most first, if the metric is of the series that they are known of.
+fn grown_functions(metric: &str, now: &Measured, before: &ColumnBudget) -> Vec<(String, u64)> {
+    let series = metric.split_once('.').map(|(series, _)| series);
+    if series != now.drawn.as_deref() {
+        return Vec::new();
+    }
+    let mut grown = now.figures.functions.grown_since(&before.functions);
     grown.truncate(NR_FUNCTIONS);
     grown
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::flame::FunctionTable;
     use crate::gate::GateError;
 
     fn figures(metric: u64, functions: &[(&str, u64)]) -> ColumnBudget {
@@ -115,7 +119,9 @@ mod tests {
             kernel: "6.12".to_owned(),
             image_sha256: "aa".to_owned(),
             metrics: BTreeMap::from([("default.user.q50".to_owned(), metric)]),
-            functions: functions.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
+            functions: FunctionTable(
+                functions.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect(),
+            ),
         }
     }
 
@@ -125,6 +131,8 @@ mod tests {
             column: "rt".to_owned(),
             allowance_percent: 1.0,
             figures,
+            missing: Vec::new(),
+            drawn: Some("default".to_owned()),
         }
     }
 
@@ -153,6 +161,32 @@ mod tests {
         };
         assert_eq!(functions, vec![("new".to_owned(), 40), ("try_to_wake_up".to_owned(), 30)]);
         assert!(same_kernel);
+    }
+
+    #[test]
+    fn functions_of_another_series_are_not_named() {
+        let mut budgets = Budgets::default();
+        budgets.bless(&measured(figures(10_000, &[("schedule", 100)])));
+        let mut now = measured(figures(20_000, &[("schedule", 200)]));
+        now.drawn = Some("tuned".to_owned());
+        let change = compare(&now, &budgets).remove(0).change;
+        assert_eq!(
+            change,
+            Change::Grew { budget: 10_000, functions: Vec::new(), same_kernel: true }
+        );
+    }
+
+    #[test]
+    fn a_metric_that_is_gone_fails() {
+        let mut budgets = Budgets::default();
+        budgets.bless(&measured(figures(10_000, &[])));
+        let mut now = measured(figures(1, &[]));
+        now.figures.metrics.clear();
+        now.missing.push("tuned.user.q50".to_owned());
+        let found = compare(&now, &budgets);
+        let names: Vec<&str> = found.iter().map(|f| f.metric.as_str()).collect();
+        assert_eq!(names, ["default.user.q50", "tuned.user.q50"]);
+        assert!(found.iter().all(|f| f.change == Change::Missing && f.fails()));
     }
 
     #[test]

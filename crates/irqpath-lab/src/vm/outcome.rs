@@ -74,6 +74,8 @@ pub struct Outcome {
     pub job_ns: Option<u64>,
     /// Host time from the start of QEMU to its end.
     pub wall: Duration,
+    /// How often the guest was booted; more than once after an error of QEMU's.
+    pub nr_boots: u32,
     /// Who executed the guest's instructions.
     pub accelerator: Accelerator,
     /// Whether another run would give the same: figures of other runs are to be marked.
@@ -137,6 +139,7 @@ impl Outcome {
             job_ns: ran.map(|head| head.job_end_ns.saturating_sub(head.job_start_ns)),
             console,
             wall,
+            nr_boots: 1,
             accelerator,
             exact: accelerator.is_exact(),
         }
@@ -175,7 +178,7 @@ impl Outcome {
     }
 
     /// Whether a breakpoint that the kernel does not know was its first complaint.
-    pub(super) fn met_stale_breakpoint(&self) -> bool {
+    pub(super) fn met_breakpoint(&self) -> bool {
         self.splats.first().is_some_and(Splat::is_breakpoint)
     }
 

@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::memory::Memory;
 use super::outcome::{Evidence, Forced, Outcome};
 use super::result::{HEAD_LEN, Head, ResultError, Results, State};
-use super::{Accelerator, Machine, VmError, args, control, direct};
+use super::{Accelerator, Machine, VmError, accel, args, control, direct};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -35,24 +35,23 @@ struct Shared {
     control: String,
 }
 
-/// Boots the guest and waits for its end. A guest that an error of the emulator ended is booted
-/// again: QEMU before 8.1 with several threads may execute the breakpoint of a patched jump after
-/// it was taken out (mended by its commit "Always lock pages before translation").
+/// Boots the guest and waits for its end. One that an error of QEMU ended is booted again.
 pub fn run(
     lab: &Lab,
     machine: &Machine,
     guest: &Initramfs,
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
-    /// An error of the guest would be there each time.
-    const TRIES: u32 = 3;
+    /// Twice in a row was not seen.
+    const BOOTS_MAX: u32 = 3;
     let mut outcome = boot(lab, machine, guest, accelerator)?;
-    for _ in 1..TRIES {
-        if accelerator != Accelerator::TcgMulti || !outcome.met_stale_breakpoint() {
-            break;
-        }
+    while outcome.met_breakpoint()
+        && outcome.nr_boots < BOOTS_MAX
+        && accel::keeps_stale_breakpoints(machine.arch, accelerator)
+    {
         lab.progress.note("QEMU executed a breakpoint that was gone (mended in 8.1); once more");
-        outcome = boot(lab, machine, guest, accelerator)?;
+        let nr_boots = outcome.nr_boots + 1;
+        outcome = Outcome { nr_boots, ..boot(lab, machine, guest, accelerator)? };
     }
     Ok(outcome)
 }

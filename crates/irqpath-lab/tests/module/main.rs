@@ -10,6 +10,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
+#[path = "../common/mod.rs"]
+mod common;
 mod debug;
 mod ktap;
 mod scene;

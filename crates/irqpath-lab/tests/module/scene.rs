@@ -2,15 +2,14 @@
 //! Boots a kernel with the module and its test scripts, and judges what they printed.
 
 use std::env;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
+use irqpath_lab::Lab;
 use irqpath_lab::guest::Guest;
 use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
 use irqpath_lab::vm::{Devices, Machine, Outcome};
-use irqpath_lab::{Cache, Lab, Progress, Project};
 
+use crate::common;
 use crate::ktap::{self, Verdict};
 
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
@@ -27,21 +26,12 @@ pub struct Scene {
 impl Scene {
     /// With this kernel; `None` after saying why there is none.
     pub fn with(flavour: Flavour, arch: Arch) -> Option<Self> {
-        let found = Self::find(flavour, arch);
-        if let Err(why) = &found {
-            println!("skipped: intsight on {flavour} for {arch}: {why}");
-        }
-        found.ok()
-    }
-
-    fn find(flavour: Flavour, arch: Arch) -> Result<Self, String> {
-        let lab = lab(arch)?;
         if !flavour.is_stock() && env::var_os(DEBUG).is_none_or(|v| v != "1") {
-            return Err(format!("{DEBUG}=1 builds and runs it, half an hour"));
+            println!("skipped: intsight on {flavour}: {DEBUG}=1 builds and runs it, half an hour");
+            return None;
         }
-        // Whether kernels can be provided is tested elsewhere.
-        let kernel = Kernel::provide(&lab, flavour, arch).map_err(|e| e.to_string())?;
-        Ok(Self { lab, kernel })
+        let (lab, kernel) = common::kernel(flavour, arch)?;
+        Some(Self { lab, kernel })
     }
 
     /// Mode exact: waiting costs nothing, and a test that passes once passes always.
@@ -87,8 +77,8 @@ impl Scene {
             guest = guest.file(&format!("/tests/{name}"), &path, 0o755);
         }
         let guest = PROGRAMS.iter().fold(guest, |guest, name| guest.own_program(name));
-        // For who looks into one of them: TESTS=... cargo test.
-        let chosen = env::var("TESTS").map(|tests| format!(" TESTS='{tests}'"));
+        // For who looks into one of them: IRQPATH_TESTS=... cargo test.
+        let chosen = env::var("IRQPATH_TESTS").map(|tests| format!(" TESTS='{tests}'"));
         let variables = format!("{variables}{}", chosen.unwrap_or_default());
         guest.job(&format!("{variables} sh /tests/run.sh /tests/intsight.ko"))
     }
@@ -111,24 +101,9 @@ fn judge(kernel: &Kernel, outcome: &Outcome) {
     let passed = with(Verdict::Passed).count();
     assert!(passed > 0, "{}: no test ran", kernel.release);
     let (wall, guest) = (outcome.wall.as_secs_f64(), outcome.job_ns.unwrap_or(0) / 1_000_000_000);
+    let boots = outcome.nr_boots;
     println!("{}: {passed} passed in {wall:.1} s, {guest} s of the guest", kernel.release);
-}
-
-fn lab(arch: Arch) -> Result<Lab, String> {
-    let qemu = match arch {
-        Arch::X86_64 => "qemu-system-x86_64",
-        Arch::Arm64 => "qemu-system-aarch64",
-    };
-    runs(qemu)?;
-    runs(&format!("{}gcc", arch.cross_prefix()))?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let project = Project::at(&root).ok_or("no project")?;
-    let cache = Cache::locate().map_err(|e| e.to_string())?;
-    Ok(Lab { project, cache, progress: Progress::hidden() })
-}
-
-/// Whether a program is there.
-fn runs(program: &str) -> Result<(), String> {
-    let output = Command::new(program).arg("--version").output();
-    output.map(drop).map_err(|e| format!("{program}: {e}"))
+    if boots > 1 {
+        println!("{}: booted {boots} times, after stale breakpoints of QEMU", kernel.release);
+    }
 }

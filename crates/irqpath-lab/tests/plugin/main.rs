@@ -27,8 +27,9 @@ fn program() -> Option<&'static Path> {
 
 fn build() -> Option<PathBuf> {
     let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/plugin");
-    let program =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("script-{}", std::process::id()));
+    // Two runs at once must not write into each other's program.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("script");
+    let built = program.with_extension(std::process::id().to_string());
     let parts = std::fs::read_dir(&plugin).unwrap().map(|entry| entry.unwrap().path());
     // flame.c needs QEMU, everything else does not.
     let parts =
@@ -36,11 +37,12 @@ fn build() -> Option<PathBuf> {
     let mut gcc = Command::new("gcc");
     gcc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
     gcc.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
-    gcc.arg(plugin.join("test/script.c")).args(parts).arg("-o").arg(&program);
+    gcc.arg(plugin.join("test/script.c")).args(parts).arg("-o").arg(&built);
     match gcc.output() {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{text}");
+            std::fs::rename(&built, &program).unwrap();
             Some(program)
         }
         Err(error) => {

@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used)] // a panic fails a test
 
+#[path = "../common/mod.rs"]
+mod common;
 mod contents;
 mod endings;
 mod exact;

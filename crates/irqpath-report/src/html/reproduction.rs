@@ -84,7 +84,12 @@ pub fn write_reproduction(
 fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 3] {
     let mut nr = [0; 3];
     for outcome in claims.flat_map(|claim| &claim.outcomes) {
-        nr[outcome.verdict as usize] += 1;
+        match outcome.verdict {
+            OutcomeVerdict::Holds => nr[0] += 1,
+            OutcomeVerdict::Differs => nr[1] += 1,
+            OutcomeVerdict::Missing => nr[2] += 1,
+            OutcomeVerdict::Stated => {}
+        }
     }
     nr
 }
@@ -201,7 +206,7 @@ fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
 
 fn judged(outcome: &Outcome) -> String {
     let class = match outcome.verdict {
-        OutcomeVerdict::Holds => "holds",
+        OutcomeVerdict::Holds | OutcomeVerdict::Stated => "holds",
         OutcomeVerdict::Differs => "differs",
         OutcomeVerdict::Missing => "missing",
     };
@@ -288,6 +293,7 @@ mod tests {
                 must: false,
                 outcomes: vec![
                     outcome("rt", OutcomeVerdict::Holds),
+                    outcome("rt", OutcomeVerdict::Stated),
                     outcome("stock", OutcomeVerdict::Differs),
                 ],
             }],

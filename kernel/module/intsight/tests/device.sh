@@ -101,12 +101,13 @@ test_device_unload_under_reader() {
 	for mode in "" -D; do
 		for how in read poll ioctl; do
 			waiter $mode -s $how -n 2 -w 0 -t 400000000 > /tmp/waiter &
-			sleep 0.2
+			until_open $! /dev/intsight
 			refused_unload
 			wait $! || fail "$how $mode: the reader failed"
 			grep -q "raised .* read" /tmp/waiter || fail "no counts"
 			waiter $mode -s $how -n 1 -w 0 -t 3600000000000 &
-			sleep 0.2
+			until_open $! /dev/intsight
+			sleep 0.1
 			refused_unload
 			kill -KILL $!
 			wait $! 2> /dev/null

@@ -43,6 +43,16 @@ run_tests() {
 	[ "$failed" -eq 0 ]
 }
 
+# until_open PID FILE: waits until the process has it open.
+until_open() {
+	tries=0
+	until ls -l /proc/"$1"/fd 2> /dev/null | grep -q "$2"; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "$2 is not opened"
+		sleep 0.01
+	done
+}
+
 load() {
 	insmod "$KO" || fail "cannot load $KO"
 	echo > $D/init || fail "init refused"

@@ -281,18 +281,25 @@ test_nic_burst() {
 	if (echo 1 > $N/burst) 2> /dev/null; then
 		fail "a burst to an end that is down"
 	fi
+	[ "$(cat $N/burst)" = 0 ] || fail "a refused burst is left"
 	ip link set isight0 up
 	netsink -n 600 -T 5000 5000 3 > /tmp/netsink &
 	sink=$!
 	# Until its sockets are there.
+	tries=0
 	until grep -q ":138A " /proc/net/udp; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "netsink has no sockets"
 		sleep 0.01
 	done
 	burst_of 600
 	wait $sink || fail "not all came: $(cat /tmp/netsink)"
 	[ "$(grep -c 'received 200 disordered 0' /tmp/netsink)" = 3 ] ||
 		fail "$(cat /tmp/netsink)"
-	[ "$(cat $N/received)" = 600 ] || fail "received $(cat $N/received)"
+	# The peer answers what this kernel asks of its own accord.
+	near=$(here_counts)
+	came=$(($(count "$near" received) - $(count "$near" answered)))
+	[ $came = 600 ] || fail "$came of 600 received: $near"
 	# Faster than it can be taken, into a ring that holds little.
 	configure ring 2 burst_pps 1000000
 	burst_of 20000
@@ -376,8 +383,12 @@ test_nic_unload_while_flying() {
 	for i in $(seq 1 "${LOOPS:-5}"); do
 		load_pair
 		fly
-		sleep 0.1
-		[ "$(cat $N/received)" -gt 10 ] || fail "nothing flies"
+		tries=0
+		until [ "$(cat $N/received)" -gt 10 ]; do
+			tries=$((tries + 1))
+			[ $tries -lt 1000 ] || fail "nothing flies"
+			sleep 0.01
+		done
 		rmmod intsight || fail "cannot unload"
 		[ ! -e /sys/class/net/isight0 ] || fail "isight0 is left"
 		if grep isight /proc/interrupts; then
@@ -409,7 +420,9 @@ test_unload_busy_loop() {
 		step prepare || fail "prepare refused"
 		step do &
 		benchmark=$!
-		sleep 0.2
+		until_open $waiter /dev/intsight
+		until_open $benchmark do_trigger
+		sleep 0.1
 		refused_unload
 		kill -KILL $waiter $benchmark
 		wait $waiter $benchmark 2> /dev/null

@@ -5,18 +5,18 @@
 
 test_writers_serialise() {
 	load
-	set_ reps 50
+	set_ reps 200
 	set_ delay_us 10000
 	step prepare || fail "prepare refused"
 	step do &
-	sleep 0.1
-	# Half a second of benchmark is running: parameters answer meanwhile ...
+	until_open $! do_trigger
+	# Two seconds of benchmark are running: parameters answer meanwhile ...
 	set_ reps 20
 	[ ! -e $D/csv_results ] || fail "the benchmark was too short"
 	# ... and the next step waits.
 	step postprocess || fail "postprocess did not wait for do"
 	wait $! || fail "do failed"
-	check_results 50
+	check_results 200
 	unload
 }
 
@@ -82,9 +82,11 @@ test_killed_in_queue() {
 	long_benchmark
 	step do &
 	first=$!
+	until_open $first do_trigger
 	sleep 0.1
 	step do &
 	second=$!
+	until_open $second do_trigger
 	sleep 0.1
 	kill -TERM $second
 	wait $second 2> /dev/null && fail "the second do_trigger returned 0"

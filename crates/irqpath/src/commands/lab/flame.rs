@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
 
-use super::run::told;
+use super::run::{complain, told};
 use crate::cli_lab::LabFlame;
 use crate::{meta, out};
 
@@ -26,14 +26,15 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         parameters: arguments.set.iter().cloned().collect(),
         irqpath: std::env::current_exe().ok(),
         attribute: true,
+        ..Options::default()
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
     let started_at = meta::now();
-    let mut runs = experiment::run(lab, &[&definition], &options).map_err(told)?;
+    let runs = experiment::run(lab, &[&definition], &options).map_err(told)?;
     lab.progress.clear();
-    if let Some(error) = runs.errors.pop() {
-        return Err(told(error));
+    if let Some(error) = complain(runs.errors) {
+        return Err(error);
     }
     for run in runs.columns.iter().flatten() {
         experiment::store_column(

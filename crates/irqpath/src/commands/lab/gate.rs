@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab gate`: path lengths against `lab/budgets.toml`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -9,25 +8,23 @@ use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, Options};
 use irqpath_lab::gate::{Budgets, Change, ColumnBudget, Finding, Measured, compare};
 
-use super::run::told;
+use super::run::{complain, told};
 use crate::cli_lab::LabGate;
 use crate::out;
 
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let mut measured = Vec::new();
-    for definition in &definitions {
-        let Some(gate) = &definition.gate else { continue };
-        let options =
-            Options { parameters: gate.parameters.clone(), attribute: true, ..Options::default() };
-        let mut runs = experiment::run(lab, &[definition], &options).map_err(told)?;
-        if let Some(error) = runs.errors.pop() {
-            return Err(told(error));
-        }
-        measured.extend(runs.columns.iter().flatten().map(|run| figures(definition, run)));
-    }
+    let gated: Vec<&Definition> = definitions.iter().filter(|d| d.gate.is_some()).collect();
+    let options = Options { gate: true, attribute: true, ..Options::default() };
+    let runs = experiment::run(lab, &gated, &options).map_err(told)?;
     lab.progress.clear();
+    if let Some(error) = complain(runs.errors) {
+        return Err(error);
+    }
+    let columns = gated.iter().zip(&runs.columns);
+    let measured: Vec<Measured> =
+        columns.flat_map(|(d, runs)| runs.iter().map(|run| figures(d, run))).collect();
     let path = lab.project.lab().join("budgets.toml");
     let mut budgets = Budgets::read(&path)?;
     let findings: Vec<Finding> = measured.iter().flat_map(|m| compare(m, &budgets)).collect();
@@ -47,8 +44,11 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
 fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
     let gate = definition.gate.as_ref();
     let metrics = run.metrics();
-    let watched = gate.map(|gate| gate.metrics.as_slice()).unwrap_or_default();
-    let figure = |name: &String| Some((name.clone(), metrics.get(name)?.round() as u64));
+    let watched = definition.watched_on(&run.column);
+    let (found, missing): (Vec<&String>, Vec<&String>) =
+        watched.partition(|name| metrics.contains_key(*name));
+    let figure = |name: &String| (name.clone(), metrics[name].round() as u64);
+    let drawn = run.attributed.first();
     Measured {
         experiment: definition.id.clone(),
         column: run.column.name.clone(),
@@ -56,15 +56,12 @@ fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
         figures: ColumnBudget {
             kernel: run.kernel.package_version.clone(),
             image_sha256: run.kernel.sha256.clone(),
-            metrics: watched.iter().filter_map(figure).collect(),
-            functions: functions(run),
+            metrics: found.into_iter().map(figure).collect(),
+            functions: drawn.map(|path| path.median.functions()).unwrap_or_default(),
         },
+        missing: missing.into_iter().cloned().collect(),
+        drawn: drawn.map(|path| path.series.clone()),
     }
-}
-
-/// Where the median path spends its instructions, if the experiment names a path.
-fn functions(run: &ColumnRun) -> BTreeMap<String, u64> {
-    run.attributed.first().map(|path| path.median.functions().0).unwrap_or_default()
 }
 
 fn text(findings: &[Finding]) -> String {
@@ -78,13 +75,17 @@ fn text(findings: &[Finding]) -> String {
             Change::Shrank { budget } => {
                 writeln!(text, "shorter {place} {now} (budget {budget}); --bless lowers it")
             }
+            Change::Missing => writeln!(
+                text,
+                "MISSING {place}; name it as `irqpath lab run` does, or --bless forgets it"
+            ),
             Change::Unbudgeted => writeln!(text, "NEW     {place} {now}; --bless makes a budget"),
             Change::Grew { budget, functions, same_kernel } => {
                 let kernel = if *same_kernel { "" } else { ", another kernel image" };
                 let _ = writeln!(text, "LONGER  {place} {now} (budget {budget}{kernel})");
-                functions
-                    .iter()
-                    .try_for_each(|(name, growth)| writeln!(text, "          {growth:+6} {name}"))
+                functions.iter().try_for_each(|(name, growth)| {
+                    writeln!(text, "          {:>+6} {name}", growth.cast_signed())
+                })
             }
         };
     }

@@ -58,7 +58,8 @@ fn line(definition: &Definition, last: Option<&Reproduction>) -> Line {
 fn state(experiment: &Reproduced) -> String {
     let outcomes = || experiment.claims.iter().flat_map(|claim| &claim.outcomes);
     let count = |verdict| outcomes().filter(|outcome| outcome.verdict == verdict).count();
-    let mut state = format!("{} of {} hold", count(OutcomeVerdict::Holds), outcomes().count());
+    let nr_claims = outcomes().count() - count(OutcomeVerdict::Stated);
+    let mut state = format!("{} of {nr_claims} hold", count(OutcomeVerdict::Holds));
     if experiment.failed() {
         state.push_str(", FAILED");
     }

@@ -52,7 +52,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
 }
 
 /// Tells what went wrong; the last error ends the program.
-fn complain(errors: Vec<ExperimentError>) -> Option<anyhow::Error> {
+pub fn complain(errors: Vec<ExperimentError>) -> Option<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = errors.into_iter().map(told).collect();
     let last = errors.pop()?;
     for error in errors {
