@@ -92,6 +92,9 @@ pub struct GuestNeeds {
     /// True if the irqpath binary itself runs in the guest.
     #[serde(default)]
     pub irqpath: bool,
+    /// True if the guest has an HPET (x86-64 only).
+    #[serde(default)]
+    pub hpet: bool,
     /// Memory, MiB.
     #[serde(default = "default_memory_mib")]
     pub memory_mib: u32,
@@ -118,6 +121,9 @@ pub struct Column {
     /// Parameters that differ on this column.
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,
+    /// Kernel parameters of this column alone, beside the experiment's.
+    #[serde(default)]
+    pub append: String,
 }
 
 fn default_arch() -> Arch {

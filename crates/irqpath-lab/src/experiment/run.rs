@@ -183,7 +183,8 @@ fn prepare<'a>(
         Mode::Exact => Machine::exact(&kernel),
         Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
     }
-    .append(&definition.guest.append);
+    .append(&definition.guest.append)
+    .append(&column.append);
     machine.memory_mib = definition.guest.memory_mib;
     machine.result_mib = RESULT_MIB;
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
@@ -191,6 +192,7 @@ fn prepare<'a>(
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
     let recording = record(lab, definition, options, column.flavour, &mut machine)?;
     machine.devices.edu = column.arch == Arch::X86_64;
+    machine.devices.hpet = definition.guest.hpet;
     Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
 }
 

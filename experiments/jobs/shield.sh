@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One series of a shield experiment: a CPU shielded in one way, a load, and a test on that CPU.
+#
+# SHIELD: none; irqpath (irqpath shield); moved (every task and interrupt that can be moved, by
+# hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; kernel (what
+# this kernel ran on the CPU meanwhile); or a source of irqpath respond. CPU, SINES, LENGTH_S, HZ:
+# the test. LOAD: 0 leaves it away.
+out=/results/$SERIES
+test_on=
+
+move_all() {
+	# What cannot be moved (threads bound to one CPU, some interrupts) says so and stays.
+	for task in /proc/[0-9]*/task/[0-9]*; do
+		taskset -p 1 "${task##*/}" > /dev/null 2>&1 || true
+	done
+	for irq in /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity; do
+		(echo "$1" > "$irq") 2> /dev/null || true
+	done
+}
+
+case $SHIELD in
+irqpath)
+	irqpath shield set --cpus "$CPU" > "$out.shield.txt" 2>&1
+	test_on="irqpath shield run --cpus $CPU --"
+	;;
+moved)
+	move_all 0
+	;;
+esac
+
+# The documents' disk noise, in memory; the loopback copy in its place of the network; and
+# stress-ng: pipes, timers and page faults in the kernel.
+disk_noise() {
+	mkdir -p /tmp/noise && cd /tmp/noise
+	while :; do
+		echo boo > 9
+		for round in 1 2 3; do
+			for f in 0 1 2 3 4 5 6 7 8 9; do
+				cat ./* > /tmp/noise.$f 2> /dev/null; mv /tmp/noise.$f $f
+			done
+		done
+		rm -f ./*
+	done
+}
+copy_noise() {
+	while :; do
+		nc -l -p 5001 > /dev/null &
+		sleep 0.1
+		head -c 4000000 /dev/zero | nc -w 1 127.0.0.1 5001 || true
+		wait $!
+	done
+}
+
+loops() {
+	$test_on irqpath jitter --cpus "$CPU" --sines "$SINES" "$@"
+}
+
+# What the loop takes without a load is the ideal, by the same shield.
+if [ "$TEST" = loops ]; then
+	loops -d 5s > "$out.ideal.txt"
+	ideal=$(awk '/^ideal:/ { sub("sec", "", $2); print $2 "s" }' "$out.ideal.txt")
+fi
+
+load=
+if [ "${LOAD:-1}" = 1 ]; then
+	ip link set lo up
+	(disk_noise) > /dev/null 2>&1 &
+	load="$load $!"
+	(copy_noise) > /dev/null 2>&1 &
+	load="$load $!"
+	stress-ng --quiet --pipe 1 --timer 1 --timer-freq 1000 --fault 1 > /dev/null 2>&1 &
+	load="$load $!"
+	sleep 2
+fi
+
+if [ "$TEST" = loops ]; then
+	loops --ideal "$ideal" -d "${LENGTH_S}s" > "$out.txt"
+	awk '/^ideal:/ { sub("sec", "", $2); print "ideal_s", $2 }
+	     /^max:/ { sub("sec", "", $2); print "max_s", $2 }
+	     /^jitter:/ { sub("sec", "", $2); gsub("[()%]", "", $3)
+			  print "jitter_s", $2; print "jitter_percent", $3 }
+	     /^measured/ { print "loops", $2 }' "$out.txt" > "$out.values"
+elif [ "$TEST" = kernel ]; then
+	$test_on irqpath jitter --cpus "$CPU" --continuous -d "${LENGTH_S}s" --json "$out.json" > "$out.txt"
+	# The kinds of causes that are this kernel's work for others; nothing that a hypervisor takes.
+	awk '/"lasted_ns":/ { lasted = $2 + 0 }
+	     /"kind":/ { ours = $2 ~ /hardirq|softirq|thread|nmi/ }
+	     /"n":/ { n = $2 + 0 }
+	     /"total_ns":/ { if (ours) { sum += $2; nr += n } }
+	     END { print "kernel_us_per_s", sum / 1000 / (lasted / 1e9)
+		   print "times_per_s", nr / (lasted / 1e9) }' "$out.json" > "$out.values"
+	rm "$out.json"
+else
+	$test_on irqpath respond --source "$TEST" --cpus "$CPU" -f "$HZ" -d "${LENGTH_S}s" > "$out.txt"
+	awk '/^measured/ { n = $2; print "n", n }
+	     / latency:/ { print substr($1, 1, 3) "_ms", $3 }
+	     / samples </ { bound = $4; if (bound <= 0.02) u20 = $1; if (bound <= 0.1) u100 = $1
+			    if (bound <= 1) u1000 = $1 }
+	     END { print "under_20us_percent", 100 * u20 / n
+		   print "under_100us_percent", 100 * u100 / n
+		   print "under_1ms_percent", 100 * u1000 / n }' "$out.txt" > "$out.values"
+fi
+
+for pid in $load; do
+	kill "$pid" 2> /dev/null || true
+done
+killall stress-ng nc cat 2> /dev/null || true
+if [ "$SHIELD" = irqpath ]; then
+	irqpath shield reset >> "$out.shield.txt" 2>&1
+fi
