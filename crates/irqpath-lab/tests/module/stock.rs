@@ -18,7 +18,7 @@ const CONCURRENT: &str = "TESTS='writers_serialise concurrent_writers killed_in_
 /// In mode exact also the times are checked.
 fn exact(flavour: Flavour, arch: Arch, variables: &str) {
     let Some(scene) = Scene::with(flavour, arch) else { return };
-    scene.run(scene.exact(), &format!("EXACT=1 RUNS=100 {variables}"));
+    scene.run(scene.exact(), &format!("EXACT=1 RUNS=100 LOOPS=5 {variables}"));
 }
 
 #[test]

@@ -20,6 +20,10 @@ skip() {
 	exit 4
 }
 
+milliseconds() {
+	sed 's/\.\([0-9]*\).*/\10/' /proc/uptime
+}
+
 # Each test in a subshell, so that it can end where it fails.
 run_tests() {
 	number=0
@@ -28,8 +32,11 @@ run_tests() {
 	echo "1..$#"
 	for test in "$@"; do
 		number=$((number + 1))
+		began=$(milliseconds)
 		(cd / && "test_$test")
-		case $? in
+		verdict=$?
+		echo "# $test: $(($(milliseconds) - began)) ms"
+		case $verdict in
 		0) echo "ok $number $test" ;;
 		4) echo "ok $number $test # SKIP" ;;
 		*)
