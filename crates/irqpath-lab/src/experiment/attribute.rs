@@ -15,11 +15,10 @@ use std::path::Path;
 use super::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
 use crate::flame::{
-    Attribution, FlameError, Grown, Growth, PathMarks, PathRecording, Profile, Recording, Symbols,
+    Attribution, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording, Profile,
+    Recording, Symbols,
 };
 
-/// An instance is explained if this share of its growth has names.
-const EXPLAINED_SHARE: f64 = 0.8;
 /// Functions in the name of a cause at most.
 const NAMED_FUNCTIONS: usize = 3;
 
@@ -168,7 +167,7 @@ fn name(growth: &Growth) -> Option<String> {
     let known = |grown: &&Grown| grown.chain.last().is_some_and(|f| !f.starts_with('['));
     let known: Vec<_> = growth.frames.iter().filter(known).collect();
     let named: i64 = known.iter().map(|grown| grown.delta).sum();
-    if named <= 0 || (named as f64) < growth.total as f64 * EXPLAINED_SHARE {
+    if named <= 0 || named * 100 < growth.total * EXPLAINED {
         return None;
     }
     let mut places: Vec<(&str, Vec<&str>)> = Vec::new();

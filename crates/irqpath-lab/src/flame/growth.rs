@@ -14,7 +14,7 @@ use super::profile::Frame;
 
 /// Part of the growth that the frames explain at least, and that a callee must hold to be named
 /// instead of its caller, percent.
-const EXPLAINED: i64 = 80;
+pub const EXPLAINED: i64 = 80;
 /// Into how many functions the growth below one entry is divided before their caller is named.
 const MAX_PARTS: usize = 3;
 
@@ -114,11 +114,6 @@ impl Growth {
         }
         frames.sort_by_key(|grown| std::cmp::Reverse(grown.delta));
         Self { total, frames, unexplained: left }
-    }
-
-    /// The part of the growth that no frame explains, 0 to 1.
-    pub fn unexplained_share(&self) -> f64 {
-        if self.total <= 0 { 0.0 } else { self.unexplained.max(0) as f64 / self.total as f64 }
     }
 }
 

@@ -22,6 +22,7 @@ mod symbols;
 mod tests;
 
 pub use error::FlameError;
+pub(crate) use growth::EXPLAINED;
 pub use growth::{Grown, Growth};
 pub use plugin::{PathMarks, Plugin};
 pub use profile::{Attribution, Frame, FunctionTable, Profile};

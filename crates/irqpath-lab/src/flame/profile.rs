@@ -97,15 +97,6 @@ impl Profile {
         self.stacks.iter().filter(|(stack, _)| of(stack)).map(|(_, count)| count).sum()
     }
 
-    /// Instructions in this very chain, outermost function first.
-    pub fn of_chain(&self, chain: &[&str]) -> u64 {
-        let equal = |stack: &Stack| {
-            stack.frames.len() == chain.len()
-                && stack.frames.iter().zip(chain).all(|(a, b)| **a == **b)
-        };
-        self.stacks.iter().filter(|(stack, _)| equal(stack)).map(|(_, count)| count).sum()
-    }
-
     /// One line per chain, `outermost;...;innermost instructions`, as other tools read it.
     pub fn folded(&self) -> String {
         let mut folded: BTreeMap<String, u64> = BTreeMap::new();
@@ -127,13 +118,6 @@ impl Profile {
             }
         }
         FunctionTable(table)
-    }
-
-    /// Add what another profile counted.
-    pub fn add(&mut self, other: &Self) {
-        for (stack, count) in &other.stacks {
-            *self.stacks.entry(stack.clone()).or_default() += count;
-        }
     }
 }
 

@@ -171,12 +171,6 @@ impl PathRecording {
     pub fn variant_of(&self, instance: usize) -> Option<&Variant> {
         self.instances.get(instance).map(|instance| &self.variants[instance.variant])
     }
-
-    /// Only the instances of one epoch, in their order.
-    pub fn epoch(&self, epoch: u16) -> Self {
-        let instances = self.instances.iter().filter(|i| i.epoch == epoch).copied().collect();
-        Self { instances, ..self.clone() }
-    }
 }
 
 /// Everything the plugin recorded.
