@@ -9,6 +9,7 @@
 //! - [`Accumulator`], [`summary`]: statistics of all paths.
 //! - [`bench`]: benchmarks of bottom-half mechanisms.
 //! - [`response`], [`jitter`]: response and determinism tests.
+//! - [`Occupants`]: all that was on a CPU on which nothing should be.
 //! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
 //!
 //! The rule: a hole is never explained. What no transition covers is reported as unexplained,
@@ -20,6 +21,7 @@ pub mod bench;
 mod counts;
 mod engine;
 pub mod jitter;
+mod occupants;
 pub mod response;
 mod slow;
 mod timeline;
@@ -29,6 +31,7 @@ pub use accumulate::{Accumulator, summary};
 pub use attribute::attribute;
 pub use counts::{CountCheck, compare_counts, counts_between};
 pub use engine::{Engine, EngineConfig};
+pub use occupants::Occupants;
 pub use slow::{DEFAULT_SLOW, SlowKeeper};
 pub use timeline::{Frame, Layer, Occupant, Segment, Timeline, Timelines};
 pub use wanted::Wanted;

@@ -32,7 +32,7 @@ pub use event::{Event, Snapshot};
 pub use histogram::{Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use jitter::{IdealSource, Interruption, InterruptionCause, Interruptions, Jitter, Loops};
 pub use loss::{Loss, LossReason};
-pub use occupancy::{Occupancy, Transition};
+pub use occupancy::{Occupancy, Occupied, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
 pub use point::Point;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What occupied a CPU: the transitions from which causes are computed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Origin, SoftirqVec, Task};
+use crate::{CauseKind, Origin, SoftirqVec, Task};
 
 /// A change of what a CPU does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,4 +38,23 @@ pub struct Occupancy {
     pub seq: u64,
     /// What changed.
     pub what: Transition,
+}
+
+/// Something that occupied a CPU during a measurement, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Occupied {
+    /// The CPU.
+    pub cpu: u16,
+    /// What kind of occupant; every task but the idle one is a [`CauseKind::Thread`].
+    pub kind: CauseKind,
+    /// Its name, as in causes.
+    pub who: String,
+    /// The thread, where it is one.
+    pub tid: Option<u32>,
+    /// In how many pieces.
+    pub n: u64,
+    /// In all, ns.
+    pub total_ns: u64,
+    /// The longest piece, ns.
+    pub max_ns: u64,
 }

@@ -18,6 +18,7 @@ const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub comm: String,
+    pub state: char,
     pub ppid: u32,
     pub flags: u64,
     pub nice: i8,
@@ -37,6 +38,7 @@ impl Stat {
         let field = |n: usize| words.get(n - 3).copied();
         Some(Self {
             comm,
+            state: field(3)?.chars().next()?,
             ppid: field(4)?.parse().ok()?,
             flags: field(9)?.parse().ok()?,
             nice: field(19)?.parse().ok()?,
@@ -70,8 +72,10 @@ pub struct Task {
     pub fixed: bool,
     /// CPUs that it may use, offline ones included.
     pub affinity: CpuList,
-    /// CPU that it last ran on.
+    /// CPU that it runs on, or last ran on.
     pub cpu: u16,
+    /// True if it runs, or waits for its CPU.
+    pub runnable: bool,
 }
 
 impl Task {
@@ -109,6 +113,7 @@ impl Host {
             fixed: stat.flags & PF_NO_SETAFFINITY != 0,
             affinity,
             cpu: stat.cpu,
+            runnable: stat.state == 'R',
         })
     }
 }

@@ -152,8 +152,12 @@ pub struct ShieldVerify {
     #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub duration: Duration,
 
+    /// Only count, by /proc; without a tracer tasks that came and went are not seen
+    #[arg(long)]
+    pub no_trace: bool,
+
     /// Stay and repair instead, as set --watch
-    #[arg(long, conflicts_with = "duration")]
+    #[arg(long, conflicts_with_all = ["duration", "no_trace"])]
     pub watch: bool,
 
     /// Time between two looks of --watch

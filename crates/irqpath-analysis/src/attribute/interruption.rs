@@ -31,11 +31,18 @@ pub fn interruption(
 
 fn kind(occupant: &Occupant, tid: u32) -> CauseKind {
     match occupant {
+        Occupant::Task(task) if task.tid == tid => CauseKind::Own,
+        other => without_target(other),
+    }
+}
+
+/// What kind of occupant this is where nobody waits for the CPU.
+pub fn without_target(occupant: &Occupant) -> CauseKind {
+    match occupant {
         Occupant::Unknown => CauseKind::Unexplained,
         Occupant::Nmi => CauseKind::Nmi,
         Occupant::Hardirq(_) => CauseKind::Hardirq,
         Occupant::Softirq(_) => CauseKind::Softirq,
-        Occupant::Task(task) if task.tid == tid => CauseKind::Own,
         Occupant::Task(task) if task.is_idle() => CauseKind::Idle,
         Occupant::Task(_) => CauseKind::Thread,
     }

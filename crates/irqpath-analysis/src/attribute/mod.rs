@@ -15,9 +15,10 @@ use irqpath_model::{Names, PathRecord, SlowPath, StageCauses, StageSpan};
 
 use crate::Timelines;
 use classify::classify;
-pub use interruption::interruption;
+pub use interruption::{interruption, without_target};
 use own::Own;
 use tally::Tally;
+pub(crate) use tally::who;
 
 /// Find the causes of every stage of a path.
 pub fn attribute(record: &PathRecord, timelines: &Timelines, names: &Names) -> SlowPath {

@@ -59,7 +59,8 @@ impl Tally {
     }
 }
 
-fn who(occupant: &Occupant, names: &Names) -> String {
+/// The name of an occupant.
+pub(crate) fn who(occupant: &Occupant, names: &Names) -> String {
     match occupant {
         Occupant::Unknown => "-".to_owned(),
         Occupant::Nmi => "NMI".to_owned(),

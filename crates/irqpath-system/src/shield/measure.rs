@@ -2,13 +2,13 @@
 //! What reached the shielded CPUs during some seconds: interrupts and softirqs by the kernel's
 //! counts, tasks by their run time.
 //!
-//! A task that came and went in between is not seen, nor is one that moved away; both are things
-//! that a shield prevents, so they are looked for as drift instead.
+//! A task that came and went in between is not seen, nor is one that moved away. Who has a tracer
+//! fills in [`Measured::occupied`], which has them too.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use irqpath_model::{CpuList, InterruptCounts};
+use irqpath_model::{CpuList, InterruptCounts, Loss, Missing, Occupied};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,12 @@ pub struct Measured {
     pub arrived: Vec<Arrived>,
     /// What ran, the longest first.
     pub ran: Vec<Ran>,
+    /// What the tracer saw on them, the longest first; empty without it.
+    pub occupied: Vec<Occupied>,
+    /// What was lost while tracing.
+    pub loss: Loss,
+    /// What could not be measured, and why.
+    pub missing: Vec<Missing>,
 }
 
 /// Watch for `duration`, or until `stop`.
@@ -77,7 +83,7 @@ pub fn measure(
         one.name = name.cloned().unwrap_or_default();
     }
     let ran = ran(host, &before.1, cpus);
-    Ok(Measured { duration_ns, arrived, ran })
+    Ok(Measured { duration_ns, arrived, ran, ..Measured::default() })
 }
 
 fn arrived(before: &InterruptCounts, after: &InterruptCounts, cpus: &CpuList) -> Vec<Arrived> {

@@ -38,7 +38,7 @@ pub use plan::{Kept, Obstacle, ObstacleKind, Plan, plan};
 pub use reset::{Reset, reset};
 pub use set::{Changed, ChangedHow, Set, dry_run, repair, set};
 pub use snapshot::{Cgroup, Irq, IrqBalance, MaskFile, Snapshot};
-pub use status::{Drift, Status, moved_but_arrived, status};
+pub use status::{Drift, Running, Status, moved_but_arrived, status, strayed};
 
 use crate::journal::JournalError;
 use crate::{Capability, SystemError};

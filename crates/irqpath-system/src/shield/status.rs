@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measure::Measured;
-use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, plan};
+use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, is_irq_thread, plan};
 use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
-use crate::Host;
 use crate::change::{Access, Step, Target, Value};
 use crate::journal::{Ledger, peek};
+use crate::{Host, Task};
 
 /// A value that is not what the shield wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,10 +44,23 @@ pub struct Status {
     pub obstacles: Vec<Obstacle>,
     /// What was asked onto the shielded CPUs alone.
     pub kept: Vec<Kept>,
+    /// Tasks that run on the shielded CPUs now, or wait for them.
+    pub running: Vec<Running>,
     /// Changes of an earlier boot, which ended with it.
     pub gone_with_boot: usize,
     /// Lines of the journal that are damaged.
     pub damaged: Vec<usize>,
+}
+
+/// A task on a shielded CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Running {
+    /// What people call it.
+    pub label: String,
+    /// The CPU.
+    pub cpu: u16,
+    /// True if it may use shielded CPUs only.
+    pub inside: bool,
 }
 
 /// True if the kernel refused just this when it was last asked.
@@ -69,6 +82,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         pending: Vec::new(),
         obstacles: Vec::new(),
         kept: Vec::new(),
+        running: Vec::new(),
         gone_with_boot: content.gone_with_boot,
         damaged: content.damaged,
     };
@@ -92,6 +106,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
     status.obstacles.extend(all_refused(&snapshot, &wanted, &ledger));
     status.kept = plan.kept;
+    status.running = running(&snapshot.tasks, &wanted.cpus);
     status.wanted = Some(wanted);
     Ok(status)
 }
@@ -107,6 +122,16 @@ fn drift(access: &dyn Access, ledger: &Ledger, step: &Step) -> Option<Drift> {
     }
     let new = ledger.get(&step.target).is_none();
     Some(Drift { label: step.label.clone(), found, wanted: step.new.clone(), new })
+}
+
+fn running(tasks: &[Task], cpus: &CpuList) -> Vec<Running> {
+    let there = tasks.iter().filter(|task| task.runnable && cpus.contains(task.cpu));
+    let of = |task: &Task| Running {
+        label: task.label(),
+        cpu: task.cpu,
+        inside: task.affinity.is_subset(cpus),
+    };
+    there.map(of).collect()
 }
 
 /// The partition, if it does not hold.
@@ -151,4 +176,22 @@ pub fn moved_but_arrived(status: &Status, measured: &Measured) -> Vec<String> {
         Some(format!("irq {irq} ({})", arrived.name))
     });
     labels.filter(|label| shields && !explained(label)).collect()
+}
+
+/// Tasks that the tracer saw there although they may not, or need not, be there. One that has ended
+/// since is not known well enough to be called one.
+pub fn strayed(host: &Host, status: &Status, measured: &Measured) -> Vec<String> {
+    let Some(wanted) = &status.wanted else { return Vec::new() };
+    let kept_off = |task: &Task| {
+        let switch = if task.kernel { Switch::Kthreads } else { Switch::Tasks };
+        let free = !task.fixed && !is_irq_thread(task) && !task.affinity.is_subset(&wanted.cpus);
+        free && wanted.has(switch)
+    };
+    let strays: Vec<Task> = host.tasks().into_iter().filter(kept_off).collect();
+    let label = |one: &irqpath_model::Occupied| {
+        let task = strays.iter().find(|task| Some(task.id.tid) == one.tid)?;
+        let us = one.total_ns as f64 / 1e3;
+        Some(format!("{}: {} times, {us:.1} us", task.label(), one.n))
+    };
+    measured.occupied.iter().filter_map(label).collect()
 }

@@ -3,6 +3,7 @@
 
 mod killed;
 mod plans;
+mod seen;
 mod undone;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@ mod run;
 mod set;
 mod status;
 mod text;
+mod traced;
 mod watch;
 
 use std::process::ExitCode;

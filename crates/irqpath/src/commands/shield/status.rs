@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath shield status` and `verify`: how the shield stands, and what still reaches its CPUs.
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 use irqpath_system::shield::{self, Document, ShieldError};
 
+use super::traced::Traced;
 use super::{document, host, print_json, text, watch};
 use crate::cli_shield::{ShieldStatus, ShieldVerify};
 use crate::progress::Progress;
@@ -31,22 +33,26 @@ pub fn verify(arguments: &ShieldVerify) -> anyhow::Result<ExitCode> {
     }
     let before = shield::status(&host, &access)?;
     let cpus = before.wanted.map(|wanted| wanted.cpus).ok_or(ShieldError::NotSet)?;
+    let traced = RefCell::new(Traced::start(&host, &cpus, arguments.no_trace)?);
     let progress = Progress::start(&format!("CPU {cpus}"), Some(arguments.duration));
     let stopped = || {
         progress.tick();
+        traced.borrow_mut().fetch();
         stop.requested()
     };
-    let measured = shield::measure(&host, &cpus, arguments.duration, &stopped)?;
+    let mut measured = shield::measure(&host, &cpus, arguments.duration, &stopped)?;
     drop(progress);
+    traced.into_inner().finish(&mut measured)?;
     let status = shield::status(&host, &access)?;
-    let arrived = shield::moved_but_arrived(&status, &measured);
-    let code = if status.drift.is_empty() && arrived.is_empty() { 0 } else { out::DRIFT };
+    let mut unwanted = shield::moved_but_arrived(&status, &measured);
+    unwanted.extend(shield::strayed(&host, &status, &measured));
+    let code = if status.drift.is_empty() && unwanted.is_empty() { 0 } else { out::DRIFT };
     if arguments.json {
         let (status, measured) = (Some(status), Some(measured));
         print_json(&Document { status, measured, ..document() })?;
     } else {
         out::print(&text::status(&status))?;
-        out::print(&text::measured(&measured, &arrived))?;
+        out::print(&text::measured(&measured, &unwanted))?;
     }
     Ok(ExitCode::from(code))
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use irqpath_model::{CauseKind, Occupied};
 use irqpath_system::change::{Left, LeftReason, Target, Undone};
 use irqpath_system::shield::{
     Arrived, Changed, ChangedHow, Drift, Kept, Measured, Mechanism, Obstacle, ObstacleKind, Reset,
@@ -137,6 +138,10 @@ pub fn status(status: &Status) -> String {
         format!("{}, now CPU {}", p.label, p.cpus)
     });
     kept(&mut text, &status.kept);
+    rows(&mut text, "runs there now", &status.running, |r| {
+        let whose = if r.inside { "" } else { ", may run elsewhere" };
+        format!("{} on CPU {}{whose}", r.label, r.cpu)
+    });
     obstacles(&mut text, &status.obstacles);
     text
 }
@@ -161,19 +166,45 @@ fn damaged(text: &mut String, lines: &[usize]) {
 pub fn measured(measured: &Measured, unwanted: &[String]) -> String {
     let seconds = measured.duration_ns as f64 / 1e9;
     let mut text = format!("\nin {seconds:.1} s these CPUs saw");
-    if measured.arrived.is_empty() && measured.ran.is_empty() {
+    if measured.arrived.is_empty() && measured.ran.is_empty() && measured.occupied.is_empty() {
         text.push_str(" nothing\n");
         return text;
     }
     text.push_str(":\n");
+    let there: Vec<&Occupied> =
+        measured.occupied.iter().filter(|one| one.kind != CauseKind::Idle).collect();
+    let traced_ns = |cpu| {
+        let of_cpu = measured.occupied.iter().filter(|one| one.cpu == cpu);
+        of_cpu.map(|one| one.total_ns).sum::<u64>().max(1)
+    };
+    rows(&mut text, "what was on them, traced", &there, |one| occupied(one, traced_ns(one.cpu)));
     rows(&mut text, "interrupts and softirqs", &measured.arrived, |a| arrived(a, seconds));
     rows(&mut text, "tasks", &measured.ran, |ran| {
         let whose = if ran.inside { "" } else { ", may run elsewhere" };
         let ms = ran.run_ns as f64 / 1e6;
         format!("{}:{} on CPU {}, {ms:.3} ms{whose}", ran.comm, ran.tid, ran.cpu)
     });
-    rows(&mut text, "should not arrive there", unwanted, String::clone);
+    rows(&mut text, "should not be there", unwanted, String::clone);
+    let lost = measured.loss.lost();
+    if lost > 0 {
+        let _ = writeln!(text, "lost while tracing: {lost} (--json has the reasons)");
+    }
+    rows(&mut text, "not measured", &measured.missing, |missing| {
+        format!("{}: {}", missing.what, missing.consequence)
+    });
     text
+}
+
+fn occupied(one: &Occupied, traced_ns: u64) -> String {
+    let Occupied { cpu, kind, who, n, total_ns, max_ns, .. } = one;
+    let us = |ns: &u64| *ns as f64 / 1e3;
+    let share = 100.0 * *total_ns as f64 / traced_ns as f64;
+    format!(
+        "CPU {cpu}: {} {who}, {n} times, {:.1} us ({share:.3} %), longest {:.1} us",
+        kind.title(),
+        us(total_ns),
+        us(max_ns)
+    )
 }
 
 fn arrived(arrived: &Arrived, seconds: f64) -> String {
@@ -281,5 +312,31 @@ mod tests {
         let counts = [(2, 3), (3, 1)].into();
         let one = Arrived { label: "LOC".into(), name: String::new(), softirq: false, counts };
         assert_eq!(arrived(&one, 2.0), "LOC: CPU 2: 3, CPU 3: 1 (2.0/s)");
+    }
+
+    #[test]
+    fn what_was_traced_has_its_share_and_idle_is_not_listed() {
+        let one = |kind, who: &str| Occupied {
+            cpu: 3,
+            kind,
+            who: who.to_owned(),
+            tid: None,
+            n: 4,
+            total_ns: 2_000_000,
+            max_ns: 600_500,
+        };
+        let occupied =
+            vec![one(CauseKind::Idle, "idle"), one(CauseKind::Hardirq, "36:virtio1-req.0")];
+        let duration_ns = 2_000_000_000;
+        let text = measured(
+            &Measured { duration_ns, occupied, ..Measured::default() },
+            &["irq 36".to_owned()],
+        );
+        assert_eq!(
+            text,
+            "\nin 2.0 s these CPUs saw:\nwhat was on them, traced:\n  \
+             CPU 3: hardirq 36:virtio1-req.0, 4 times, 2000.0 us (50.000 %), longest 600.5 us\n\
+             should not be there:\n  irq 36\n"
+        );
     }
 }
