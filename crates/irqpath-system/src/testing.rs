@@ -39,6 +39,8 @@ impl Fake {
     pub fn link(self, relative: &str, to: &str) -> Self {
         let path = self.0.path().join(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // A task may be made again.
+        let _ = std::fs::remove_file(&path);
         std::os::unix::fs::symlink(to, path).unwrap();
         self
     }
@@ -52,8 +54,9 @@ impl Fake {
         let status = format!("Name:\t{comm}\nCpus_allowed_list:\t{cpus}\n");
         self.file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
             .file(&format!("proc/{tid}/stat"), &stat)
-            .file(&format!("proc/{tid}/task/{tid}/status"), &status)
             .file(&format!("proc/{tid}/status"), &status)
+            // One file, as in the kernel: a kill must not fall between two copies.
+            .link(&format!("proc/{tid}/task/{tid}/status"), "../../status")
             .file(&format!("proc/{tid}/cgroup"), "0::/\n")
     }
 
@@ -155,24 +158,29 @@ impl FakeAccess {
     }
 
     fn replace(&self, path: &str, from: &str, to: &str) -> io::Result<()> {
-        let full = self.host.path(path);
-        let text = std::fs::read_to_string(&full)?;
+        let text = std::fs::read_to_string(self.host.path(path))?;
         let line = |l: &str| {
             if l.starts_with(from) { format!("{from}{to}\n") } else { format!("{l}\n") }
         };
-        std::fs::write(full, text.lines().map(line).collect::<String>())
+        self.put(path, &text.lines().map(line).collect::<String>())
+    }
+
+    /// A file gets its text at once, as the kernel's do, also where a kill falls into it.
+    fn put(&self, path: &str, text: &str) -> io::Result<()> {
+        let staged = self.host.path("staged");
+        std::fs::write(&staged, text)?;
+        std::fs::rename(staged, self.host.path(path))
     }
 
     /// The kernel's side of `cgroup.subtree_control`.
     fn switch_controller(&self, path: &str, request: &str) -> io::Result<()> {
-        let full = self.host.path(path);
         let (on, name) = request.split_at(1);
-        let old = std::fs::read_to_string(&full)?;
+        let old = std::fs::read_to_string(self.host.path(path))?;
         let mut words: Vec<&str> = old.split_whitespace().filter(|w| *w != name.trim()).collect();
         if on == "+" {
             words.push(name.trim());
         }
-        std::fs::write(full, words.join(" "))
+        self.put(path, &words.join(" "))
     }
 }
 
@@ -184,8 +192,7 @@ impl Access for FakeAccess {
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
         self.errno(path)?;
         self.written.borrow_mut().push(format!("{path}: {}", text.trim()));
-        let full = self.host.path(path);
-        std::fs::metadata(&full)?;
+        std::fs::metadata(self.host.path(path))?;
         if path.ends_with("cgroup.subtree_control") {
             return self.switch_controller(path, text);
         }
@@ -194,7 +201,7 @@ impl Access for FakeAccess {
             let below = if below.is_empty() { "/" } else { below };
             return self.replace(&format!("proc/{}/cgroup", text.trim()), "0::", below);
         }
-        std::fs::write(full, self.becomes.get(path).map_or(text, String::as_str))
+        self.put(path, self.becomes.get(path).map_or(text, String::as_str))
     }
 
     fn is_directory(&self, path: &str) -> bool {
@@ -207,19 +214,28 @@ impl Access for FakeAccess {
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
         self.errno(path)?;
-        self.real.create_directory(path)?;
-        for (name, text) in CGROUP_FILES {
-            std::fs::write(self.host.path(path).join(name), text)?;
+        let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
+        if full.exists() {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
-        Ok(())
+        // What a kill left.
+        let _ = std::fs::remove_dir_all(&staged);
+        std::fs::create_dir(&staged)?;
+        for (name, text) in CGROUP_FILES {
+            std::fs::write(staged.join(name), text)?;
+        }
+        std::fs::rename(staged, full)
     }
 
     fn remove_directory(&self, path: &str) -> io::Result<()> {
         self.errno(path)?;
-        for (name, _) in CGROUP_FILES {
-            std::fs::remove_file(self.host.path(path).join(name))?;
+        let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
+        if !self.real.directories(path).is_empty() {
+            return Err(io::ErrorKind::ResourceBusy.into());
         }
-        self.real.remove_directory(path)
+        let _ = std::fs::remove_dir_all(&staged);
+        std::fs::rename(full, &staged)?;
+        std::fs::remove_dir_all(staged)
     }
 
     fn task_start(&self, tid: u32) -> Option<u64> {
@@ -233,10 +249,7 @@ impl Access for FakeAccess {
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
         self.errno(&format!("affinity/{tid}"))?;
         self.written.borrow_mut().push(format!("affinity {tid}: {cpus}"));
-        for path in [format!("proc/{tid}/status"), format!("proc/{tid}/task/{tid}/status")] {
-            self.replace(&path, "Cpus_allowed_list:", &format!("\t{cpus}"))?;
-        }
-        Ok(())
+        self.replace(&format!("proc/{tid}/status"), "Cpus_allowed_list:", &format!("\t{cpus}"))
     }
 
     fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {

@@ -203,7 +203,7 @@ fn without_the_module_it_says_how_to_get_it() {
         return;
     }
     if Path::new("/sys/kernel/debug/intsight").exists() {
-        eprintln!("without_the_module: skipped: intsight is loaded");
+        eprintln!("skipped: without_the_module: intsight is loaded");
         return;
     }
     let root = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn without_privilege_it_says_so() {
     }
     let debugfs = fs::read_dir("/sys/kernel/debug").map(Iterator::count);
     if debugfs.unwrap_or(0) == 0 {
-        eprintln!("without_privilege: skipped: debugfs is not mounted");
+        eprintln!("skipped: without_privilege: debugfs is not mounted");
         return;
     }
     let bin = tempfile::tempdir().unwrap();

@@ -78,7 +78,7 @@ fn the_threshold_ends_it_with_its_cause() {
     assert_eq!(r["exceeded"]["nr"], 1);
     assert_eq!(r["exceeded"]["ns"], r["quantiles"]["max_ns"]);
     if all["summary"]["missing"].to_string().contains("tracing") {
-        eprintln!("the_threshold_ends_it: skipped: no tracing here: {}", all["summary"]["missing"]);
+        eprintln!("skipped: the_threshold_ends_it: no tracing: {}", all["summary"]["missing"]);
         return;
     }
     let slow = all["summary"]["slow"].as_array().unwrap();
@@ -171,17 +171,18 @@ fn interruptions_are_listed_with_what_ran() {
     if !is_root("interruptions_are_listed") {
         return;
     }
-    let arguments = ["jitter", "--continuous", "-T", "2", "-p", "o:0", "-d", "1s", "--json"];
+    // So short a threshold that no timer interrupt stays below it.
+    let arguments = ["jitter", "--continuous", "-T", "0.5", "-p", "o:0", "-d", "1s", "--json"];
     let all = document(irqpath().args(arguments), &[0, 1]);
     let found = &all["summary"]["jitter"][0]["interruptions"];
     let n = number(&found["quantiles"]["n"]);
     assert_eq!(sum(&found["doubling"]), n);
     if n == 0 {
-        eprintln!("interruptions_are_listed: skipped: nothing came in between in a second");
+        eprintln!("skipped: interruptions_are_listed: nothing came in between in a second");
         return;
     }
     if all["summary"]["missing"].to_string().contains("tracing") {
-        eprintln!("interruptions_are_listed: skipped: no tracing here");
+        eprintln!("skipped: interruptions_are_listed: no tracing");
         return;
     }
     // An ordinary task meets the timer's interrupt and other tasks; nearly all of it is explained.
@@ -192,9 +193,9 @@ fn interruptions_are_listed_with_what_ran() {
     let total = number(&found["total_ns"]);
     let explained: u64 = causes.iter().map(|c| number(&c["total_ns"])).sum();
     assert_eq!(explained, total, "the causes add up");
-    assert!(ns("hardirq") > 0, "a second without a timer interrupt: {causes:?}");
     // What a busy machine lost cannot explain anything, nor can a hypervisor be seen.
     let lost: u64 = all["summary"]["loss"].as_object().unwrap().values().map(number).sum();
+    assert!(ns("hardirq") > 0 || lost > 0, "a second without a timer interrupt: {causes:?}");
     let is_virtual = !all["meta"]["cpu"]["hypervisor"].is_null();
     let unexplained = ns("unexplained");
     let is_explained = unexplained * 10 < total;
@@ -235,6 +236,20 @@ fn the_schema_describes_both() {
     }
 }
 
+/// CPU time of the process's thread that measures, in ticks of 10 ms; `None` before it is there.
+fn measured_ticks(pid: u32) -> Option<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let stat = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("stat")).ok();
+    let mut measures = threads.flatten().filter_map(stat).filter_map(|stat| {
+        let (name, numbers) = stat.split_once('(')?.1.rsplit_once(')')?;
+        // Fields 14 and 15, utime and stime; the first one here is field 3.
+        let times = numbers.split_whitespace().skip(11).take(2);
+        let is_ours = ["irqpath-respond", "irqpath-jitter"].contains(&name);
+        is_ours.then(|| times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum())
+    });
+    measures.next()
+}
+
 #[test]
 fn a_signal_ends_it_with_the_result() {
     for arguments in [
@@ -253,13 +268,18 @@ fn a_signal_ends_it_with_the_result() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Signals are listened to before the partial directory is made.
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while names(root.path()).is_empty() {
+        // Signals are listened to before the partial directory is made. A loop can only be shown
+        // when it is complete, so that there must have been time for several.
+        let wanted = if arguments[0] == "jitter" { 30 } else { 0 };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while names(root.path()).is_empty()
+            || measured_ticks(child.id()).is_none_or(|ticks| ticks < wanted)
+        {
             assert!(Instant::now() < deadline, "{arguments:?}: no measurement was started");
             std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_secs(1));
+        // For the others, time to begin to wait: an end before that is no error either.
+        std::thread::sleep(Duration::from_millis(200));
         let pid = child.id().to_string();
         assert!(Process::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let sent = Instant::now();

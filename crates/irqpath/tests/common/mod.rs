@@ -20,8 +20,8 @@ pub fn irqpath() -> Command {
     Command::cargo_bin("irqpath").unwrap()
 }
 
-/// The same by a user without any privilege. Only root can become that user. The command is
-/// copied to where that user can reach it.
+/// The same by a user without any privilege, and without root's limits, which would be inherited.
+/// Only root can become that user. The command is copied to where that user can reach it.
 pub fn unprivileged(reachable: &Path) -> Command {
     let binary = reachable.join("irqpath");
     // By another process: a test that forks while this one writes would keep the file open for
@@ -34,8 +34,9 @@ pub fn unprivileged(reachable: &Path) -> Command {
     for path in [reachable, &binary] {
         std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
-    let mut command = Command::new("setpriv");
+    let mut command = Command::new("prlimit");
     command
+        .args(["--memlock=0", "--rtprio=0", "--nice=0", "setpriv"])
         .args(["--reuid", "65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"])
         .arg(binary);
     command
@@ -46,7 +47,7 @@ pub fn is_root(test: &str) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let root = status.lines().any(|l| l.starts_with("Uid:\t0\t"));
     if !root {
-        eprintln!("{test}: skipped: needs root");
+        eprintln!("skipped: {test}: needs root");
     }
     root
 }
