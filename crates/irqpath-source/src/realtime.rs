@@ -5,7 +5,7 @@
 //! set ends with the thread, or with the process, so that nothing is left behind however they end.
 //! What is refused is told and measured without; only a CPU that cannot be had is an error.
 
-#![allow(unsafe_code)] // sched_setscheduler and a signal handler; each use says why it is sound
+#![allow(unsafe_code)] // sched_getparam and a signal handler; each use says why it is sound
 
 use std::fs::File;
 use std::hint::black_box;
@@ -13,8 +13,10 @@ use std::io::{self, Write as _};
 
 use irqpath_model::{Missing, Sched};
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
-use rustix::process::setpriority_process;
+use rustix::process::getpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+
+use crate::launch::set_scheduling;
 
 /// Stack that is touched before measuring, bytes: more than any loop here uses.
 const STACK: usize = 256 << 10;
@@ -35,7 +37,8 @@ pub struct Realtime {
 pub struct Entered {
     /// Its id.
     pub tid: u32,
-    /// Policy and priority in force.
+    /// Policy and priority in force, read back. Policies that are not real-time count as
+    /// [`Sched::Other`].
     pub sched: Sched,
     /// What was refused.
     pub missing: Vec<Missing>,
@@ -47,43 +50,39 @@ pub fn enter(asked: Realtime) -> io::Result<Entered> {
     set.set(usize::from(asked.cpu));
     sched_setaffinity(None, &set)?;
     let mut missing = Vec::new();
-    let sched = match set_sched(asked.sched) {
-        Ok(()) => asked.sched,
-        Err(error) => {
-            missing.push(no_priority(asked.sched, &error));
-            Sched::Other(0)
-        }
-    };
+    let refused = set_scheduling(0, asked.sched).err();
+    let sched = sched_in_force()?;
+    missing.extend(refused.map(|error| no_priority(asked.sched, sched, &error)));
     touch_stack();
     Ok(Entered { tid: gettid().as_raw_nonzero().get() as u32, sched, missing })
 }
 
-fn no_priority(asked: Sched, error: &io::Error) -> Missing {
+fn no_priority(asked: Sched, sched: Sched, error: &io::Error) -> Missing {
     Missing {
         what: "CAP_SYS_NICE".to_owned(),
         consequence: format!(
-            "the task runs as an ordinary one and not at {asked} ({error}), so its times include \
-             waiting for other tasks; run with sudo, or raise the limit (ulimit -r)"
+            "the task runs at {sched} and not at {asked} ({error}), so its times include waiting \
+             for other tasks; run with sudo, or raise the limit (ulimit -r)"
         ),
     }
 }
 
-fn set_sched(sched: Sched) -> io::Result<()> {
-    let policy = match sched {
-        Sched::Fifo(_) => libc::SCHED_FIFO,
-        Sched::Rr(_) => libc::SCHED_RR,
-        Sched::Other(_) => libc::SCHED_OTHER,
-    };
-    let param = libc::sched_param { sched_priority: i32::from(sched.priority()) };
-    // SAFETY: 0 is the calling thread; the parameter outlives the call.
-    if unsafe { libc::sched_setscheduler(0, policy, &raw const param) } != 0 {
+/// What the kernel says about the calling thread.
+fn sched_in_force() -> io::Result<Sched> {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the parameter outlives the calls.
+    let (policy, got) =
+        unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut param)) };
+    if policy < 0 || got != 0 {
         return Err(io::Error::last_os_error());
     }
-    if let Sched::Other(nice) = sched {
+    let priority = param.sched_priority as u8;
+    Ok(match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_FIFO => Sched::Fifo(priority),
+        libc::SCHED_RR => Sched::Rr(priority),
         // For Linux a thread is a process here.
-        setpriority_process(None, i32::from(nice))?;
-    }
-    Ok(())
+        _ => Sched::Other(getpriority_process(None)? as i8),
+    })
 }
 
 /// A page fault later would be a delay that the test itself made.
@@ -166,7 +165,7 @@ pub(crate) fn wake(tid: u32) {
 
 /// `CLOCK_MONOTONIC`, ns.
 #[inline]
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -176,20 +175,39 @@ mod tests {
     use super::*;
     use rustix::thread::sched_getaffinity;
 
+    /// A field of the calling thread's `/proc/.../stat`, counted from 1 as proc(5) does.
+    fn stat(field: usize) -> i32 {
+        let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let rest = text.rsplit_once(')').unwrap().1;
+        rest.split_whitespace().nth(field - 3).unwrap().parse().unwrap()
+    }
+
+    fn sched_in_proc() -> Sched {
+        match stat(41) {
+            libc::SCHED_FIFO => Sched::Fifo(stat(40) as u8),
+            libc::SCHED_RR => Sched::Rr(stat(40) as u8),
+            _ => Sched::Other(stat(19) as i8),
+        }
+    }
+
     #[test]
     fn a_thread_gets_what_it_may_have_and_hears_what_it_may_not() {
         let allowed = sched_getaffinity(None).unwrap();
         let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap() as u16;
-        let entered = std::thread::spawn(move || {
-            let entered = enter(Realtime { cpu, sched: Sched::Fifo(3) }).unwrap();
-            let status = std::fs::read_to_string("/proc/thread-self/sched").unwrap_or_default();
-            assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
-            (entered, status)
-        });
-        let (entered, _) = entered.join().unwrap();
-        assert_eq!(entered.missing.is_empty(), entered.sched == Sched::Fifo(3));
-        for missing in &entered.missing {
-            assert_eq!(missing.what, "CAP_SYS_NICE");
+        for asked in [Sched::Fifo(3), Sched::Rr(4), Sched::Other(5), Sched::Other(-20)] {
+            let entered = std::thread::spawn(move || {
+                let entered = enter(Realtime { cpu, sched: asked }).unwrap();
+                assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
+                assert_eq!(entered.sched, sched_in_proc(), "asked for {asked}");
+                entered
+            });
+            let entered = entered.join().unwrap();
+            assert_eq!(entered.missing.is_empty(), entered.sched == asked, "{entered:?}");
+            for missing in &entered.missing {
+                assert_eq!(missing.what, "CAP_SYS_NICE");
+                let told = format!("runs at {} and not at {asked}", entered.sched);
+                assert!(missing.consequence.contains(&told), "{missing:?}");
+            }
         }
         let after = sched_getaffinity(None).unwrap();
         assert_eq!(after.count(), allowed.count(), "this thread is as it was");

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)] // reading the counters; each use says why it is sound
 
 use irqpath_model::bench::{Clock, ClockRate, RateSource};
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::realtime::now_ns;
 
 /// A shorter measurement is not used: reading both clocks takes some 100 ns.
 const MIN_NS: u64 = 50_000_000;
@@ -55,18 +56,13 @@ impl TickMeter {
 fn now() -> Option<Moment> {
     let read = |_| {
         let before = counter()?;
-        let ns = monotonic_ns();
+        let ns = now_ns();
         let after = counter()?;
         let width = after.saturating_sub(before);
         Some((width, Moment { ticks: before + width / 2, ns }))
     };
     let moments = (0..NR_TRIES).map(read).collect::<Option<Vec<_>>>()?;
     moments.into_iter().min_by_key(|(width, _)| *width).map(|(_, moment)| moment)
-}
-
-fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -98,7 +94,7 @@ mod tests {
     #[test]
     fn two_measurements_agree() {
         let Some(meter) = TickMeter::start() else {
-            eprintln!("two_measurements_agree: skipped: no counter on this architecture");
+            eprintln!("skipped: two_measurements_agree: no counter on this architecture");
             return;
         };
         assert!(meter.rate().is_none(), "too short");

@@ -11,12 +11,7 @@ use libbpf_rs::{MapCore, MapFlags, Result};
 
 use super::decode;
 use super::skel::{IrqpathSkel, read, types};
-
-/// `CLOCK_MONOTONIC`, the clock of every stamp.
-pub fn now_ns() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
+use crate::realtime::now_ns;
 
 /// Everything but overhead and missing features.
 pub fn snapshot(skel: &IrqpathSkel<'_>) -> Result<Snapshot> {

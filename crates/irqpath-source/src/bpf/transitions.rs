@@ -160,5 +160,5 @@ fn nr_cpus() -> u16 {
 }
 
 fn settled_ns() -> u64 {
-    super::stats::now_ns().saturating_sub(SETTLED_NS)
+    crate::realtime::now_ns().saturating_sub(SETTLED_NS)
 }

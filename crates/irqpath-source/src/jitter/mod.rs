@@ -17,7 +17,7 @@ pub use sines::nr_sines_for;
 
 use crate::realtime::Realtime;
 use crate::respond::RespondError;
-use crate::sampler::{Control, Failed, Sample, Sampler};
+use crate::sampler::{Control, Sample, Sampler};
 
 /// What the task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +76,7 @@ impl Subject {
         let realtime = Realtime { cpu, sched };
         let sampler =
             Sampler::start("irqpath-jitter", realtime, || Ok::<(), RespondError>(()), measure);
-        let sampler = sampler.map_err(|failed| match failed {
-            Failed::Prepare(error) => error,
-            Failed::Cpu(source) => RespondError::Cpu { cpu, source },
-            Failed::Spawn(source) => RespondError::Thread(source),
-        })?;
+        let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, cpu, scratch: Vec::new() })
     }
 

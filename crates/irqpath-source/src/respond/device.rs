@@ -2,10 +2,10 @@
 //! `/dev/intsight`: the test device of the kernel module, which stamps the cycle counter just
 //! before it raises its interrupt.
 //!
-//! The structures are those of `kernel/module/intsight/intsight_uapi.h`; a size that is not the
-//! module's is refused by it.
+//! The structures are those of `kernel/module/intsight/intsight_uapi.h`, and the tests compare
+//! them; a size that is not the module's is refused by it.
 
-#![allow(unsafe_code)] // ioctl and plain structures; each use says why it is sound
+#![allow(unsafe_code)] // requests and plain structures; each use says why it is sound
 
 use std::fs::File;
 use std::io;
@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::ioctl::{Direction, Plain, Typed};
 use super::{RespondError, SourceFacts, Waiter, Woken};
 use crate::ticks::counter;
 
@@ -77,17 +78,14 @@ struct Counts {
     read: u64,
 }
 
-const READ_WRITE: libc::c_ulong = 0xc000_0000;
-const WRITE: libc::c_ulong = 0x4000_0000;
-
-const fn request_nr<T>(direction: libc::c_ulong, nr: libc::c_ulong) -> libc::c_ulong {
-    direction | ((size_of::<T>() as libc::c_ulong) << 16) | 0x6900 | nr
-}
-
-const INFO: libc::c_ulong = request_nr::<Info>(READ_WRITE, 0xc0);
-const ARM: libc::c_ulong = request_nr::<Arm>(WRITE, 0xc2);
-const DISARM: libc::c_ulong = 0x69c3;
-const COUNTS: libc::c_ulong = request_nr::<Counts>(READ_WRITE, 0xc8);
+// SAFETY: it reads and writes this structure, which has integers only.
+const INFO: Typed<Info> = unsafe { Typed::new(Direction::Both, b'i', 0xc0) };
+// SAFETY: it reads this structure.
+const ARM: Typed<Arm> = unsafe { Typed::new(Direction::Write, b'i', 0xc2) };
+// SAFETY: it takes no argument.
+const DISARM: Plain = unsafe { Plain::new(b'i', 0xc3) };
+// SAFETY: it reads and writes this structure, which has integers only.
+const COUNTS: Typed<Counts> = unsafe { Typed::new(Direction::Both, b'i', 0xc8) };
 
 /// An open device.
 pub(super) struct Device {
@@ -105,7 +103,7 @@ impl Device {
         let file = File::options().read(true).write(true).open(&path);
         let file = file.map_err(|error| RespondError::open(path.clone(), error, ADVICE))?;
         let mut info = Info { size: size_of::<Info>() as u32, ..Info::default() };
-        request(&file, INFO, &mut info).map_err(|source| RespondError::Device {
+        INFO.call(&file, &mut info).map_err(|source| RespondError::Device {
             path: path.clone(),
             what: "describe itself".to_owned(),
             advice: "use the module of this irqpath",
@@ -119,21 +117,12 @@ impl Device {
 
     fn overruns(&self) -> io::Result<u64> {
         let mut counts = Counts { size: size_of::<Counts>() as u32, ..Counts::default() };
-        request(&self.file, COUNTS, &mut counts)?;
+        COUNTS.call(&self.file, &mut counts)?;
         Ok(counts.overruns)
     }
 
     fn ns(&self, cycles: u64) -> u64 {
         (u128::from(cycles) * 1_000_000 / u128::from(self.info.cycles_khz.max(1))) as u64
-    }
-}
-
-fn request<T>(file: &File, request: libc::c_ulong, argument: &mut T) -> io::Result<()> {
-    // SAFETY: the descriptor is open, the number names the size of the argument, which the kernel
-    // checks, and the argument outlives the call.
-    match unsafe { libc::ioctl(file.as_raw_fd(), request as _, &raw mut *argument) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
     }
 }
 
@@ -151,7 +140,7 @@ impl Waiter for Device {
         let size = size_of::<Arm>() as u32;
         let (delay_ns, period_ns) = (self.period_ns, self.period_ns);
         let mut arm = Arm { size, delay_ns, period_ns, ..Arm::default() };
-        request(&self.file, ARM, &mut arm).map_err(|source| RespondError::Device {
+        ARM.call(&self.file, &mut arm).map_err(|source| RespondError::Device {
             path: self.path.clone(),
             what: "be armed".to_owned(),
             advice: "it may be in use, and takes at most 100 000 interrupts a second",
@@ -180,8 +169,10 @@ impl Waiter for Device {
 
     fn stop(&mut self) -> u64 {
         // Closing the device does the same.
-        // SAFETY: the request takes a number.
-        unsafe { libc::ioctl(self.file.as_raw_fd(), DISARM as _, 0) };
+        let _ = DISARM.call(&self.file, 0);
         self.overruns().unwrap_or(0).saturating_sub(self.nr_overruns)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::sampler::Failed;
+
 /// What went wrong with a source of interrupts.
 #[derive(Debug, thiserror::Error)]
 pub enum RespondError {
@@ -70,6 +72,15 @@ fn open_advice(error: &io::Error) -> &'static str {
 }
 
 impl RespondError {
+    /// From the failure to start a measuring thread on this CPU.
+    pub(crate) fn of_thread(failed: Failed<Self>, cpu: u16) -> Self {
+        match failed {
+            Failed::Prepare(error) => error,
+            Failed::Cpu(source) => Self::Cpu { cpu, source },
+            Failed::Spawn(source) => Self::Thread(source),
+        }
+    }
+
     /// From the failure to open a device.
     pub(super) fn open(path: PathBuf, source: io::Error, advice: &'static str) -> Self {
         if source.kind() == io::ErrorKind::NotFound {

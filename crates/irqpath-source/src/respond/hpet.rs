@@ -6,16 +6,16 @@
 //! says how long ago it raised its interrupt. Registers are those of the IA-PC HPET specification,
 //! 1.0a; the requests are those of `include/uapi/linux/hpet.h`.
 
-#![allow(unsafe_code)] // ioctl, mmap and device registers; each use says why it is sound
+#![allow(unsafe_code)] // requests, mmap and device registers; each use says why it is sound
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::ioctl::{Direction, Plain, Typed};
 use super::{RespondError, SourceFacts, Waiter, Woken};
 
 /// What one block of registers takes, bytes; the driver maps a page.
@@ -28,12 +28,16 @@ const TIMERS: usize = 0x100;
 const TIMER_SIZE: usize = 0x20;
 const COMPARATOR: usize = 0x08;
 
-const HPET_IE_ON: libc::c_ulong = 0x6801;
-const HPET_IE_OFF: libc::c_ulong = 0x6802;
-const HPET_INFO: libc::c_ulong = 0x8000_6803 | ((size_of::<HpetInfo>() as libc::c_ulong) << 16);
-const HPET_EPI: libc::c_ulong = 0x6804;
-const HPET_IRQFREQ: libc::c_ulong =
-    0x4000_6806 | ((size_of::<libc::c_ulong>() as libc::c_ulong) << 16);
+// SAFETY: it takes no argument (drivers/char/hpet.c).
+const HPET_IE_ON: Plain = unsafe { Plain::new(b'h', 0x01) };
+// SAFETY: as above.
+const HPET_IE_OFF: Plain = unsafe { Plain::new(b'h', 0x02) };
+// SAFETY: it writes a struct hpet_info, which has integers only.
+const HPET_INFO: Typed<HpetInfo> = unsafe { Typed::new(Direction::Read, b'h', 0x03) };
+// SAFETY: it takes no argument.
+const HPET_EPI: Plain = unsafe { Plain::new(b'h', 0x04) };
+// SAFETY: it takes the rate itself.
+const HPET_IRQFREQ: Plain = unsafe { Plain::with_long(b'h', 0x06) };
 
 const NAME: &str = "/dev/hpet";
 const ADVICE: &str = "this machine has no HPET, or its kernel no driver for it (CONFIG_HPET)";
@@ -111,13 +115,14 @@ impl Hpet {
             fail("be mapped", "boot with hpet_mmap=1 (CONFIG_HPET_MMAP)", source)
         })?;
         let mut info = HpetInfo::default();
-        request(&file, HPET_INFO, &raw mut info as libc::c_ulong)
+        HPET_INFO
+            .call(&file, &mut info)
             .map_err(|source| fail("describe itself", "check that it is an HPET", source))?;
-        request(&file, HPET_IRQFREQ, whole).map_err(|source| {
+        HPET_IRQFREQ.call(&file, whole).map_err(|source| {
             let advice = "more than dev.hpet.max-user-freq need CAP_SYS_RESOURCE: run with sudo";
             fail("set this rate", advice, source)
         })?;
-        request(&file, HPET_EPI, 0).map_err(|source| {
+        HPET_EPI.call(&file, 0).map_err(|source| {
             fail("interrupt periodically", "its free comparator is not periodic", source)
         })?;
         let tick_fs = registers.read(PERIOD_FS).max(1);
@@ -132,15 +137,6 @@ impl Hpet {
 
     fn ns(&self, ticks: u32) -> u64 {
         (u128::from(ticks) * u128::from(self.tick_fs) / 1_000_000) as u64
-    }
-}
-
-fn request(file: &File, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the argument is none, a number, or for HPET_INFO the address
-    // of an HpetInfo that outlives the call.
-    match unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
     }
 }
 
@@ -176,7 +172,7 @@ impl Waiter for Hpet {
     }
 
     fn start(&mut self) -> Result<(), RespondError> {
-        request(&self.file, HPET_IE_ON, 0).map_err(|source| RespondError::Device {
+        HPET_IE_ON.call(&self.file, 0).map_err(|source| RespondError::Device {
             path: self.path.clone(),
             what: "interrupt".to_owned(),
             advice: "it has no free interrupt line; see the kernel's log",
@@ -188,7 +184,11 @@ impl Waiter for Hpet {
 
     fn wait(&mut self) -> io::Result<Woken> {
         let mut nr = [0_u8; size_of::<libc::c_ulong>()];
-        self.file.read_exact(&mut nr)?;
+        // Not read_exact: it waits on when a signal comes, so that nothing could end a wait for an
+        // interrupt that never comes.
+        if self.file.read(&mut nr)? != nr.len() {
+            return Err(io::Error::other("the count of interrupts has another size"));
+        }
         let counter = self.registers.read(COUNTER);
         let next = self.comparator();
         let (ticks, nr_missed, newest) = late(counter, next, self.last, self.period_ticks);
@@ -198,7 +198,7 @@ impl Waiter for Hpet {
 
     fn stop(&mut self) -> u64 {
         // Closing the device does the same.
-        let _ = request(&self.file, HPET_IE_OFF, 0);
+        let _ = HPET_IE_OFF.call(&self.file, 0);
         0
     }
 }

@@ -10,6 +10,7 @@
 mod device;
 mod error;
 mod hpet;
+mod ioctl;
 mod rtc;
 mod timer;
 
@@ -22,7 +23,7 @@ use irqpath_model::{Exceeded, Missing, ResponseSource, Sched};
 pub use error::RespondError;
 
 use crate::realtime::Realtime;
-use crate::sampler::{Control, Failed, Sample, Sampler};
+use crate::sampler::{Control, Sample, Sampler};
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -122,11 +123,7 @@ impl Respondent {
         let measure = move |waiter, control: &Control| measure(waiter, control, threshold_ns);
         let realtime = Realtime { cpu, sched };
         let sampler = Sampler::start("irqpath-respond", realtime, move || Ok(waiter), measure);
-        let sampler = sampler.map_err(|failed: Failed<RespondError>| match failed {
-            Failed::Prepare(error) => error,
-            Failed::Cpu(source) => RespondError::Cpu { cpu, source },
-            Failed::Spawn(source) => RespondError::Thread(source),
-        })?;
+        let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, facts, scratch: Vec::new() })
     }
 
@@ -165,6 +162,11 @@ impl Respondent {
         self.scratch.clear();
         self.sampler.drain(&mut self.scratch);
         self.scratch.iter().for_each(|(ns, _)| take(*ns));
+    }
+
+    /// Ask for an end. A wait goes on until the next interrupt, or [`Respondent::stop`].
+    pub fn ask_to_stop(&self) {
+        self.sampler.ask_to_stop();
     }
 
     /// End it; the last responses can still be drained.

@@ -7,13 +7,13 @@
 //! `rtc_pie_update_irq`); only the update interrupt (an alarm every second) may be the chip's own.
 //! Which it was shows in the count of the chip's interrupt line.
 
-#![allow(unsafe_code)] // ioctl; each use says why it is sound
+#![allow(unsafe_code)] // the promises about requests; each says why it holds
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
+use super::ioctl::Plain;
 use super::{RespondError, SourceFacts, Waiter, Woken};
 use crate::realtime::now_ns;
 
@@ -21,12 +21,16 @@ use crate::realtime::now_ns;
 const MAX_HZ: u64 = 8192;
 
 // include/uapi/linux/rtc.h
-const RTC_UIE_ON: libc::c_ulong = 0x7003;
-const RTC_UIE_OFF: libc::c_ulong = 0x7004;
-const RTC_PIE_ON: libc::c_ulong = 0x7005;
-const RTC_PIE_OFF: libc::c_ulong = 0x7006;
-const RTC_IRQP_SET: libc::c_ulong =
-    0x4000_700c | ((size_of::<libc::c_ulong>() as libc::c_ulong) << 16);
+// SAFETY: these four take no argument (drivers/rtc/dev.c).
+const RTC_UIE_ON: Plain = unsafe { Plain::new(b'p', 0x03) };
+// SAFETY: as above.
+const RTC_UIE_OFF: Plain = unsafe { Plain::new(b'p', 0x04) };
+// SAFETY: as above.
+const RTC_PIE_ON: Plain = unsafe { Plain::new(b'p', 0x05) };
+// SAFETY: as above.
+const RTC_PIE_OFF: Plain = unsafe { Plain::new(b'p', 0x06) };
+// SAFETY: it takes the rate itself.
+const RTC_IRQP_SET: Plain = unsafe { Plain::with_long(b'p', 0x0c) };
 
 const NAMES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
 const ADVICE: &str = "the kernel found no real-time clock (CONFIG_RTC_CLASS); use --source timer";
@@ -60,17 +64,8 @@ impl Rtc {
         Ok(rtc)
     }
 
-    fn ioctl(&self, request: libc::c_ulong, argument: u64) -> io::Result<()> {
-        let argument = argument as libc::c_ulong;
-        // SAFETY: these requests take no argument or a number; the descriptor is open.
-        match unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, argument) } {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        }
-    }
-
-    fn set(&self, request: libc::c_ulong, argument: u64, what: &str) -> Result<(), RespondError> {
-        self.ioctl(request, argument).map_err(|source| RespondError::Device {
+    fn set(&self, request: Plain, argument: u64, what: &str) -> Result<(), RespondError> {
+        request.call(&self.file, argument as libc::c_ulong).map_err(|source| RespondError::Device {
             path: self.path.clone(),
             what: what.to_owned(),
             advice: match source.raw_os_error() {
@@ -83,7 +78,7 @@ impl Rtc {
         })
     }
 
-    fn requests(&self) -> (libc::c_ulong, libc::c_ulong) {
+    fn requests(&self) -> (Plain, Plain) {
         if self.hz == 1 { (RTC_UIE_ON, RTC_UIE_OFF) } else { (RTC_PIE_ON, RTC_PIE_OFF) }
     }
 }
@@ -127,7 +122,7 @@ impl Waiter for Rtc {
 
     fn stop(&mut self) -> u64 {
         // Closing the device does the same.
-        let _ = self.ioctl(self.requests().1, 0);
+        let _ = self.requests().1.call(&self.file, 0);
         0
     }
 }
