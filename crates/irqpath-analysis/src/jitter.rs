@@ -3,13 +3,14 @@
 //! them.
 //!
 //! An interruption waits until the transitions of its time have arrived, as a slow path does in
-//! the engine. What no transition covers stays unexplained.
+//! the engine. What no transition covers stays unexplained. Times are `CLOCK_MONOTONIC` until
+//! [`InterruptionEngine::result`] makes them times since the thread began to look.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use irqpath_model::{
     Cause, CauseKind, Event, Histogram, IdealSource, Interruption, InterruptionCause,
-    Interruptions, Loops, Names,
+    Interruptions, Loops, Loss, LossReason, Names,
 };
 
 use crate::Timelines;
@@ -26,7 +27,8 @@ const MARGIN_NS: u64 = 1_000_000_000;
 const MAX_TRANSITIONS: usize = 1 << 19;
 
 /// The loops of one CPU, `durations` in ns. `ideal` is the given one, or else the shortest of
-/// this run on any CPU. `None` if no loop was completed.
+/// this run on any CPU. `None` if no loop was completed. How many were lost is filled in by the
+/// caller.
 pub fn loops(durations: &[u64], nr_sines: u64, ideal: (u64, IdealSource)) -> Option<Loops> {
     let (ideal_ns, ideal_from) = ideal;
     let (&min_ns, &max_ns) = (durations.iter().min()?, durations.iter().max()?);
@@ -43,20 +45,19 @@ pub fn loops(durations: &[u64], nr_sines: u64, ideal: (u64, IdealSource)) -> Opt
         mean_ns: (sum / durations.len() as u128) as u64,
         max_ns,
         jitter_ns: max_ns.saturating_sub(ideal_ns),
+        nr_lost: 0,
         excess: histogram.quantiles(),
         histogram,
     })
 }
 
-/// What one measuring thread says about its CPU.
+/// A thread that looks at the clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Looker {
-    /// The CPU.
+    /// Its CPU.
     pub cpu: u16,
     /// The thread.
     pub tid: u32,
-    /// When it began to look, `CLOCK_MONOTONIC` ns.
-    pub since_ns: u64,
 }
 
 /// A CPU's interruptions so far.
@@ -67,6 +68,7 @@ struct PerCpu {
     histogram: Histogram,
     doubling: Buckets,
     total_ns: u64,
+    /// Their times are by the clock.
     longest: Vec<Interruption>,
     causes: HashMap<(CauseKind, String), InterruptionCause>,
 }
@@ -74,16 +76,18 @@ struct PerCpu {
 /// Collects the interruptions of several CPUs and finds their causes.
 #[derive(Debug, Default)]
 pub struct InterruptionEngine {
-    traced: bool,
+    traced_since_ns: Option<u64>,
     names: Names,
     timelines: Timelines,
     cpus: BTreeMap<u16, PerCpu>,
     newest_ns: u64,
+    nr_evicted: u64,
 }
 
 impl InterruptionEngine {
-    /// An engine for these CPUs; with `traced` it waits for transitions.
-    pub fn new(lookers: &[Looker], traced: bool, names: Names) -> Self {
+    /// An engine for these CPUs. With `traced_since_ns`, the `CLOCK_MONOTONIC` time at which tracing
+    /// began, it waits for transitions; what was before that is unknown.
+    pub fn new(lookers: &[Looker], traced_since_ns: Option<u64>, names: Names) -> Self {
         let per_cpu = |&looker: &Looker| {
             let doubling = Buckets::new(doubling_ns());
             let rest = (VecDeque::new(), Histogram::default(), Vec::new(), HashMap::new());
@@ -91,7 +95,8 @@ impl InterruptionEngine {
             let of = PerCpu { looker, waiting, histogram, doubling, total_ns: 0, longest, causes };
             (looker.cpu, of)
         };
-        Self { traced, names, cpus: lookers.iter().map(per_cpu).collect(), ..Self::default() }
+        let cpus = lookers.iter().map(per_cpu).collect();
+        Self { traced_since_ns, names, cpus, ..Self::default() }
     }
 
     /// Take over what a source delivered; paths are of no use here.
@@ -101,7 +106,7 @@ impl InterruptionEngine {
         self.newest_ns = self.newest_ns.max(newest);
         let wanted = block.into_iter().filter(|o| self.cpus.contains_key(&o.cpu)).collect();
         self.timelines.ingest(wanted);
-        self.timelines.shrink_to(MAX_TRANSITIONS);
+        self.nr_evicted += self.timelines.shrink_to(MAX_TRANSITIONS);
     }
 
     /// Take over an interruption of one of the CPUs, `CLOCK_MONOTONIC` ns.
@@ -114,7 +119,7 @@ impl InterruptionEngine {
 
     /// Finish those whose transitions are there, or have been waited for long enough.
     pub fn settle(&mut self) {
-        let (newest_ns, traced) = (self.newest_ns, self.traced);
+        let (newest_ns, traced) = (self.newest_ns, self.traced_since_ns.is_some());
         self.finish(|timelines, cpu, (start_ns, end_ns)| {
             !traced
                 || timelines.covers(cpu, start_ns, end_ns)
@@ -131,7 +136,7 @@ impl InterruptionEngine {
     }
 
     fn finish(&mut self, is_ready: impl Fn(&Timelines, u16, (u64, u64)) -> bool) {
-        let Self { traced, names, timelines, cpus, .. } = self;
+        let Self { traced_since_ns, names, timelines, cpus, .. } = self;
         for (&cpu, of) in cpus {
             while let Some(&window) = of.waiting.front() {
                 if !is_ready(timelines, cpu, window) {
@@ -139,24 +144,40 @@ impl InterruptionEngine {
                 }
                 of.waiting.pop_front();
                 let (start_ns, end_ns) = window;
-                let causes = if *traced {
-                    let Looker { tid, since_ns, .. } = of.looker;
-                    interruption((cpu, start_ns, end_ns), tid, since_ns, timelines, names)
-                } else {
-                    Vec::new()
+                let causes = match *traced_since_ns {
+                    Some(since_ns) => interruption(
+                        (cpu, start_ns, end_ns),
+                        of.looker.tid,
+                        since_ns,
+                        timelines,
+                        names,
+                    ),
+                    None => Vec::new(),
                 };
                 of.add(start_ns, end_ns, causes);
             }
         }
     }
 
-    /// The interruptions of one CPU; the looker's own numbers are filled in by the caller.
-    pub fn result(&mut self, cpu: u16) -> Option<Interruptions> {
+    /// What the bound cost: transitions forgotten although they were not old yet. To be added to
+    /// the source's own loss.
+    pub fn loss(&self) -> Loss {
+        let mut loss = Loss::default();
+        loss.add(LossReason::OccupancyOverrun, self.nr_evicted);
+        loss
+    }
+
+    /// The interruptions of one CPU, whose thread began to look at `since_ns`; its own numbers are
+    /// filled in by the caller.
+    pub fn result(&mut self, cpu: u16, since_ns: u64) -> Option<Interruptions> {
         let of = self.cpus.remove(&cpu)?;
         let mut causes: Vec<InterruptionCause> = of.causes.into_values().collect();
         causes.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.who.cmp(&b.who)));
         let mut longest = of.longest;
         keep_longest(&mut longest);
+        for interruption in &mut longest {
+            interruption.at_ns = interruption.at_ns.saturating_sub(since_ns);
+        }
         Some(Interruptions {
             threshold_ns: 0,
             look_ns: 0,
@@ -192,8 +213,7 @@ impl PerCpu {
             of.total_ns += cause.ns;
             of.max_ns = of.max_ns.max(cause.ns);
         }
-        let at_ns = start_ns.saturating_sub(self.looker.since_ns);
-        self.longest.push(Interruption { at_ns, ns, causes });
+        self.longest.push(Interruption { at_ns: start_ns, ns, causes });
         if self.longest.len() >= 2 * MAX_LONGEST {
             keep_longest(&mut self.longest);
         }
@@ -211,7 +231,7 @@ mod tests {
     use irqpath_model::{Occupancy, Origin, SoftirqVec, Task, Transition};
 
     fn looker() -> Looker {
-        Looker { cpu: 1, tid: 77, since_ns: 1_000 }
+        Looker { cpu: 1, tid: 77 }
     }
 
     fn task(tid: u32, comm: &str, prio: i16) -> Transition {
@@ -249,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_part_of_an_interruption_has_its_cause() {
-        let mut engine = InterruptionEngine::new(&[looker()], true, Names::default());
+        let mut engine = InterruptionEngine::new(&[looker()], Some(800), Names::default());
         engine.push(block(&[
             (900, task(77, "irqpath", 19)),
             (5_000, Transition::HardirqEntry(Origin::Irq(36))),
@@ -262,7 +282,7 @@ mod tests {
         ]));
         engine.interrupted(1, 4_800, 9_300);
         engine.settle();
-        let all = engine.result(1).unwrap();
+        let all = engine.result(1, 1_000).unwrap();
         assert_eq!((all.quantiles.n, all.total_ns), (1, 4_500));
         let found: Vec<_> =
             all.longest[0].causes.iter().map(|c| (c.kind, c.who.as_str(), c.ns)).collect();
@@ -281,28 +301,41 @@ mod tests {
 
     #[test]
     fn what_nobody_saw_is_unexplained_and_counted() {
-        let mut engine = InterruptionEngine::new(&[looker()], true, Names::default());
+        let mut engine = InterruptionEngine::new(&[looker()], Some(800), Names::default());
         engine.interrupted(1, 4_000, 5_000);
         engine.settle();
         assert_eq!(engine.cpus[&1].waiting.len(), 1, "its transitions may still come");
         engine.flush();
-        let all = engine.result(1).unwrap();
+        let all = engine.result(1, 1_000).unwrap();
         assert_eq!(all.causes[0].kind, CauseKind::Unexplained);
         assert_eq!(all.causes[0].total_ns, 1_000);
     }
 
     #[test]
     fn without_tracing_nothing_waits_and_the_longest_are_kept() {
-        let mut engine = InterruptionEngine::new(&[looker()], false, Names::default());
+        let mut engine = InterruptionEngine::new(&[looker()], None, Names::default());
         let nr = 3 * MAX_LONGEST as u64;
         for n in 0..nr {
             engine.interrupted(1, 10_000 * n + 1_000, 10_000 * n + 2_000 + n);
         }
         engine.settle();
-        let all = engine.result(1).unwrap();
+        let all = engine.result(1, 1_000).unwrap();
         assert_eq!((all.quantiles.n, all.longest.len()), (nr, MAX_LONGEST));
         assert_eq!((all.longest[0].ns, all.quantiles.max_ns), (1_000 + nr - 1, 1_000 + nr - 1));
         assert!(all.longest[0].causes.is_empty() && all.causes.is_empty());
         assert_eq!(all.doubling.iter().map(|b| b.n).sum::<u64>(), nr);
+    }
+
+    #[test]
+    fn transitions_beyond_the_bound_are_counted_as_lost() {
+        let mut engine = InterruptionEngine::new(&[looker()], Some(0), Names::default());
+        let nr = MAX_TRANSITIONS as u64 + 10;
+        let all: Vec<_> = (0..nr).map(|n| (n, task(77, "irqpath", 19))).collect();
+        engine.push(block(&all));
+        let lost = engine.loss().get(LossReason::OccupancyOverrun);
+        assert!((10..nr).contains(&lost), "{lost} of {nr}");
+        engine.interrupted(1, nr - 5, nr);
+        engine.flush();
+        assert_eq!(engine.result(1, 0).unwrap().quantiles.n, 1);
     }
 }

@@ -35,6 +35,8 @@ pub struct Loops {
     pub max_ns: u64,
     /// Longest loop minus ideal, ns; 0 if no loop was longer.
     pub jitter_ns: u64,
+    /// Loops that were measured and found no room.
+    pub nr_lost: u64,
     /// What loops took beyond the ideal: the row of numbers.
     pub excess: Quantiles,
     /// All of it.

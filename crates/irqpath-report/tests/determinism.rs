@@ -6,8 +6,8 @@
 use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
-    CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, Meta, Missing, Names, Occupancy,
-    Origin, Response, ResponseSource, Summary, Task, Transition,
+    CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason, Meta, Missing, Names,
+    Occupancy, Origin, Response, ResponseSource, Summary, Task, Transition,
 };
 use irqpath_report::html;
 use irqpath_report::text::{TextOptions, write_jitter, write_response};
@@ -55,8 +55,8 @@ fn responses() -> Summary {
 }
 
 fn interrupted() -> Summary {
-    let looker = Looker { cpu: 1, tid: 77, since_ns: 0 };
-    let mut engine = InterruptionEngine::new(&[looker], true, Names::default());
+    let looker = Looker { cpu: 1, tid: 77 };
+    let mut engine = InterruptionEngine::new(&[looker], Some(0), Names::default());
     let task = |tid, comm: &str| {
         Transition::SwitchIn(Task { tid, comm: comm.into(), prio: 120, ..Task::default() })
     };
@@ -74,7 +74,7 @@ fn interrupted() -> Summary {
     engine.interrupted(1, 4_500, 13_500);
     engine.interrupted(1, 40_000, 46_000);
     engine.flush();
-    let found = engine.result(1).unwrap();
+    let found = engine.result(1, 0).unwrap();
     let (threshold_ns, look_ns, lasted_ns) = (5_000, 30, 2_000_000_000);
     let found = Interruptions { threshold_ns, look_ns, lasted_ns, ..found };
     let ideal = (1_147_132_000, IdealSource::Given);
@@ -136,6 +136,31 @@ fn the_legend_and_what_interrupted() {
             "nothing in this kernel: firmware (SMI), or an exception",
         ],
     );
+}
+
+#[test]
+fn whatever_was_lost_is_told_in_text_and_page() {
+    let text = |summary: &Summary| {
+        let mut out = Vec::new();
+        write_jitter(&mut out, &meta(), summary, 0, &TextOptions::default()).unwrap();
+        write_response(&mut out, &meta(), summary, &TextOptions::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let mut summary = interrupted();
+    assert!(!text(&summary).contains("tracer"), "nothing is said of a tracer that was not there");
+    assert!(data(&meta(), &summary)["notes"].to_string().contains("Nothing was lost."));
+    summary.overhead.nr_events = 5_000;
+    has_all(&text(&summary), &["lost by the tracer: 0\n", "overhead: 5 000 events"]);
+    summary.loss.add(LossReason::OccupancyOverrun, 7);
+    let told = "7  transitions overwritten; causes may be incomplete";
+    has_all(&text(&summary), &["lost by the tracer: 7\n", told]);
+    summary.jitter[0].loops.as_mut().unwrap().nr_lost = 2;
+    summary.jitter[0].interruptions.as_mut().unwrap().nr_lost = 3;
+    summary.jitter[0].loops.as_mut().unwrap().excess.nr_overflow = 4;
+    has_all(&text(&summary), &["lost: 5, too long for the histogram: 4"]);
+    let notes = data(&meta(), &summary)["notes"].to_string();
+    has_all(&notes, &["5 measurements found no room", "Lost by the tracer: 7 transitions"]);
+    assert!(!notes.contains("Nothing was lost"), "{notes}");
 }
 
 fn data(meta: &Meta, summary: &Summary) -> Value {

@@ -5,7 +5,7 @@
 //! Everything here ends with the process or with the guard that holds it.
 
 use anyhow::{Context as _, ensure};
-use irqpath_model::{CpuList, Missing, Sched};
+use irqpath_model::{CpuList, Meta, Missing, Sched};
 use irqpath_source::realtime::{DmaLatency, LockedMemory};
 use irqpath_system::{Host, TRACING};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -46,7 +46,7 @@ pub struct Held {
     /// What was refused.
     pub missing: Vec<Missing>,
     /// What was changed, one sentence each.
-    pub effects: Vec<String>,
+    effects: Vec<String>,
     _memory: Option<LockedMemory>,
     _dma_latency: Option<DmaLatency>,
 }
@@ -76,6 +76,18 @@ impl Held {
         }
         Ok(Self { missing, effects, _memory: memory, _dma_latency: dma_latency })
     }
+
+    /// Give it back. The result says first what the test did, then what was held, whether the CPUs
+    /// were shared, and what tracing did.
+    pub fn end(self, of_test: Vec<String>, is_apart: bool, meta: &mut Meta) {
+        let mut effects = of_test;
+        effects.extend(self.effects);
+        if !is_apart {
+            effects.push(effect_of_sharing());
+        }
+        effects.append(&mut meta.observer_effects);
+        meta.observer_effects = effects;
+    }
 }
 
 /// What is wrong with tracing here, if anything is.
@@ -100,7 +112,7 @@ pub fn effect_of_tasks(cpus: &CpuList, sched: Sched, does: &str) -> String {
 }
 
 /// That irqpath had to share the measured CPUs.
-pub fn effect_of_sharing() -> String {
+fn effect_of_sharing() -> String {
     "Every CPU that irqpath may use was measured, so it also read its results there.".to_owned()
 }
 

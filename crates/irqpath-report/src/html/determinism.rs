@@ -330,11 +330,16 @@ fn notes(summary: &Summary) -> Vec<Note> {
     }
     let responses = summary.response.iter().map(|r| r.nr_lost);
     let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
-    let lost: u64 = responses.chain(continuous.map(|a| a.nr_lost)).sum();
+    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref());
+    let lost = responses.chain(continuous.map(|a| a.nr_lost)).chain(loops.map(|l| l.nr_lost));
+    let lost: u64 = lost.sum();
     if lost > 0 {
         say(Level::Warning, format!("{} measurements found no room.", count(lost)));
-    } else {
-        say(Level::Info, "Nothing was lost.".to_owned());
+    }
+    match verdict::losses(&summary.loss).0 {
+        Some(of_tracer) => say(Level::Warning, format!("Lost by the tracer: {of_tracer}.")),
+        None if lost == 0 => say(Level::Info, "Nothing was lost.".to_owned()),
+        None => {}
     }
     for missing in &summary.missing {
         say(Level::Warning, format!("Missing {}: {}.", missing.what, missing.consequence));

@@ -4,7 +4,7 @@
 //! What limits the result (losses, overflow, a replay, missing features) is said here, next to the
 //! verdict, and not only at the end of the page.
 
-use irqpath_model::{CauseClass, LossReason, Meta, SlowPath, Summary};
+use irqpath_model::{CauseClass, Loss, LossReason, Meta, SlowPath, Summary};
 use serde::Serialize;
 
 use crate::causes;
@@ -100,15 +100,13 @@ pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
         );
     }
     say(Level::Info, threshold(summary, nr_shown));
-    let lost = summary.loss.0.iter().filter(|(_, n)| **n > 0);
-    let (data, rest): (Vec<_>, Vec<_>) = lost.partition(|(reason, _)| reason.is_lost_data());
-    if data.is_empty() {
-        say(Level::Info, "No record was lost.".to_owned());
-    } else {
-        say(Level::Warning, format!("Lost: {}.", reasons(&data)));
+    let (lost, rest) = losses(&summary.loss);
+    match lost {
+        Some(lost) => say(Level::Warning, format!("Lost: {lost}.")),
+        None => say(Level::Info, "No record was lost.".to_owned()),
     }
-    if !rest.is_empty() {
-        say(Level::Info, format!("Not joined, but not lost: {}.", reasons(&rest)));
+    if let Some(rest) = rest {
+        say(Level::Info, format!("Not joined, but not lost: {rest}."));
     }
     let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
     if overflow > 0 {
@@ -142,9 +140,15 @@ fn threshold(summary: &Summary, nr_shown: usize) -> String {
     }
 }
 
-fn reasons(losses: &[(&LossReason, &u64)]) -> String {
-    let parts = losses.iter().map(|(reason, n)| format!("{} {}", count(**n), reason.advice()));
-    parts.collect::<Vec<_>>().join("; ")
+/// The reasons for lost data, and those that only kept something from being joined.
+pub fn losses(loss: &Loss) -> (Option<String>, Option<String>) {
+    let found = loss.0.iter().filter(|(_, n)| **n > 0);
+    let (lost, rest): (Vec<_>, Vec<_>) = found.partition(|(reason, _)| reason.is_lost_data());
+    let words = |reasons: Vec<(&LossReason, &u64)>| {
+        let parts = reasons.iter().map(|(reason, n)| format!("{} {}", count(**n), reason.advice()));
+        (!reasons.is_empty()).then(|| parts.collect::<Vec<_>>().join("; "))
+    };
+    (words(lost), words(rest))
 }
 
 #[cfg(test)]

@@ -19,21 +19,47 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let style = options.style();
     heading(out, style, "ACCOUNTING", "")?;
-    let lost = summary.loss.lost();
-    let line = format!("lost: {}", grouped(lost));
-    writeln!(out, "{}", if lost > 0 { style.warn(&line) } else { line })?;
-    reasons(out, &summary.loss, true)?;
-    let other = summary.loss.0.values().sum::<u64>().saturating_sub(lost);
-    writeln!(out, "not joined, nothing lost: {}", grouped(other))?;
-    reasons(out, &summary.loss, false)?;
+    losses(out, "lost", summary, options)?;
     let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
     writeln!(out, "too long for the histograms: {}", grouped(overflow))?;
-    writeln!(out, "{}", overhead(&summary.overhead))?;
-    writeln!(out, "{}", process(&summary.overhead))?;
+    spent(out, summary)?;
     if let Some(note) = causes::virtual_note(meta) {
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
     }
     notes(out, meta, summary, options)
+}
+
+/// What the tracer lost and spent, for tests that need not trace: nothing if they did not.
+pub(super) fn tracer(
+    out: &mut impl Write,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    if summary.overhead == Overhead::default() && summary.loss.0.is_empty() {
+        return Ok(());
+    }
+    losses(out, "lost by the tracer", summary, options)?;
+    spent(out, summary)
+}
+
+fn losses(
+    out: &mut impl Write,
+    title: &str,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
+    let lost = summary.loss.lost();
+    let line = format!("{title}: {}", grouped(lost));
+    writeln!(out, "{}", if lost > 0 { options.style().warn(&line) } else { line })?;
+    reasons(out, &summary.loss, true)?;
+    let other = summary.loss.0.values().sum::<u64>().saturating_sub(lost);
+    writeln!(out, "not joined, nothing lost: {}", grouped(other))?;
+    reasons(out, &summary.loss, false)
+}
+
+fn spent(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    writeln!(out, "{}", overhead(&summary.overhead))?;
+    writeln!(out, "{}", process(&summary.overhead))
 }
 
 /// What is missing and what the observer changed.

@@ -218,10 +218,14 @@ fn accounting(
 ) -> io::Result<()> {
     heading(out, options.style(), "ACCOUNTING", "")?;
     let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
-    let lost: u64 = continuous.clone().map(|a| a.nr_lost).sum();
-    let overflow: u64 = continuous.map(|a| a.quantiles.nr_overflow).sum();
+    let continuous = continuous.map(|a| (a.nr_lost, a.quantiles.nr_overflow));
+    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref());
+    let loops = loops.map(|l| (l.nr_lost, l.excess.nr_overflow));
+    let (lost, overflow) =
+        continuous.chain(loops).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let (lost, overflow) = (grouped(lost), grouped(overflow));
     writeln!(out, "lost: {lost}, too long for the histogram: {overflow}")?;
+    footer::tracer(out, summary, options)?;
     if let Some(note) = causes::virtual_note(meta) {
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
     }

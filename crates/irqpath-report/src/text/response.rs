@@ -158,6 +158,7 @@ fn accounting(
         };
         writeln!(out, "{line}")?;
     }
+    footer::tracer(out, summary, options)?;
     if let Some(note) = causes::virtual_note(meta) {
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
     }

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_model::{
-    IdealSource, Interruptions, Jitter, Meta, Missing, Names, SCHEMA_VERSION, Sched, Summary,
+    IdealSource, Interruptions, Jitter, Loops, Meta, Missing, Names, SCHEMA_VERSION, Sched, Summary,
 };
 use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
+use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 
@@ -70,19 +71,14 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
         summary.jitter.iter().any(|j| j.loops.is_some() || j.interruptions.is_some()),
         "ended before the first loop was complete; ask for a shorter --loop"
     );
+    let in_force = subjects.first().map(Subject::sched);
     let refused = subjects.iter().flat_map(|s| s.missing().to_vec());
     let all = summary.missing.into_iter().chain(refused).chain(held.missing.clone());
     summary.missing = subjects::distinct(all);
-    let mut effects =
-        vec![subjects::effect_of_tasks(&cpus, arguments.task.priority, "never slept")];
-    effects.extend(throttling(&host, arguments.task.priority));
-    effects.extend(held.effects.iter().cloned());
-    if !is_apart {
-        effects.push(subjects::effect_of_sharing());
-    }
-    effects.append(&mut meta.observer_effects);
-    meta.observer_effects = effects;
-    drop(held);
+    let sched = in_force.unwrap_or(arguments.task.priority);
+    let mut effects = vec![subjects::effect_of_tasks(&cpus, sched, "never slept")];
+    effects.extend(throttling(&host, sched));
+    held.end(effects, is_apart, &mut meta);
     show(outputs, &meta, &summary, &arguments.what, &stop)
 }
 
@@ -151,18 +147,17 @@ fn measure_loops(
         drain(subjects);
         Ok(())
     });
-    for subject in subjects.iter_mut() {
-        subject.stop();
-    }
+    let ends: Vec<JitterEnd> = subjects.iter_mut().map(Subject::stop).collect();
     drain(subjects);
     let given = arguments.what.ideal.map(|ideal| (ideal.as_nanos() as u64, IdealSource::Given));
     let shortest = durations.iter().flatten().min().copied().unwrap_or(0);
     let ideal = given.unwrap_or((shortest, IdealSource::Best));
-    let of = |(subject, durations): (&Subject, &Vec<u64>)| Jitter {
-        loops: loops(durations, nr_sines, ideal),
-        ..jitter(subject)
+    let of = |((subject, durations), end): ((&Subject, &Vec<u64>), &JitterEnd)| {
+        let found = loops(durations, nr_sines, ideal);
+        let loops = found.map(|found| Loops { nr_lost: end.nr_lost, ..found });
+        Jitter { loops, ..jitter(subject) }
     };
-    subjects.iter().zip(&durations).map(of).collect()
+    subjects.iter().zip(&durations).zip(&ends).map(of).collect()
 }
 
 fn jitter(subject: &Subject) -> Jitter {
@@ -182,12 +177,11 @@ fn measure_looks(
     meta: &Meta,
     stop: &Stop,
 ) -> anyhow::Result<Vec<Jitter>> {
-    // Both clocks are CLOCK_MONOTONIC; the tasks begin after this.
-    let since_ns = tracer.since_ns;
     let lookers: Vec<Looker> =
-        subjects.iter().map(|s| Looker { cpu: s.cpu(), tid: s.tid(), since_ns }).collect();
-    let traced = tracer.source.is_some();
-    let mut engine = InterruptionEngine::new(&lookers, traced, meta.names.clone());
+        subjects.iter().map(|s| Looker { cpu: s.cpu(), tid: s.tid() }).collect();
+    // Both clocks are CLOCK_MONOTONIC.
+    let since_ns = tracer.source.is_some().then_some(tracer.since_ns);
+    let mut engine = InterruptionEngine::new(&lookers, since_ns, meta.names.clone());
     let drain = |subjects: &mut [Subject], engine: &mut InterruptionEngine| {
         for subject in subjects {
             let cpu = subject.cpu();
@@ -204,9 +198,12 @@ fn measure_looks(
     drain(subjects, &mut engine);
     tracer.detach(&mut engine)?;
     engine.flush();
+    for (reason, n) in engine.loss().0 {
+        tracer.summary.loss.add(reason, n);
+    }
     let threshold_ns = arguments.what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS);
     let of = |(subject, end): (&Subject, &JitterEnd)| {
-        let interruptions = engine.result(subject.cpu()).map(|found| Interruptions {
+        let interruptions = engine.result(subject.cpu(), end.since_ns).map(|found| Interruptions {
             threshold_ns,
             look_ns: end.look_ns,
             nr_looks: end.nr_looks,
@@ -237,9 +234,7 @@ impl Tracer {
                 Err(missing) => summary.missing.push(missing),
             }
         }
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let since_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        Self { source, summary, since_ns, started: Instant::now() }
+        Self { source, summary, since_ns: now_ns(), started: Instant::now() }
     }
 
     fn step(&mut self, timeout: Duration, engine: &mut InterruptionEngine) -> anyhow::Result<()> {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
-    InterruptCounts, Meta, Missing, Names, Response, ResponseSource, SCHEMA_VERSION, SlowPath,
-    Summary,
+    CpuList, InterruptCounts, Meta, Missing, Names, Response, ResponseSource, SCHEMA_VERSION,
+    SlowPath, Summary,
 };
 use irqpath_source::Config;
 use irqpath_source::respond::{Ended, RespondConfig, Respondent};
@@ -59,21 +59,18 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     wait(&mut tasks, &mut tracer, arguments, &stop)?;
     // Before the tasks end, because some lines end with them.
     meta.after = host.interrupt_counts().unwrap_or_default();
+    let ended = Waiting::stop(&mut tasks);
+    meta.duration_ns = tracer.started.elapsed().as_nanos() as u64;
     let lines = Lines::of(&host, &meta);
+    // Only now: to take the tracer down disturbs whoever still measures.
     let mut summary = tracer.finish(&mut meta)?;
-    for task in tasks {
-        task.finish(&arguments.what, &lines, &mut summary)?;
+    let effects: Vec<String> =
+        tasks.first().map(|waiting| effect(&cpus, &waiting.task)).into_iter().collect();
+    for (task, ended) in tasks.into_iter().zip(ended) {
+        task.finish(ended, &arguments.what, &lines, &mut summary)?;
     }
-    let does = format!("woken {} times a second", arguments.what.frequency);
-    let mut effects = vec![subjects::effect_of_tasks(&cpus, arguments.task.priority, &does)];
-    effects.extend(held.effects.iter().cloned());
-    if !is_apart {
-        effects.push(subjects::effect_of_sharing());
-    }
-    effects.append(&mut meta.observer_effects);
-    meta.observer_effects = effects;
     summary.missing = subjects::distinct(summary.missing.into_iter().chain(held.missing.clone()));
-    drop(held);
+    held.end(effects, is_apart, &mut meta);
     show(outputs, &meta, &summary, &stop)
 }
 
@@ -106,15 +103,29 @@ impl Waiting {
         task.drain(|ns| counter.record(ns));
     }
 
-    /// End it and put what it measured into the summary.
+    /// End all of them. They are asked at the same time, so that none measures while others are
+    /// waited for.
+    fn stop(all: &mut [Self]) -> Vec<Ended> {
+        for waiting in all.iter() {
+            waiting.task.ask_to_stop();
+        }
+        let stop = |waiting: &mut Self| {
+            let ended = waiting.task.stop();
+            waiting.drain();
+            ended
+        };
+        all.iter_mut().map(stop).collect()
+    }
+
+    /// Put what it measured into the summary.
     fn finish(
-        mut self,
+        self,
+        ended: Ended,
         what: &RespondWhat,
         lines: &Lines,
         summary: &mut Summary,
     ) -> anyhow::Result<()> {
-        let Ended { nr_missed, nr_early, nr_lost, exceeded, error } = self.task.stop();
-        self.drain();
+        let Ended { nr_missed, nr_early, nr_lost, exceeded, error } = ended;
         let quantiles = self.counter.histogram.quantiles();
         match error {
             Some(error) if quantiles.n == 0 => return Err(error.into()),
@@ -147,6 +158,13 @@ impl Waiting {
         });
         Ok(())
     }
+}
+
+/// What such tasks mean for their CPUs: as it was, and not as it was asked for.
+fn effect(cpus: &CpuList, task: &Respondent) -> String {
+    let hz = format!("{:.2}", 1e9 / task.facts().period_ns.max(1) as f64);
+    let hz = hz.trim_end_matches('0').trim_end_matches('.');
+    subjects::effect_of_tasks(cpus, task.sched(), &format!("woken {hz} times a second"))
 }
 
 /// What interrupted in the place of an RTC whose line counted `nr_line` interrupts while the task
@@ -226,7 +244,6 @@ impl Tracer {
 
     /// The part of the result that tracing gives: causes, loss, overhead.
     fn finish(self, meta: &mut Meta) -> anyhow::Result<Summary> {
-        meta.duration_ns = self.started.elapsed().as_nanos() as u64;
         let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
         summary.missing.extend(self.missing);
         let Some(session) = self.session else { return Ok(summary) };
