@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Traces this machine for ten seconds under a small load of its own and leaves the result in
-# demo-result/. Where a live trace is not possible, replays a recording, and says so first.
-# Needs a release build (`make demo` makes it). Touches nothing but demo-result/.
+# demo-result/. Where a live trace is not possible, replays a recording, and says so first. Then
+# runs one experiment of the exact lab where QEMU is installed, and says what a shield would change.
+# Needs a release build (`make demo` makes it). Touches nothing but demo-result/ and the lab's cache,
+# ~/.cache/irqpath, into which the first run fetches a kernel of Debian.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -92,12 +94,15 @@ if [[ -z $why_not ]]; then live; else replay; fi
 exact
 shield
 
+lab_line=''
+if [[ -d $result/lab ]]; then
+  lab_line=$'\n  lab/           flame graphs of the median and the worst path in the exact guest'
+fi
 cat <<EOF
 
 In $result/:
   report.html    open it in a browser; it needs no network
-  trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)
-  lab/           flame graphs of the median and the worst path in the exact guest
+  trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)$lab_line
   summary.json, samples.parquet, meta.json   the numbers, described by: irqpath schema
 Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
       $release/irqpath check      what on this host makes interrupts late
