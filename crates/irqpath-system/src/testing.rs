@@ -95,6 +95,9 @@ impl Fake {
 /// kernel does for a killed process: close files and drop the lock.
 pub struct Killed;
 
+/// Where the hierarchy of a [`Fake`] is mounted.
+const MOUNT: &str = "sys/fs/cgroup";
+
 /// A cgroup's files as they are when it is made; by name and text.
 const CGROUP_FILES: [(&str, &str); 5] = [
     ("cgroup.procs", ""),
@@ -172,6 +175,24 @@ impl FakeAccess {
         std::fs::rename(staged, self.host.path(path))
     }
 
+    /// The kernel's side of `cgroup.procs`: the process leaves one list and comes into another.
+    fn move_process(&self, pid: &str, directory: &str) -> io::Result<()> {
+        let (mount, below) = directory.split_at(MOUNT.len());
+        let own = format!("proc/{pid}/cgroup");
+        let old = self.real.read(&own)?;
+        let old = old.trim().trim_start_matches("0::").trim_end_matches('/');
+        let (from, to) =
+            (format!("{mount}{old}/cgroup.procs"), format!("{directory}/cgroup.procs"));
+        let others = |path: &str| -> io::Result<String> {
+            let text = self.real.read(path)?;
+            let others = text.lines().filter(|line| *line != pid).flat_map(|line| [line, "\n"]);
+            Ok(others.collect())
+        };
+        self.put(&from, &others(&from)?)?;
+        self.put(&to, &format!("{}{pid}\n", others(&to)?))?;
+        self.replace(&own, "0::", if below.is_empty() { "/" } else { below })
+    }
+
     /// The kernel's side of `cgroup.subtree_control`.
     fn switch_controller(&self, path: &str, request: &str) -> io::Result<()> {
         let (on, name) = request.split_at(1);
@@ -197,9 +218,7 @@ impl Access for FakeAccess {
             return self.switch_controller(path, text);
         }
         if let Some(directory) = path.strip_suffix("/cgroup.procs") {
-            let below = directory.split_once("cgroup").map_or("", |(_, rest)| rest);
-            let below = if below.is_empty() { "/" } else { below };
-            return self.replace(&format!("proc/{}/cgroup", text.trim()), "0::", below);
+            return self.move_process(text.trim(), directory);
         }
         self.put(path, self.becomes.get(path).map_or(text, String::as_str))
     }
@@ -230,7 +249,8 @@ impl Access for FakeAccess {
     fn remove_directory(&self, path: &str) -> io::Result<()> {
         self.errno(path)?;
         let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
-        if !self.real.directories(path).is_empty() {
+        let inside = self.real.read(&format!("{path}/cgroup.procs"))?;
+        if !self.real.directories(path).is_empty() || !inside.trim().is_empty() {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let _ = std::fs::remove_dir_all(&staged);

@@ -149,7 +149,9 @@ fn fate(access: &dyn Access, target: &Target, held: &Held, online: Option<&CpuLi
     };
     // One that was only confirmed (`Step::pin`) was never changed by us; the kernel may have.
     let confirmed = held.ours == [held.original.clone()];
-    if found == held.original || confirmed {
+    // irqbalance says what its last scan knew: it may have heard of ours, and not taken it up yet.
+    let may_lag = matches!(target, Target::Irqbalance { .. });
+    if confirmed || (found == held.original && !may_lag) {
         return Fate::Already;
     }
     let is_ours = |ours: &Value| same(target, ours, &found, online);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is asked before the first change, so that a shield which cannot be had is refused whole.
 
-use super::plan::Plan;
+use super::plan::{Plan, switch_of};
 use super::{SHIELDING, ShieldError, Snapshot, Switch, Wanted};
 use crate::Host;
 use crate::change::Target;
@@ -38,9 +38,7 @@ pub(super) fn check_files(
 ) -> Result<(), ShieldError> {
     for step in &plan.settings {
         let Target::File { path, .. } = &step.target else { continue };
-        let switch =
-            snapshot.masks.iter().find(|m| m.path == *path).map_or(Switch::Irqs, |m| m.switch);
-        check_writable(host, path, switch)?;
+        check_writable(host, path, switch_of(snapshot, &step.target))?;
     }
     if plan.partition {
         check_writable(host, &snapshot.cgroup.mount, Switch::Tasks)?;

@@ -4,7 +4,7 @@
 use irqpath_model::CpuList;
 
 use super::set::entry;
-use super::{OWNER, RUN_DIRECTORY, ShieldError, Snapshot};
+use super::{OWNER, RUN_DIRECTORY, ShieldError, Snapshot, partition};
 use crate::Host;
 use crate::change::{Access, Step, Target, TaskId, Value, Verdict, apply};
 use crate::journal::{Journal, exists};
@@ -40,8 +40,7 @@ fn join(
     mut journal: Journal,
     pid: u32,
 ) -> Result<Result<(), String>, ShieldError> {
-    let has_partition = journal.ledger().held().any(|(t, _)| matches!(t, Target::Cgroup { .. }));
-    if !has_partition {
+    if !partition::is_held(journal.ledger()) {
         return Ok(Ok(()));
     }
     let mount = Snapshot::read(host, access)?.cgroup.mount;

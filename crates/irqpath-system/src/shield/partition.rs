@@ -9,7 +9,7 @@ use irqpath_model::CpuList;
 
 use super::Snapshot;
 use crate::change::{Access, Form, Intent, Step, Target, Value, Verdict, apply, undo};
-use crate::journal::{Held, Journal, JournalError, Refusal};
+use crate::journal::{Held, Journal, JournalError, Ledger, Refusal};
 
 /// The partition's directory, below the mount.
 pub(super) const DIRECTORY: &str = "irqpath.shield";
@@ -168,6 +168,11 @@ pub(super) fn remove(
     let mut undone = undo(access, journal, directories)?;
     undone.extend(undo(access, journal, |target| is_part(target, mount))?);
     Ok(undone)
+}
+
+/// True if one was made and not taken down.
+pub(super) fn is_held(ledger: &Ledger) -> bool {
+    ledger.held().any(|(target, _)| matches!(target, Target::Cgroup { .. }))
 }
 
 /// A program may fork while it is moved, so this looks until nothing is left.

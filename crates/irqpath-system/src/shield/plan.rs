@@ -14,6 +14,8 @@ use crate::Task;
 use crate::change::{Form, Step, Target, Value};
 use crate::journal::{Ledger, Refusal};
 
+const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
+
 /// Why something stays on the shielded CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -152,7 +154,7 @@ impl Planner<'_> {
     }
 
     fn has_partition(&self) -> bool {
-        self.ledger.held().any(|(target, _)| matches!(target, Target::Cgroup { .. }))
+        partition::is_held(self.ledger)
     }
 
     fn masks(&mut self) {
@@ -227,7 +229,7 @@ impl Planner<'_> {
     /// With it on, a timer that is set on an idle CPU goes to one that is busy anyway.
     fn timers(&mut self) {
         if self.wanted.has(Switch::Timers) && self.snapshot.timer_migration.is_some() {
-            let path = "proc/sys/kernel/timer_migration".to_owned();
+            let path = TIMER_MIGRATION.to_owned();
             self.plan.settings.push(Step {
                 target: Target::File { path, form: Form::Text },
                 label: "timers of idle CPUs".to_owned(),
@@ -318,6 +320,25 @@ fn is_rcu_thread(task: &Task) -> bool {
     task.kernel && task.comm.starts_with("rcuo")
 }
 
+/// The switch that leaves this alone.
+pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
+    match target {
+        Target::File { path, .. } if path == TIMER_MIGRATION => Switch::Timers,
+        Target::File { path, .. } if path.starts_with("proc/irq/") => Switch::Irqs,
+        // Other files are those of the partition.
+        Target::File { path, .. } => {
+            let mask = snapshot.masks.iter().find(|mask| mask.path == *path);
+            mask.map_or(Switch::Tasks, |mask| mask.switch)
+        }
+        Target::Irqbalance { .. } => Switch::Irqs,
+        Target::TaskAffinity { task } => {
+            let found = snapshot.tasks.iter().find(|found| found.id == *task);
+            if found.is_some_and(|found| found.kernel) { Switch::Kthreads } else { Switch::Tasks }
+        }
+        _ => Switch::Tasks,
+    }
+}
+
 /// Everything that the kernel refused, as obstacles. A partition has one of its own kind.
 pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
     let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
@@ -330,12 +351,8 @@ fn refused(snapshot: &Snapshot, wanted: &Wanted, target: &Target, refusal: &Refu
     const EPERM: i32 = 1;
     const EIO: i32 = 5;
     const ENOSPC: i32 = 28;
-    let switch = match target {
-        Target::File { path, .. } => snapshot.masks.iter().find(|file| file.path == *path),
-        _ => None,
-    };
+    let switch = switch_of(snapshot, target);
     let is_irq = refusal.label.starts_with("irq ");
-    let switch = switch.map_or(if is_irq { Switch::Irqs } else { Switch::Tasks }, |f| f.switch);
     let (reason, fix) = match refusal.errno {
         EPERM | EIO if is_irq => (
             format!("the kernel manages its affinity ({})", refusal.reason),

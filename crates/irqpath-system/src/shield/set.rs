@@ -2,7 +2,6 @@
 //! Sets a shield, and repairs one that drifted. Everything that can refuse is asked before the
 //! first change: a shield is there or it is not.
 
-use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -253,8 +252,7 @@ fn due(ledger: &Ledger, steps: Vec<Step>) -> Vec<Step> {
 
 /// Steps whose task is not as it should be; a host has thousands of tasks.
 fn differing(snapshot: &Snapshot, steps: Vec<Step>) -> Vec<Step> {
-    let found: std::collections::BTreeMap<_, &CpuList> =
-        snapshot.tasks.iter().map(|task| (task.id, &task.affinity)).collect();
+    let found = snapshot.affinities();
     let differs = |step: &Step| {
         let id = step.target.task();
         step.pin || id.and_then(|id| found.get(&id).copied()) != step.new.cpus()

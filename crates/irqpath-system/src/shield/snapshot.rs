@@ -93,6 +93,11 @@ const OPTIONS: [&str; 2] = ["CONFIG_NO_HZ_FULL", "CONFIG_RCU_NOCB_CPU"];
 const WORKQUEUES: &str = "sys/devices/virtual/workqueue";
 
 impl Snapshot {
+    /// The CPUs that each task may use.
+    pub(super) fn affinities(&self) -> BTreeMap<TaskId, &CpuList> {
+        self.tasks.iter().map(|task| (task.id, &task.affinity)).collect()
+    }
+
     /// Read the host.
     pub fn read(host: &Host, access: &dyn Access) -> Result<Self, SystemError> {
         let release = host.fact("proc/sys/kernel/osrelease").unwrap_or_default();

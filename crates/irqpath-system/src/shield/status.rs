@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How a shield stands: what drifted, what waits, what cannot be had, and who is inside.
 
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +72,24 @@ pub(super) fn held_back(ledger: &Ledger, step: &Step) -> bool {
     ledger.refusal(&step.target).is_some_and(same)
 }
 
+/// irqbalance takes a mask up at its next scan, every ten seconds, and says the old one until then.
+const IRQBALANCE_LAG_S: u64 = 20;
+
+fn seconds_since(unix_s: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_secs().saturating_sub(unix_s)
+}
+
+/// What steps are compared with.
+struct Look<'a> {
+    access: &'a dyn Access,
+    ledger: &'a Ledger,
+    online: &'a CpuList,
+    affinities: BTreeMap<crate::change::TaskId, &'a CpuList>,
+    /// The shield was set just now.
+    is_new: bool,
+}
+
 /// Look. Needs no privilege and no lock.
 pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let content = peek(host, OWNER)?;
@@ -90,14 +111,21 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let Some(Entry { wanted, .. }) = entry else { return Ok(status) };
     let snapshot = Snapshot::read(host, access)?;
     let plan = plan(&snapshot, &wanted, &ledger);
-    let has_partition = ledger.held().any(|(t, _)| matches!(t, Target::Cgroup { .. }));
+    let has_partition = partition::is_held(&ledger);
     status.mechanism = Some(if has_partition { Mechanism::Partition } else { Mechanism::Affinity });
+    let look = Look {
+        access,
+        ledger: &ledger,
+        online: &snapshot.online,
+        affinities: snapshot.affinities(),
+        is_new: seconds_since(status.at_unix_s) < IRQBALANCE_LAG_S,
+    };
     status.drift = plan
         .settings
         .iter()
         .chain(&plan.tasks)
         .filter(|step| !held_back(&ledger, step))
-        .filter_map(|step| drift(access, &ledger, step))
+        .filter_map(|step| drift(&look, step))
         .collect();
     status.drift.extend(has_partition.then(|| broken(access, &snapshot, &wanted.cpus)).flatten());
     status.pending = pending(&snapshot, &wanted);
@@ -111,16 +139,24 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     Ok(status)
 }
 
-fn drift(access: &dyn Access, ledger: &Ledger, step: &Step) -> Option<Drift> {
-    // Gone, or not readable for this user: nothing can be said.
-    let found = access.get(&step.target).ok()??;
-    let online = access.online().unwrap_or_default();
-    let visible = |value: &Value| value.cpus().map(|cpus| cpus.intersection(&online));
-    let is_task = matches!(step.target, Target::TaskAffinity { .. });
-    if found == step.new || (is_task && visible(&found) == visible(&step.new)) {
+fn drift(look: &Look<'_>, step: &Step) -> Option<Drift> {
+    let found = match &step.target {
+        // Not read again: a host has thousands of tasks.
+        Target::TaskAffinity { task } => Value::Cpus((*look.affinities.get(task)?).clone()),
+        // Gone, or not readable for this user: nothing can be said.
+        target => look.access.get(target).ok()??,
+    };
+    let held = look.ledger.get(&step.target);
+    let visible = |value: &Value| value.cpus().map(|cpus| cpus.intersection(look.online));
+    let is_same = match step.target {
+        Target::TaskAffinity { .. } => visible(&found) == visible(&step.new),
+        Target::Irqbalance { .. } => look.is_new && held.is_some_and(|h| found == h.original),
+        _ => false,
+    };
+    if is_same || found == step.new {
         return None;
     }
-    let new = ledger.get(&step.target).is_none();
+    let new = held.is_none();
     Some(Drift { label: step.label.clone(), found, wanted: step.new.clone(), new })
 }
 

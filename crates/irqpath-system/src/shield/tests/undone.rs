@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Set, drift, repair, reset, and death between any two steps of these.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
 
 use super::*;
 use crate::change::{Access as _, LeftReason, Value};
@@ -163,18 +166,31 @@ fn a_partition_that_does_not_come_true_is_taken_back_and_affinities_are_used() {
 
 #[test]
 fn programs_inside_go_back_to_where_they_came_from() {
-    let fake = with_cgroups();
-    set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
-    let directory = "sys/fs/cgroup/irqpath.shield/run";
-    let fake =
-        fake.task(120, 40, "program", "2", 0).file(&format!("{directory}/cgroup.procs"), "120\n");
-    let access = access(&fake);
-    let procs = fake.host().path(format!("{directory}/cgroup.procs"));
-    // The fake does not empty the list, as the kernel would.
-    std::fs::write(&procs, "").unwrap();
-    reset(&fake.host(), &access).unwrap();
-    assert!(!fake.host().path(directory).exists());
-    assert_eq!(affinity(&fake, 120), "2");
+    let fake = with_cgroups()
+        .task(120, 40, "program", "0-3", 0)
+        .file("proc/120/cgroup", "0::/system.slice\n")
+        .file("sys/fs/cgroup/system.slice/cgroup.procs", "120\n");
+    let (host, access) = (fake.host(), access(&fake));
+    let procs = |cgroup: &str| format!("sys/fs/cgroup/{cgroup}cgroup.procs");
+    set(&host, &access, &wanted("2-3")).unwrap();
+    enter(&host, &access, 120, None).unwrap();
+    let inside = procs("irqpath.shield/run/");
+    assert_eq!(
+        (text(&host, &inside), text(&host, &procs("system.slice/"))),
+        ("120".into(), String::new())
+    );
+    // A child, of which the journal knows nothing.
+    let fake = fake
+        .task(121, 120, "child", "2-3", 0)
+        .file("proc/121/cgroup", "0::/irqpath.shield/run\n")
+        .file(&inside, "120\n121\n");
+    reset(&host, &access).unwrap();
+    assert!(!host.path("sys/fs/cgroup/irqpath.shield").exists());
+    for (pid, home, list) in [(120, "0::/system.slice", "system.slice/"), (121, "0::/", "")] {
+        assert_eq!(text(&host, &format!("proc/{pid}/cgroup")), home);
+        assert_eq!(text(&host, &procs(list)), pid.to_string());
+    }
+    assert_eq!(fake.snapshot().keys().filter(|path| path.ends_with("run")).count(), 0);
 }
 
 #[test]
@@ -245,4 +261,46 @@ fn a_partition_that_broke_is_drift() {
     let reset = reset(&fake.host(), &access).unwrap();
     assert_eq!(reset.undone.left, [], "the partition goes with its directory");
     assert!(!fake.host().path("sys/fs/cgroup/irqpath.shield").exists());
+}
+
+/// An irqbalance between two scans: it hears, and says what it knew before.
+fn lagging_irqbalance(host: &Host) -> mpsc::Receiver<String> {
+    let socket = UnixListener::bind(host.path("run/irqbalance/irqbalance50.sock")).unwrap();
+    let (heard, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for peer in socket.incoming() {
+            let (mut peer, mut buffer) = (peer.unwrap(), [0; 256]);
+            let n = peer.read(&mut buffer).unwrap();
+            match String::from_utf8_lossy(&buffer[..n]).strip_prefix("settings cpus ") {
+                // The test may be over.
+                Some(mask) => drop(heard.send(mask.to_owned())),
+                None => peer.write_all(b"SLEEP 10 BANNED 0").unwrap(),
+            }
+        }
+    });
+    told
+}
+
+#[test]
+fn an_irqbalance_that_lags_is_no_drift_and_gets_its_own_mask_again() {
+    let fake = machine().task(50, 1, "irqbalance", "0-3", 0).file("run/irqbalance/keep", "");
+    let (host, access) = (fake.host(), access(&fake));
+    let told = lagging_irqbalance(&host);
+    set(&host, &access, &wanted("2-3")).unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["c"]);
+    assert_eq!(status(&host, &access).unwrap().drift, []);
+    reset(&host, &access).unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["0"], "ours would come into force later");
+}
+
+#[test]
+fn a_refusal_names_the_switch_that_leaves_it_out() {
+    let fake = machine();
+    let access = access(&fake).refusing("proc/sys/kernel/timer_migration", 1);
+    set(&fake.host(), &access, &wanted("2-3")).unwrap();
+    let obstacles = status(&fake.host(), &access).unwrap().obstacles;
+    let refused = obstacles.iter().filter(|o| o.kind == ObstacleKind::Refused);
+    let refused: Vec<_> = refused.map(|o| (o.label.as_str(), o.switch)).collect();
+    let want = [("timers of idle CPUs", Switch::Timers), ("irq 10 (eth0-3)", Switch::Irqs)];
+    assert!(want.iter().all(|one| refused.contains(one)), "{refused:?}");
 }
