@@ -10,12 +10,14 @@
 //! - [`perfetto`]: a trace for the Perfetto UI
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
 //! - [`reproduction`]: the lab's table of documents against measurements
+//! - `conditions`: what terminal and page both say about tests of response and determinism
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
 //! Names of tasks and interrupts come from outside and may hold any character; every exporter
 //! escapes them for its own format.
 
 pub mod causes;
+mod conditions;
 pub mod html;
 pub mod json;
 pub mod openmetrics;

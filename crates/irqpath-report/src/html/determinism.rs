@@ -5,15 +5,14 @@
 //! Neighbour: `assets/determinism/*.js` reads this by field name. The words are those of the
 //! terminal; what differs is that nothing is cut to a width.
 
-use irqpath_model::{
-    IdealSource, Interruptions, Jitter, Loops, Meta, Quantiles, Response, Summary,
-};
+use irqpath_model::{Interruptions, Jitter, Loops, Meta, Quantiles, Response, Summary};
 use serde::Serialize;
 
 use super::buckets::{Bars, bars};
 use super::data::{Machine, machine};
 use super::verdict::{self, Level, Note, count, us};
 use crate::causes;
+use crate::conditions::{self, ms};
 use crate::text::{cause_words, interruption_words, share, us2};
 
 /// Interruptions in the list of one CPU.
@@ -39,10 +38,18 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Column {
     title: &'static str,
     is_number: bool,
+}
+
+const fn text(title: &'static str) -> Column {
+    Column { title, is_number: false }
+}
+
+const fn number(title: &'static str) -> Column {
+    Column { title, is_number: true }
 }
 
 #[derive(Serialize)]
@@ -55,13 +62,8 @@ struct Figure {
 }
 
 impl Table {
-    fn new(title: impl Into<String>, about: impl Into<String>, columns: &[&'static str]) -> Self {
-        // A title that begins with a colon is that of a text.
-        let column = |title: &&'static str| match title.strip_prefix(':') {
-            Some(title) => Column { title, is_number: false },
-            None => Column { title, is_number: true },
-        };
-        let columns = columns.iter().map(column).collect();
+    fn new(title: impl Into<String>, about: impl Into<String>, columns: &[Column]) -> Self {
+        let columns = columns.to_vec();
         Self { title: title.into(), about: about.into(), columns, rows: Vec::new() }
     }
 }
@@ -133,26 +135,22 @@ fn quantile_cells(q: &Quantiles) -> impl Iterator<Item = String> {
 }
 
 fn responses(all: &[Response]) -> Table {
-    let about = all.first().map_or_else(String::new, |r| {
-        let hz = 1e9 / r.period_ns.max(1) as f64;
-        format!("us, {}; {}, {hz:.0} Hz", r.basis.words(), r.origin)
-    });
     let columns = [
-        ":source",
-        "CPU",
-        ":scheduling",
-        "n",
-        "min",
-        "avg",
-        "Q50",
-        "Q95",
-        "Q99",
-        "Q99.9",
-        "max",
-        "missed",
-        "lost",
+        text("source"),
+        number("CPU"),
+        text("scheduling"),
+        number("n"),
+        number("min"),
+        number("avg"),
+        number("Q50"),
+        number("Q95"),
+        number("Q99"),
+        number("Q99.9"),
+        number("max"),
+        number("missed"),
+        number("lost"),
     ];
-    let mut table = Table::new("Response times", about, &columns);
+    let mut table = Table::new("Response times", conditions::of_responses(all), &columns);
     for r in all {
         let mut row = vec![r.source.to_string(), r.cpu.to_string(), r.sched.clone()];
         row.push(count(r.quantiles.n));
@@ -166,28 +164,30 @@ fn responses(all: &[Response]) -> Table {
 /// How many took less than each bound, up to where all did.
 fn document_table(r: &Response) -> Table {
     let title = format!("{} on CPU {}: how many took less", r.source, r.cpu);
-    let mut table = Table::new(title, "", &["less than, ms", "responses", "%"]);
-    let mut sum = 0;
-    for bucket in &r.table {
-        sum += bucket.n;
-        let bound =
-            bucket.high_ns.map_or_else(|| "any".to_owned(), |ns| format!("{}", ns as f64 / 1e6));
-        if sum > 0 {
-            table.rows.push(vec![bound, count(sum), share(sum, r.quantiles.n)]);
-        }
-    }
+    let mut table =
+        Table::new(title, "", &[number("less than, ms"), number("responses"), number("%")]);
+    let rows = conditions::below(&r.table).map(|(bucket, sum)| {
+        let bound = bucket.high_ns.map_or_else(|| "any".to_owned(), ms);
+        vec![bound, count(sum), share(sum, r.quantiles.n)]
+    });
+    table.rows.extend(rows);
     table
 }
 
 fn legends(all: &[Jitter]) -> Option<Table> {
     let loops: Vec<(&Jitter, &Loops)> =
         all.iter().filter_map(|j| Some((j, j.loops.as_ref()?))).collect();
-    let from = match loops.first()?.1.ideal_from {
-        IdealSource::Given => "ideal as given",
-        IdealSource::Best => "ideal: the shortest loop of this run",
-    };
-    let columns =
-        ["CPU", ":scheduling", "loops", "ideal, s", "max, s", "jitter, s", "jitter, %", "avg, s"];
+    let from = format!("ideal: {}", conditions::of_ideal(loops.first()?.1.ideal_from));
+    let columns = [
+        number("CPU"),
+        text("scheduling"),
+        number("loops"),
+        number("ideal, s"),
+        number("max, s"),
+        number("jitter, s"),
+        number("jitter, %"),
+        number("avg, s"),
+    ];
     let mut table = Table::new("Loops", from, &columns);
     let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
     for (jitter, l) in loops {
@@ -210,25 +210,25 @@ fn overview(all: &[Jitter]) -> Option<Table> {
         all.iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
     let about = format!("of {} and more, us", us(rows.first()?.1.threshold_ns));
     let columns = [
-        "CPU",
-        ":scheduling",
-        "n",
-        "a second",
-        "min",
-        "avg",
-        "Q50",
-        "Q95",
-        "Q99",
-        "Q99.9",
-        "max",
-        "% of time",
-        "lost",
+        number("CPU"),
+        text("scheduling"),
+        number("n"),
+        number("a second"),
+        number("min"),
+        number("avg"),
+        number("Q50"),
+        number("Q95"),
+        number("Q99"),
+        number("Q99.9"),
+        number("max"),
+        number("% of time"),
+        number("lost"),
     ];
     let mut table = Table::new("Interruptions", about, &columns);
     for (jitter, a) in rows {
         let lasted_ns = a.lasted_ns.max(1) as f64;
         let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), count(a.quantiles.n)];
-        row.push(format!("{:.1}", a.quantiles.n as f64 * 1e9 / lasted_ns));
+        row.push(format!("{:.1}", conditions::per_second(a)));
         row.extend(quantile_cells(&a.quantiles));
         row.push(format!("{:.4}", a.total_ns as f64 * 100.0 / lasted_ns));
         row.push(count(a.nr_lost));
@@ -239,7 +239,11 @@ fn overview(all: &[Jitter]) -> Option<Table> {
 
 fn kinds(cpu: u16, all: &Interruptions) -> Table {
     let title = format!("What interrupted CPU {cpu}");
-    let mut table = Table::new(title, "us", &[":cause", "in", "total", "%", "max"]);
+    let mut table = Table::new(
+        title,
+        "us",
+        &[text("cause"), number("in"), number("total"), number("%"), number("max")],
+    );
     for c in &all.causes {
         table.rows.push(vec![
             cause_words(c.kind, &c.who),
@@ -256,7 +260,7 @@ fn list(meta: &Meta, cpu: u16, all: &Interruptions) -> Table {
     let shown = all.longest.len().min(MAX_LIST);
     let about = format!("the {shown} longest of {}", count(all.quantiles.n));
     let title = format!("Interruptions of CPU {cpu}");
-    let mut table = Table::new(title, about, &["at, s", "us", ":what ran"]);
+    let mut table = Table::new(title, about, &[number("at, s"), number("us"), text("what ran")]);
     for i in all.longest.iter().take(shown) {
         let at = format!("{:.6}", i.at_ns as f64 / 1e9);
         table.rows.push(vec![at, us2(i.ns), interruption_words(meta, i)]);
@@ -267,7 +271,7 @@ fn list(meta: &Meta, cpu: u16, all: &Interruptions) -> Table {
 /// The slowest path that was traced, stage by stage.
 fn slow(meta: &Meta, summary: &Summary) -> Table {
     let about = "the slowest traced path to the task, us";
-    let mut table = Table::new("Causes", about, &[":stage", ":cause", "us"]);
+    let mut table = Table::new("Causes", about, &[text("stage"), text("cause"), number("us")]);
     let Some(path) = summary.slow.first() else { return table };
     for stage in &path.stages {
         let title = format!("{} (CPU {})", stage.to.stage_title(), stage.cpu);

@@ -12,7 +12,7 @@ use super::hist::{Scale, buckets, histogram};
 use super::style::{clean, grouped, percent, us, us2, wrapped};
 use super::table::{Column, Table};
 use super::{TextOptions, footer, heading, write_header};
-use crate::causes;
+use crate::{causes, conditions};
 
 /// Causes shown in the line of one interruption.
 const MAX_CAUSES: usize = 4;
@@ -54,10 +54,7 @@ fn legend(
     let about = format!("{}, {} sines a loop", jitter.sched, grouped(loops.nr_sines));
     heading(out, options.style(), &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
     let seconds = |ns: u64| format!("{:.6}sec", ns as f64 / 1e9);
-    let from = match loops.ideal_from {
-        irqpath_model::IdealSource::Given => "as given",
-        irqpath_model::IdealSource::Best => "the shortest loop of this run",
-    };
+    let from = conditions::of_ideal(loops.ideal_from);
     writeln!(out, "measured {} loops", loops.excess.n)?;
     writeln!(out, "ideal: {}  ({from})", seconds(loops.ideal_ns))?;
     writeln!(out, "max: {}", seconds(loops.max_ns))?;
@@ -92,10 +89,8 @@ fn overview(
     ]);
     for (jitter, a) in all {
         let q = &a.quantiles;
-        let seconds = a.lasted_ns as f64 / 1e9;
-        let rate = if seconds > 0.0 { q.n as f64 / seconds } else { 0.0 };
         let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), grouped(q.n)];
-        row.push(format!("{rate:.1}"));
+        row.push(format!("{:.1}", conditions::per_second(a)));
         row.extend([q.min_ns, q.mean_ns, q.q50_ns, q.q99_ns, q.max_ns].map(us2));
         row.push(format!("{:.4}", percent(a.total_ns, a.lasted_ns)));
         row.push(grouped(a.look_ns));

@@ -11,6 +11,7 @@ use super::style::{clean, grouped, us, us2, wrapped};
 use super::table::{Column, Table};
 use super::{TextOptions, footer, heading, write_header, write_slow};
 use crate::causes;
+use crate::conditions::{self, ms};
 
 /// Everything that `respond` prints.
 pub fn write_response(
@@ -34,16 +35,8 @@ pub fn write_response(
     accounting(&mut out, meta, summary, options)
 }
 
-/// What all of them have in common.
-fn conditions(all: &[Response]) -> String {
-    all.first().map_or_else(String::new, |first| {
-        let hz = 1e9 / first.period_ns.max(1) as f64;
-        format!("us, {}; {}, {hz:.0} Hz", first.basis.words(), clean(&first.origin))
-    })
-}
-
 fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
-    heading(out, options.style(), "RESPONSE TIMES", &conditions(all))?;
+    heading(out, options.style(), "RESPONSE TIMES", &clean(&conditions::of_responses(all)))?;
     let mut table = Table::new(&[
         Column::text("source", 7),
         Column::number("CPU"),
@@ -86,15 +79,8 @@ fn table(out: &mut impl Write, response: &Response, options: &TextOptions) -> io
     for (name, ns) in [("minimum", q.min_ns), ("maximum", q.max_ns), ("average", q.mean_ns)] {
         writeln!(out, "{name} latency: {} ms", ms(ns))?;
     }
-    let mut sum = 0;
-    for bucket in &response.table {
-        sum += bucket.n;
-        // Nothing is said by rows before the first that has something.
-        if sum > 0 {
-            writeln!(out, "{}", row(bucket, sum, q.n))?;
-        }
-    }
-    Ok(())
+    conditions::below(&response.table)
+        .try_for_each(|(bucket, sum)| writeln!(out, "{}", row(bucket, sum, q.n)))
 }
 
 fn row(bucket: &Bucket, sum: u64, n: u64) -> String {
@@ -102,12 +88,6 @@ fn row(bucket: &Bucket, sum: u64, n: u64) -> String {
         Some(high) => format!("{sum} samples < {} ms ({}%)", ms(high), share(sum, n)),
         None => format!("{} samples >= {} ms", bucket.n, ms(bucket.low_ns)),
     }
-}
-
-/// Milliseconds without needless zeros.
-fn ms(ns: u64) -> String {
-    let text = format!("{:.4}", ns as f64 / 1e6);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A share in percent, cut and not rounded, with the digits that tell it from all: 99.99997.
@@ -182,10 +162,5 @@ mod tests {
         ] {
             assert_eq!(share(part, whole), want);
         }
-    }
-
-    #[test]
-    fn milliseconds_are_short() {
-        assert_eq!([20_000, 100_000, 1_000_000, 565_000].map(ms), ["0.02", "0.1", "1", "0.565"]);
     }
 }
