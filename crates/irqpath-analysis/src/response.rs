@@ -6,7 +6,7 @@
 
 use irqpath_model::{Bucket, Histogram};
 
-/// Bounds of the documents' tables, ns: 0.01 ms to 100 ms.
+/// Bounds of the documents' tables, ns: 0.01 ms to 100 ms, and 1 s for what the documents never saw.
 pub const TABLE_NS: [u64; 24] = [
     10_000,
     20_000,

@@ -8,8 +8,8 @@
 //!   not as events.
 //!
 //! - [`load`], [`ticks`]: processes as load, and the rate of cycle counters, for benchmarks.
-//! - [`respond`], [`jitter`], [`realtime`]: tasks that wait for interrupts or are interrupted, and what a task that measures asks
-//!   of the kernel.
+//! - [`respond`], [`jitter`], [`realtime`]: tasks that wait for interrupts or are interrupted, and
+//!   what a task that measures asks of the kernel.
 //!
 //! - [`launch`]: priorities of tasks, and locked memory for a program about to be started.
 //!

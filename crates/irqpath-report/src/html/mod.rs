@@ -6,8 +6,8 @@
 //! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, and so have
 //! tests of response and determinism; their figures are SVG. `data`, `bench` and `determinism`
 //! reduce the result to what a page shows, `verdict` says it in sentences, `json` embeds it. The
-//! rule to know: whatever was measured reaches the page as JSON only and is
-//! inserted as text only; a task may call itself `</script>`.
+//! rule to know: whatever was measured reaches the page as JSON only and is inserted as text only;
+//! a task may call itself `</script>`.
 
 mod bench;
 mod buckets;
