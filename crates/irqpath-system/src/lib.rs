@@ -35,4 +35,5 @@ pub use capability::{Capabilities, Capability, TRACING};
 pub use error::SystemError;
 pub use host::Host;
 pub use interrupts::{CountTable, parse_counts};
+pub use kernel::RtThrottling;
 pub use tasks::Task;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::{Args, ValueHint};
 use irqpath_model::bench::{Clock, Mechanism, UnknownWord, Wait};
 
+use crate::cli_result::ResultOutput;
 use crate::values::rate;
 
 #[derive(Debug, Args)]
@@ -19,7 +20,7 @@ pub struct Bench {
     pub looks: BenchLooks,
 
     #[command(flatten)]
-    pub output: BenchOutput,
+    pub output: ResultOutput,
 }
 
 const EXAMPLES: &str = "\
@@ -101,28 +102,6 @@ pub struct BenchLooks {
     /// Hook every tracepoint that names a cause: explains slow runs, and costs time in each
     #[arg(long, conflicts_with = "tracepoints")]
     pub causes: bool,
-}
-
-/// What to write; `respond` and `jitter` have the same.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct BenchOutput {
-    /// Keep everything in this directory: meta.json, summary.json, report.html
-    #[arg(short = 'o', long = "output", value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub directory: Option<PathBuf>,
-
-    /// Replace DIR if it holds an earlier result
-    #[arg(long, requires = "directory")]
-    pub force: bool,
-
-    /// Print meta and summary as JSON, to a file or (no value, or -) to standard output
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-          value_hint = ValueHint::FilePath)]
-    pub json: Option<PathBuf>,
-
-    /// Write a self-contained HTML report
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub report: Option<PathBuf>,
 }
 
 /// A word, or `all` of those that the module has.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use irqpath_model::{CpuList, ResponseSource, Sched};
 
-use crate::cli_bench::BenchOutput;
+use crate::cli_result::ResultOutput;
 use crate::values::{duration, frequency, microseconds};
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub struct Respond {
     pub task: Task,
 
     #[command(flatten)]
-    pub output: BenchOutput,
+    pub output: ResultOutput,
 }
 
 const RESPOND_EXAMPLES: &str = "\
@@ -93,7 +93,7 @@ pub struct Jitter {
     pub task: Task,
 
     #[command(flatten)]
-    pub output: BenchOutput,
+    pub output: ResultOutput,
 }
 
 const JITTER_EXAMPLES: &str = "\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `respond` and `jitter` share: which CPUs are measured, what is asked of the kernel for
+//! What `respond` and `jitter` share, and in part `bench`: which CPUs are measured, what is asked of the kernel for
 //! that besides the tasks themselves, and the words for it in a result.
 //!
 //! Everything here ends with the process or with the guard that holds it.
@@ -12,21 +12,25 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cli_respond::Task;
 
-fn allowed() -> anyhow::Result<CpuList> {
+/// The CPUs that this process may use.
+pub fn allowed() -> anyhow::Result<CpuList> {
     let set = sched_getaffinity(None).context("the CPUs of this process cannot be read")?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u16).collect())
 }
 
-/// The CPUs asked for, or the last one that this process may use: the first has most of the
-/// housekeeping. An isolated CPU may be asked for although it is not among those.
+/// The last one of them: the first has most of the housekeeping.
+pub fn last_allowed() -> anyhow::Result<u16> {
+    allowed()?.iter().last().context("irqpath may use no CPU")
+}
+
+/// The CPUs asked for, or [the usual one](last_allowed). An isolated CPU may be asked for although it is not among those.
 pub fn choose(host: &Host, asked: Option<&CpuList>) -> anyhow::Result<CpuList> {
     if let Some(cpus) = asked {
         ensure!(!cpus.is_empty(), "--cpus names no CPU; write a list as 1,3,5-7");
         host.check_cpus(cpus)?;
         return Ok(cpus.clone());
     }
-    let last = allowed()?.iter().last().context("irqpath may use no CPU")?;
-    Ok([last].into_iter().collect())
+    Ok([last_allowed()?].into_iter().collect())
 }
 
 /// Keep this thread, and what it starts, off the measured CPUs. False if there are no others.

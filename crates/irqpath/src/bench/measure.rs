@@ -7,31 +7,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, ensure};
 use irqpath_model::bench::BenchConfig;
 use irqpath_source::intsight::{Intsight, IntsightError, RATES_FILE};
 use irqpath_source::load::Load;
 use irqpath_source::ticks::TickMeter;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::plan::duration;
 use super::progress::BenchProgress;
 use crate::signals::Stop;
 use crate::staging::full;
+use crate::subjects;
 
-/// The CPU to measure on: the one asked for, or the last that this process may use (the first
-/// has most of the housekeeping).
+/// The CPU to measure on: the one asked for, or the usual one. irqpath itself is bound to it, so
+/// that it must be allowed.
 pub fn choose_cpu(asked: Option<u16>) -> anyhow::Result<u16> {
-    let allowed = sched_getaffinity(None).context("the CPUs of this process cannot be read")?;
-    let cpus = || (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
-    match asked {
-        Some(cpu) if allowed.is_set(usize::from(cpu)) => Ok(cpu),
-        Some(cpu) => {
-            let list: irqpath_model::CpuList = cpus().map(|cpu| cpu as u16).collect();
-            Err(anyhow!("irqpath may not use CPU {cpu}; it may use CPUs {list}"))
-        }
-        None => cpus().next_back().map(|cpu| cpu as u16).context("irqpath may use no CPU"),
-    }
+    let Some(cpu) = asked else { return subjects::last_allowed() };
+    let allowed = subjects::allowed()?;
+    ensure!(allowed.contains(cpu), "irqpath may not use CPU {cpu}; it may use CPUs {allowed}");
+    Ok(cpu)
 }
 
 /// Let this thread, and what it forks, run on one CPU only.

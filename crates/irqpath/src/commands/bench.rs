@@ -15,11 +15,10 @@ use irqpath_source::intsight::Intsight;
 use irqpath_source::ticks::TickMeter;
 use irqpath_system::Host;
 
-use crate::bench::outputs::BenchOutputs;
 use crate::bench::progress::BenchProgress;
 use crate::bench::{measure, plan, result};
 use crate::cli_bench::Bench;
-use crate::outputs::is_stdout;
+use crate::results::ResultOutputs;
 use crate::signals::{self, Stop};
 use crate::{meta, out, shown};
 
@@ -28,24 +27,12 @@ const EXACT: &str = "irqpath.exact";
 
 /// Run it.
 pub fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
-    ensure!(
-        !is_stdout(arguments.output.report.as_deref()),
-        "only --json can write to standard output; give --report a file name"
-    );
+    arguments.output.check()?;
     let stop = signals::listen()?;
     let measured =
         if arguments.what.raw.is_empty() { live(arguments, &stop)? } else { copied(arguments)? };
     let Measured { meta, summary, outputs } = measured;
-    let json = outputs.json_to_stdout();
-    let paths = outputs.commit(&meta, &summary, &stop)?;
-    if json {
-        out::write(|w| shown::document(w, &meta, &summary))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    out::write(|w| shown::bench(w, &meta, &summary))?;
-    for path in paths {
-        out::print(&format!("wrote {}\n", path.display()))?;
-    }
+    outputs.show(&meta, &summary, &stop, |w| shown::bench(w, &meta, &summary))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -53,13 +40,13 @@ pub fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
 struct Measured {
     meta: Meta,
     summary: Summary,
-    outputs: BenchOutputs,
+    outputs: ResultOutputs,
 }
 
 /// Directories of another machine.
 fn copied(arguments: &Bench) -> anyhow::Result<Measured> {
     let what = &arguments.what;
-    let outputs = BenchOutputs::open(&arguments.output)?;
+    let outputs = ResultOutputs::open(&arguments.output)?;
     let summary = result::summary(&what.raw, &arguments.looks.clock, what.exact)?;
     let names: Vec<_> = what.raw.iter().map(|d| d.display().to_string()).collect();
     let meta = Meta {
@@ -85,7 +72,7 @@ fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
     let finest = available.clocks.iter().min().copied();
     let known = if meta.is_exact { finest } else { TickMeter::CLOCK };
     plan::check_clocks(&arguments.looks, &available, known)?;
-    let mut outputs = BenchOutputs::open(&arguments.output)?;
+    let mut outputs = ResultOutputs::open(&arguments.output)?;
     let raw = outputs.raw_directory()?;
     meta.observer_effects = effects(&plan, cpu);
 

@@ -18,10 +18,9 @@ use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 
-use crate::bench::outputs::BenchOutputs;
 use crate::cli_respond::{self as cli, JitterWhat};
-use crate::outputs::is_stdout;
 use crate::progress::Progress;
+use crate::results::ResultOutputs;
 use crate::session;
 use crate::signals::{self, Stop};
 use crate::subjects::{self, Held};
@@ -34,10 +33,7 @@ const DEFAULT_THRESHOLD_NS: u64 = 5_000;
 
 /// Run it.
 pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
-    ensure!(
-        !is_stdout(arguments.output.report.as_deref()),
-        "only --json can write to standard output; give --report a file name"
-    );
+    arguments.output.check()?;
     let host = Host::real();
     let cpus = subjects::choose(&host, arguments.task.cpus.as_ref())?;
     let is_apart = subjects::keep_off(&cpus)?;
@@ -51,7 +47,7 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     };
     let subjects = cpus.iter().map(|cpu| Subject::start(&config(cpu)));
     let mut subjects = subjects.collect::<Result<Vec<_>, _>>()?;
-    let outputs = BenchOutputs::open(&arguments.output)?;
+    let outputs = ResultOutputs::open(&arguments.output)?;
     let names = Names { irqs: host.irq_names()?, ..Names::default() };
     let mut meta = meta::before(&host, names);
     let mut tracer = Tracer::open(&host, &arguments.what, &subjects);
@@ -79,7 +75,11 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let mut effects = vec![subjects::effect_of_tasks(&cpus, sched, "never slept")];
     effects.extend(throttling(&host, sched));
     held.end(effects, is_apart, &mut meta);
-    show(outputs, &meta, &summary, &arguments.what, &stop)
+    let what = &arguments.what;
+    outputs.show(&meta, &summary, &stop, |w| shown::jitter(w, &meta, &summary, what.list))?;
+    let found = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let exceeded = what.threshold.is_some() && found.map(|a| a.quantiles.n).sum::<u64>() > 0;
+    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 
 fn test(what: &JitterWhat) -> Test {
@@ -91,17 +91,12 @@ fn test(what: &JitterWhat) -> Test {
 
 /// What the kernel does to a real-time task that never sleeps.
 fn throttling(host: &Host, sched: Sched) -> Option<String> {
-    let number = |file: &str| -> Option<i64> {
-        let text = std::fs::read_to_string(host.path(format!("proc/sys/kernel/{file}"))).ok()?;
-        text.trim().parse().ok()
-    };
-    let (runtime, period) = (number("sched_rt_runtime_us")?, number("sched_rt_period_us")?);
-    let is_throttled = sched.priority() > 0 && (0..period).contains(&runtime);
-    is_throttled.then(|| {
+    let kept = host.rt_throttling()?;
+    (sched.priority() > 0).then(|| {
         format!(
-            "The kernel keeps {} us of every {period} us for other tasks that wait for such a CPU \
+            "The kernel keeps {} us of every {} us for other tasks that wait for such a CPU \
              (sched_rt_runtime_us).",
-            period - runtime
+            kept.for_others_us, kept.period_us
         )
     })
 }
@@ -279,26 +274,4 @@ fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Mis
     // Every transition is wanted; of paths only those to the tasks, which never sleep.
     let config = Config { record_all: true, tids, no_user: true, ..Config::default() };
     session::open_live(&config).map_err(|error| subjects::tracing_failed(&error))
-}
-
-fn show(
-    outputs: BenchOutputs,
-    meta: &Meta,
-    summary: &Summary,
-    what: &JitterWhat,
-    stop: &Stop,
-) -> anyhow::Result<ExitCode> {
-    let json = outputs.json_to_stdout();
-    let paths = outputs.commit(meta, summary, stop)?;
-    if json {
-        out::write(|w| shown::document(w, meta, summary))?;
-    } else {
-        out::write(|w| shown::jitter(w, meta, summary, what.list))?;
-        for path in paths {
-            out::print(&format!("wrote {}\n", path.display()))?;
-        }
-    }
-    let found = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
-    let exceeded = what.threshold.is_some() && found.map(|a| a.quantiles.n).sum::<u64>() > 0;
-    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
 }

@@ -17,11 +17,10 @@ use irqpath_source::Config;
 use irqpath_source::respond::{Ended, RespondConfig, Respondent};
 use irqpath_system::Host;
 
-use crate::bench::outputs::BenchOutputs;
 use crate::cli_respond::{Respond, RespondWhat};
 use crate::names::{KnownNames, Lookup};
-use crate::outputs::is_stdout;
 use crate::progress::Progress;
+use crate::results::ResultOutputs;
 use crate::session::{self, Session};
 use crate::signals::{self, Stop};
 use crate::sinks::Sinks;
@@ -35,10 +34,7 @@ const MAX_SLOW: usize = 20;
 
 /// Run it.
 pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
-    ensure!(
-        !is_stdout(arguments.output.report.as_deref()),
-        "only --json can write to standard output; give --report a file name"
-    );
+    arguments.output.check()?;
     let host = Host::real();
     let cpus = subjects::choose(&host, arguments.task.cpus.as_ref())?;
     ensure!(
@@ -50,7 +46,7 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     let stop = signals::listen()?;
     let mut tasks =
         cpus.iter().map(|cpu| Waiting::start(arguments, cpu)).collect::<Result<Vec<_>, _>>()?;
-    let outputs = BenchOutputs::open(&arguments.output)?;
+    let outputs = ResultOutputs::open(&arguments.output)?;
     let mut meta = meta::before(&host, Names { irqs: host.irq_names()?, ..Names::default() });
     let mut tracer = Tracer::open(&host, &arguments.what, &tasks)?;
     let held = Held::take(&arguments.task)?;
@@ -71,7 +67,9 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     }
     summary.missing = subjects::distinct(summary.missing.into_iter().chain(held.missing.clone()));
     held.end(effects, is_apart, &mut meta);
-    show(outputs, &meta, &summary, &stop)
+    outputs.show(&meta, &summary, &stop, |w| shown::response(w, &meta, &summary))?;
+    let exceeded = summary.response.iter().any(|r| r.exceeded.is_some());
+    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 
 const fn is_timer(source: ResponseSource) -> bool {
@@ -285,26 +283,6 @@ fn wait(
         progress.tick();
     }
     Ok(())
-}
-
-fn show(
-    outputs: BenchOutputs,
-    meta: &Meta,
-    summary: &Summary,
-    stop: &Stop,
-) -> anyhow::Result<ExitCode> {
-    let json = outputs.json_to_stdout();
-    let paths = outputs.commit(meta, summary, stop)?;
-    if json {
-        out::write(|w| shown::document(w, meta, summary))?;
-    } else {
-        out::write(|w| shown::response(w, meta, summary))?;
-        for path in paths {
-            out::print(&format!("wrote {}\n", path.display()))?;
-        }
-    }
-    let exceeded = summary.response.iter().any(|r| r.exceeded.is_some());
-    Ok(if exceeded { ExitCode::from(out::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `bench` writes to files: opened before the measurement, so that a target that cannot be
+//! What `bench`, `respond` and `jitter` write to files: opened before the measurement, so that a target that cannot be
 //! written is refused at once; given the final names when all of it is complete.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use irqpath_model::{Meta, Summary};
 
-use crate::cli_bench::BenchOutput;
+use crate::cli_result::ResultOutput;
 use crate::outputs::is_stdout;
-use crate::shown;
 use crate::signals::Stop;
 use crate::staging::{StagedDir, StagedFile, full};
+use crate::{out, shown};
 
 /// The name below a result directory under which raw directories are kept.
 const RAW: &str = "raw";
 
 /// The targets, open.
-pub struct BenchOutputs {
+pub struct ResultOutputs {
     directory: Option<StagedDir>,
     json: Option<(StagedFile, File)>,
     report: Option<(StagedFile, File)>,
@@ -28,9 +28,9 @@ pub struct BenchOutputs {
     scratch: Option<tempfile::TempDir>,
 }
 
-impl BenchOutputs {
+impl ResultOutputs {
     /// Open everything that was asked for.
-    pub fn open(asked: &BenchOutput) -> anyhow::Result<Self> {
+    pub fn open(asked: &ResultOutput) -> anyhow::Result<Self> {
         let json_to_stdout = is_stdout(asked.json.as_deref());
         let file = |path: &PathBuf| StagedFile::create(path);
         Ok(Self {
@@ -45,11 +45,6 @@ impl BenchOutputs {
         })
     }
 
-    /// True if standard output is for JSON only.
-    pub fn json_to_stdout(&self) -> bool {
-        self.json_to_stdout
-    }
-
     /// An empty directory for raw directories: kept with the result, or gone at the end.
     pub fn raw_directory(&mut self) -> anyhow::Result<PathBuf> {
         if let Some(staged) = &self.directory {
@@ -60,13 +55,25 @@ impl BenchOutputs {
         Ok(self.scratch.insert(scratch).path().to_owned())
     }
 
-    /// Fill everything and give it its final name. Returns what was written.
-    pub fn commit(
+    /// Fill everything, and show it by `text` unless standard output is for JSON.
+    pub fn show(
         self,
         meta: &Meta,
         summary: &Summary,
         stop: &Stop,
-    ) -> anyhow::Result<Vec<PathBuf>> {
+        text: impl Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let json = self.json_to_stdout;
+        let paths = self.commit(meta, summary, stop)?;
+        if json {
+            return out::write(|w| shown::document(w, meta, summary));
+        }
+        out::write(text)?;
+        paths.iter().try_for_each(|path| out::print(&format!("wrote {}\n", path.display())))
+    }
+
+    /// Fill everything and give it its final name. Returns what was written.
+    fn commit(self, meta: &Meta, summary: &Summary, stop: &Stop) -> anyhow::Result<Vec<PathBuf>> {
         if let Some(staged) = &self.directory {
             fill_directory(staged, meta, summary)?;
         }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where `bench`, `respond` and `jitter` write to. Neighbour: `results` opens and fills it.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::{Args, ValueHint};
+
+use crate::outputs::is_stdout;
+
+/// What to write.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ResultOutput {
+    /// Keep everything in this directory: meta.json, summary.json, report.html, of bench also raw/
+    #[arg(short = 'o', long = "output", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub directory: Option<PathBuf>,
+
+    /// Replace DIR if it holds an earlier result
+    #[arg(long, requires = "directory")]
+    pub force: bool,
+
+    /// Print meta and summary as JSON, to a file or (no value, or -) to standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+          value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
+
+    /// Write a self-contained HTML report
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+}
+
+impl ResultOutput {
+    /// Refuse what cannot be, before anything is measured.
+    pub fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            !is_stdout(self.report.as_deref()),
+            "only --json can write to standard output; give --report a file name"
+        );
+        Ok(())
+    }
+}
