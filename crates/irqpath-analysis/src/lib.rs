@@ -8,6 +8,7 @@
 //! - [`SlowKeeper`]: which slow paths to keep.
 //! - [`Accumulator`], [`summary`]: statistics of all paths.
 //! - [`bench`]: benchmarks of bottom-half mechanisms.
+//! - [`learn`]: which interrupt serves which task, and the priorities that follow.
 //! - [`response`], [`jitter`]: response and determinism tests.
 //! - [`Occupants`]: all that was on a CPU on which nothing should be.
 //! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
@@ -21,6 +22,7 @@ pub mod bench;
 mod counts;
 mod engine;
 pub mod jitter;
+pub mod learn;
 mod occupants;
 pub mod response;
 mod slow;

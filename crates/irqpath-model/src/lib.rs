@@ -24,6 +24,7 @@ mod result;
 mod sched;
 mod stats;
 mod task;
+mod tune;
 
 pub use bench::{BenchCapture, BenchConfig, BenchSeries, Clock, Mechanism, Wait};
 pub use cause::{Cause, CauseClass, CauseKind, SlowPath, StageCauses};
@@ -47,3 +48,6 @@ pub use result::{
 pub use sched::{Sched, SchedError};
 pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};
 pub use task::{Comm, Policy, Task};
+pub use tune::{
+    Association, Carrier, Left, LeftAlone, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,
+};

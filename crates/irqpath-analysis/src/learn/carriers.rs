@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The kernel threads that a path went through.
+//!
+//! A record says that an irq thread ran, not which: a line may have several (shared, secondary), a
+//! device many NAPI threads. Who was on the CPU in that stage says which, so records wait until
+//! the transitions of their time have arrived, and go without after [`SETTLE_NS`].
+
+use std::collections::VecDeque;
+
+use irqpath_model::{Comm, Event, Origin, PathRecord, Point, SoftirqVec, StageSpan, Via};
+
+use super::Role;
+use crate::Timelines;
+
+/// How long a record waits for transitions, ns of event time.
+const SETTLE_NS: u64 = 500_000_000;
+/// Transitions are kept for records this much older than the newest event, ns.
+const KEEP_NS: u64 = 1_000_000_000;
+/// Most records that wait.
+const MAX_PENDING: usize = 16_384;
+/// Most transitions kept, all CPUs together.
+const MAX_TRANSITIONS: usize = 1 << 18;
+
+/// A path and the threads that carried it.
+pub type Carried = (PathRecord, Vec<Comm>);
+
+/// Pairs paths with their carriers.
+#[derive(Debug, Default)]
+pub struct Carriers {
+    timelines: Timelines,
+    pending: VecDeque<PathRecord>,
+    newest_ns: u64,
+}
+
+impl Carriers {
+    /// Take over one event.
+    pub fn push(&mut self, event: Event) {
+        match event {
+            Event::Path(record) => {
+                let last = record.last().map_or(0, |stamp| stamp.ns);
+                self.newest_ns = self.newest_ns.max(last);
+                self.pending.push_back(*record);
+            }
+            Event::Occupancy(block) => {
+                let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
+                self.newest_ns = self.newest_ns.max(newest);
+                self.timelines.ingest(block);
+                self.timelines.shrink_to(MAX_TRANSITIONS);
+            }
+        }
+    }
+
+    /// Paths whose carriers are known now, in the order in which they came.
+    pub fn drain(&mut self) -> Vec<Carried> {
+        let mut ready = Vec::new();
+        while let Some(record) = self.pending.front() {
+            let last = record.last().map_or(0, |stamp| stamp.ns);
+            let is_old = self.newest_ns.saturating_sub(last) >= SETTLE_NS;
+            let too_many = self.pending.len() > MAX_PENDING;
+            if !(is_old || too_many || self.is_covered(record)) {
+                break;
+            }
+            ready.extend(self.pending.pop_front().map(|record| self.resolve(record)));
+        }
+        self.timelines.prune(self.newest_ns.saturating_sub(KEEP_NS));
+        ready
+    }
+
+    /// The same without waiting. For the end of the stream.
+    pub fn flush(&mut self) -> Vec<Carried> {
+        std::mem::take(&mut self.pending).into_iter().map(|record| self.resolve(record)).collect()
+    }
+
+    fn is_covered(&self, record: &PathRecord) -> bool {
+        let covered = |s: &StageSpan| self.timelines.covers(s.start.cpu, s.start.ns, s.end.ns);
+        record.stages().iter().filter(|s| carried_in(s)).all(covered)
+    }
+
+    fn resolve(&self, record: PathRecord) -> Carried {
+        let mut found: Vec<Comm> = Vec::new();
+        for span in record.stages().iter().filter(|s| carried_in(s)) {
+            let seen = self.thread_in(&record, span);
+            let carrier = seen.or_else(|| guess(&record, span));
+            if let Some(carrier) = carrier.filter(|c| !found.contains(c)) {
+                found.push(carrier);
+            }
+        }
+        (record, found)
+    }
+
+    /// The first thread in this stage that can have carried the path.
+    fn thread_in(&self, record: &PathRecord, span: &StageSpan) -> Option<Comm> {
+        let segments = self.timelines.segments(span.start.cpu, span.start.ns, span.end.ns + 1, 0);
+        segments.iter().find_map(|segment| {
+            let comm = segment.frame.task.as_ref()?.comm.clone();
+            let role = Role::of(comm.as_str())?;
+            carries(record, span.from, role).then_some(comm)
+        })
+    }
+}
+
+/// Stages that a thread may have spent with the interrupt's work.
+fn carried_in(span: &StageSpan) -> bool {
+    matches!(span.from, Point::IrqThread | Point::Softirq | Point::Work)
+}
+
+fn carries(record: &PathRecord, from: Point, role: Role<'_>) -> bool {
+    match (from, role) {
+        (Point::IrqThread, Role::IrqThread { irq, .. } | Role::Secondary { irq, .. }) => {
+            record.via.contains(Via::IRQ_THREAD) && record.origin == Origin::Irq(irq)
+        }
+        (Point::IrqThread, Role::Napi) => record.via.contains(Via::NAPI_THREAD),
+        (Point::Softirq, Role::Ksoftirqd | Role::Ktimers) => record.via.contains(Via::KSOFTIRQD),
+        (Point::Work, Role::Kworker) => true,
+        _ => false,
+    }
+}
+
+/// Where no transition tells, a beginning of the name: the line's threads, the CPU's softirq thread.
+fn guess(record: &PathRecord, span: &StageSpan) -> Option<Comm> {
+    let via = record.via;
+    match (span.from, record.origin) {
+        (Point::IrqThread, Origin::Irq(irq)) if via.contains(Via::IRQ_THREAD) => {
+            Some(Comm::from(format!("irq/{irq}-").as_str()))
+        }
+        (Point::Softirq, _) if via.contains(Via::KSOFTIRQD) => {
+            let timers = Via::softirq(SoftirqVec::Timer) | Via::softirq(SoftirqVec::Hrtimer);
+            let is_timer = via.intersects(timers);
+            let kind = if is_timer { "ktimers" } else { "ksoftirqd" };
+            Some(Comm::from(format!("{kind}/{}", span.start.cpu).as_str()))
+        }
+        (Point::Work, _) => Some(Comm::from("kworker/")),
+        _ => None,
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Counts the wakeups of every interrupt, and those of them that reach each real-time task.
+//!
+//! Weights halve every [`HALF_LIFE_NS`], so that the share is one of the recent past; both sides
+//! of it fade alike. Bounded: at most [`MAX_TASKS`] tasks per interrupt, the least seen goes first.
+
+use std::collections::BTreeMap;
+
+use irqpath_model::{Association, Carrier, Comm, Names, Origin, PathRecord};
+
+/// Time after which a wakeup counts half, ns.
+pub(super) const HALF_LIFE_NS: f64 = 60e9;
+/// Wakeups from which on an association may be acted on. One may be chance, as a timer that
+/// happened to expire; three in a row of the same kind are not.
+const MIN_WAKEUPS: u64 = 3;
+/// The same for its confidence: a line serves at most some dozens of tasks.
+const MIN_CONFIDENCE: f64 = 0.02;
+/// An established association ends if less than this of a busy line's wakeups reach the task.
+const END_SHARE: f64 = 0.005;
+/// Recent wakeups of a busy line.
+const BUSY: f64 = 20.0;
+/// Most tasks remembered per interrupt.
+const MAX_TASKS: usize = 256;
+
+/// A number of wakeups that fades.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fading {
+    weight: f64,
+    at_ns: u64,
+}
+
+impl Fading {
+    fn at(self, now_ns: u64) -> f64 {
+        let passed = now_ns.saturating_sub(self.at_ns) as f64;
+        self.weight * (-passed / HALF_LIFE_NS).exp2()
+    }
+
+    fn add(&mut self, weight: f64, now_ns: u64) {
+        let now_ns = now_ns.max(self.at_ns);
+        *self = Self { weight: self.at(now_ns) + weight, at_ns: now_ns };
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    comm: Comm,
+    start_ticks: u64,
+    nr: u64,
+    recent: Fading,
+    last_ns: u64,
+    carriers: BTreeMap<Comm, u64>,
+    established: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Line {
+    recent: Fading,
+    tasks: BTreeMap<u32, Tally>,
+}
+
+/// Learns associations from paths.
+#[derive(Debug, Clone, Default)]
+pub struct Learner {
+    lines: BTreeMap<Origin, Line>,
+    newest_ns: u64,
+}
+
+/// Lower end of Wilson's 95 % interval of a share of `n`: what the share is at least.
+fn at_least(share: f64, n: f64) -> f64 {
+    const Z: f64 = 1.96;
+    if n <= 0.0 {
+        return 0.0;
+    }
+    let z2 = Z * Z / n;
+    let spread = Z * ((share * (1.0 - share) + z2 / 4.0) / n).sqrt();
+    ((share + z2 / 2.0 - spread) / (1.0 + z2)).clamp(0.0, 1.0)
+}
+
+impl Learner {
+    /// Take over one path and the threads that carried it.
+    pub fn record(&mut self, record: &PathRecord, carriers: &[Comm]) {
+        let Some(last) = record.last() else { return };
+        self.newest_ns = self.newest_ns.max(last.ns);
+        let line = self.lines.entry(record.origin).or_default();
+        line.recent.add(1.0, last.ns);
+        let target = &record.target;
+        // A boost by a lock makes no real-time task.
+        if target.is_idle() || target.normal_prio >= 100 {
+            return;
+        }
+        if line.tasks.len() >= MAX_TASKS && !line.tasks.contains_key(&target.tid) {
+            line.forget_least(last.ns);
+        }
+        let tally = line.tasks.entry(target.tid).or_default();
+        tally.comm = target.comm.clone();
+        tally.nr += 1;
+        tally.recent.add(1.0, last.ns);
+        tally.last_ns = tally.last_ns.max(last.ns);
+        for carrier in carriers {
+            *tally.carriers.entry(carrier.clone()).or_default() += 1;
+        }
+    }
+
+    /// Take over what was learned before, as of `now_ns` on the clock of the paths. What is known
+    /// already is added to.
+    pub fn adopt(&mut self, known: &[Association], now_ns: u64) {
+        self.newest_ns = self.newest_ns.max(now_ns);
+        let mut lines: BTreeMap<Origin, f64> = BTreeMap::new();
+        for one in known {
+            let total = if one.share > 0.0 { one.recent / one.share } else { one.recent };
+            let of_line = lines.entry(one.origin).or_default();
+            *of_line = of_line.max(total);
+            let tally = self.lines.entry(one.origin).or_default().tasks.entry(one.tid).or_default();
+            tally.comm = one.comm.clone();
+            tally.start_ticks = one.start_ticks;
+            tally.nr += one.nr;
+            tally.recent.add(one.recent, now_ns);
+            tally.last_ns = tally.last_ns.max(now_ns.saturating_sub(one.age_ns));
+            tally.established |= one.established;
+            for carrier in &one.carriers {
+                *tally.carriers.entry(carrier.comm.clone()).or_default() += carrier.nr;
+            }
+        }
+        for (origin, total) in lines {
+            self.lines.entry(origin).or_default().recent.add(total, now_ns);
+        }
+    }
+
+    /// Forget tasks that are gone: `start` has the start of a task that is there. A number that
+    /// was given to another task counts as gone.
+    pub fn retain(&mut self, start: impl Fn(u32) -> Option<u64>) {
+        for line in self.lines.values_mut() {
+            line.tasks.retain(|&tid, tally| match start(tid) {
+                Some(ticks) if tally.start_ticks == 0 || tally.start_ticks == ticks => {
+                    tally.start_ticks = ticks;
+                    true
+                }
+                _ => false,
+            });
+        }
+    }
+
+    /// The newest time that was heard of, ns.
+    pub const fn newest_ns(&self) -> u64 {
+        self.newest_ns
+    }
+
+    /// What is known now: the established first, then by confidence.
+    pub fn associations(&mut self, names: &Names) -> Vec<Association> {
+        let now_ns = self.newest_ns;
+        let mut all: Vec<Association> = Vec::new();
+        for (&origin, line) in &mut self.lines {
+            let total = line.recent.at(now_ns);
+            line.tasks.retain(|_, tally| !(tally.established && tally.has_ended(total, now_ns)));
+            for (&tid, tally) in &mut line.tasks {
+                all.push(tally.association(origin, tid, total, now_ns, names));
+            }
+        }
+        let rank = |a: &Association| (a.established, a.confidence);
+        all.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
+        all
+    }
+}
+
+impl Line {
+    fn forget_least(&mut self, now_ns: u64) {
+        let least = self.tasks.iter().min_by(|(_, a), (_, b)| {
+            let weight = |t: &Tally| (t.established, t.recent.at(now_ns));
+            weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        if let Some(tid) = least.map(|(&tid, _)| tid) {
+            self.tasks.remove(&tid);
+        }
+    }
+}
+
+impl Tally {
+    fn share(&self, total: f64, now_ns: u64) -> f64 {
+        if total > 0.0 { (self.recent.at(now_ns) / total).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn has_ended(&self, total: f64, now_ns: u64) -> bool {
+        total >= BUSY && self.share(total, now_ns) < END_SHARE
+    }
+
+    fn association(
+        &mut self,
+        origin: Origin,
+        tid: u32,
+        total: f64,
+        now_ns: u64,
+        names: &Names,
+    ) -> Association {
+        let share = self.share(total, now_ns);
+        let confidence = at_least(share, total);
+        self.established |= self.nr >= MIN_WAKEUPS && confidence >= MIN_CONFIDENCE;
+        let carrier = |(comm, &nr): (&Comm, &u64)| Carrier { comm: comm.clone(), nr };
+        Association {
+            origin,
+            line: names.origin(origin),
+            tid,
+            start_ticks: self.start_ticks,
+            comm: self.comm.clone(),
+            carriers: self.carriers.iter().map(carrier).collect(),
+            nr: self.nr,
+            recent: self.recent.at(now_ns),
+            share,
+            confidence,
+            age_ns: now_ns.saturating_sub(self.last_ns),
+            established: self.established,
+        }
+    }
+}

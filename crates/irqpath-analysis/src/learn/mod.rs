@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Learns which interrupt serves which real-time task, and plans the priorities that follow.
+//!
+//! - [`Carriers`]: the kernel threads that a path went through, by name.
+//! - [`Learner`]: counts wakeups per interrupt and task; old ones weigh less.
+//! - [`plan`]: from associations and the threads that are there to priorities.
+//!
+//! The rule to know: a real-time task that sleeps for long is still served. What ends an
+//! association is that the task is gone or the interrupt is busy without it, never time alone.
+
+mod carriers;
+mod learner;
+mod plan;
+mod roles;
+
+pub use carriers::Carriers;
+pub use learner::Learner;
+pub use plan::plan;
+pub use roles::Role;
