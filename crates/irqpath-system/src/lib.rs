@@ -30,6 +30,7 @@ mod symbols;
 mod tasks;
 #[cfg(test)]
 mod testing;
+pub mod tune;
 
 pub use capability::{Capabilities, Capability, TRACING};
 pub use error::SystemError;

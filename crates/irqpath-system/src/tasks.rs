@@ -10,7 +10,7 @@ use crate::Host;
 use crate::change::TaskId;
 
 /// Kernel thread (`include/linux/sched.h`, unchanged since 2.6).
-const PF_KTHREAD: u64 = 0x0020_0000;
+pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
 /// Its affinity cannot be changed from user space: per-CPU kernel threads.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 

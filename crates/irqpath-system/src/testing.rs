@@ -10,7 +10,7 @@ use std::time::Duration;
 use irqpath_model::CpuList;
 
 use crate::Host;
-use crate::change::{Access, RealAccess, Scheduling, Target, Value};
+use crate::change::{Access, Policy, RealAccess, Scheduling, Target, Value};
 
 /// A temporary root; removed when dropped.
 pub struct Fake(tempfile::TempDir);
@@ -60,6 +60,13 @@ impl Fake {
             .file(&format!("proc/{tid}/cgroup"), "0::/\n")
     }
 
+    /// Give a task of this machine a FIFO priority.
+    pub fn fixed(self, tid: u32, priority: u8) -> Self {
+        let fifo = Scheduling { policy: Policy::Fifo, priority, nice: 0 };
+        write_scheduling(&self.host(), tid, fifo).unwrap();
+        self
+    }
+
     pub fn host(&self) -> Host {
         Host::new(self.0.path())
     }
@@ -89,6 +96,22 @@ impl Fake {
         }
         found
     }
+}
+
+/// Rewrite the fields of `/proc/TID/stat` that tell how a task is scheduled.
+fn write_scheduling(host: &Host, tid: u32, scheduling: Scheduling) -> io::Result<()> {
+    for path in [format!("proc/{tid}/stat"), format!("proc/{tid}/task/{tid}/stat")] {
+        let full = host.path(path);
+        let text = std::fs::read_to_string(&full)?;
+        let (before, rest) = text.rsplit_once(')').unwrap();
+        let mut words: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+        // Field n of proc_pid_stat(5) is words[n - 3].
+        words[19 - 3] = scheduling.nice.to_string();
+        words[40 - 3] = scheduling.priority.to_string();
+        words[41 - 3] = (scheduling.policy as u32).to_string();
+        std::fs::write(full, format!("{before}) {}\n", words.join(" ")))?;
+    }
+    Ok(())
 }
 
 /// What is thrown where a test wants the process to die. Only destructors run, which do what the
@@ -276,8 +299,9 @@ impl Access for FakeAccess {
         self.real.scheduling(tid)
     }
 
-    fn set_scheduling(&self, _: u32, _: &Scheduling) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()> {
+        self.errno(&format!("scheduling/{tid}"))?;
+        write_scheduling(&self.host, tid, *scheduling)
     }
 
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {

@@ -93,7 +93,23 @@ impl std::fmt::Display for Value {
             Self::Text(text) => f.write_str(text),
             Self::Present(true) => f.write_str("there"),
             Self::Present(false) => f.write_str("absent"),
-            Self::Scheduling(s) => write!(f, "{:?}:{} nice {}", s.policy, s.priority, s.nice),
+            Self::Scheduling(scheduling) => scheduling.fmt(f),
+        }
+    }
+}
+
+/// As the command line takes it: `f:50`, `r:10`, `o:-5` with the nice value.
+impl std::fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { policy, priority, nice } = self;
+        match policy {
+            Policy::Fifo => write!(f, "f:{priority}"),
+            Policy::RoundRobin => write!(f, "r:{priority}"),
+            Policy::Other => write!(f, "o:{nice}"),
+            Policy::Batch => write!(f, "b:{nice}"),
+            Policy::Idle => f.write_str("i"),
+            Policy::Deadline => f.write_str("d"),
+            Policy::Ext => f.write_str("e"),
         }
     }
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Priorities on a machine made of files: set, ranked again, taken back, and death between any
+//! two steps of that.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use irqpath_model::{Association, LiveThread, TuneChange, TunePlan};
+
+use super::*;
+use crate::change::LeftReason;
+use crate::testing::{Fake, FakeAccess, Killed};
+
+const KTHREAD: u64 = 0x0020_0000;
+
+/// Root, an interrupt thread of line 5 at FIFO 50, one of line 6, and a FIFO 80 task.
+fn machine() -> Fake {
+    Fake::new()
+        .file("proc/self/status", "CapEff:\t000001ffffffffff\n")
+        .file("proc/self/uid_map", "0 0 4294967295\n")
+        .file("proc/sys/kernel/random/boot_id", "one\n")
+        .task(50, 2, "irq/5-dev", "0-1", KTHREAD)
+        .task(51, 2, "irq/6-dev", "0-1", KTHREAD)
+        .task(70, 1, "app", "0-1", 0)
+        .fixed(50, 50)
+        .fixed(51, 50)
+        .fixed(70, 80)
+}
+
+/// What people would see with `chrt`.
+fn priorities(fake: &Fake) -> Vec<String> {
+    fake.host().live_threads().iter().map(|t| format!("{}={}", t.tid, t.sched())).collect()
+}
+
+/// A plan that wants 50 at this priority, or, if it is 0, nothing.
+fn wants(priority: u8) -> impl Fn(&[LiveThread], &BTreeMap<(u32, u64), u8>) -> TunePlan {
+    move |threads, held| {
+        let find = |tid| threads.iter().find(|t| t.tid == tid).cloned();
+        let (Some(thread), Some(task)) = (find(50), find(70)) else { return TunePlan::default() };
+        let mut plan = TunePlan::default();
+        if priority == 0 {
+            plan.take_back.extend(held.contains_key(&thread.id()).then_some(thread));
+        } else if thread.priority != priority {
+            plan.changes.push(TuneChange { thread, priority, task, why: "why".to_owned() });
+        }
+        plan
+    }
+}
+
+fn run(fake: &Fake, access: &FakeAccess, priority: u8) -> Applied {
+    apply(&fake.host(), access, &[], &wants(priority), true).unwrap().1
+}
+
+fn journal(fake: &Fake) -> bool {
+    fake.host().path("var/lib/irqpath/tune.journal").exists()
+}
+
+#[test]
+fn set_ranked_again_and_put_back() {
+    let fake = machine();
+    let (access, before) = (FakeAccess::new(&fake), fake.snapshot());
+    let applied = run(&fake, &access, 81);
+    assert_eq!((applied.changed.len(), applied.changed[0].now.as_str()), (1, "f:81"));
+    assert_eq!(priorities(&fake), ["50=f:81", "51=f:50", "70=f:80"]);
+    assert!(run(&fake, &access, 81).is_nothing());
+    run(&fake, &access, 61);
+    let status = status(&fake.host(), &access).unwrap();
+    let [one] = &status.threads[..] else { panic!("{status:?}") };
+    assert_eq!(
+        (one.before.as_str(), one.wanted.as_str(), one.state),
+        ("f:50", "f:61", TunedNow::Ours)
+    );
+    let reset = reset(&fake.host(), &access).unwrap();
+    assert_eq!((reset.was_tuned, reset.undone.restored), (true, 1));
+    assert_eq!(fake.snapshot(), before);
+    assert!(!journal(&fake));
+    assert!(!super::reset(&fake.host(), &access).unwrap().was_tuned);
+}
+
+#[test]
+fn what_has_no_reason_any_more_is_taken_back_and_nothing_is_left() {
+    let fake = machine();
+    let (access, before) = (FakeAccess::new(&fake), fake.snapshot());
+    run(&fake, &access, 81);
+    let applied = run(&fake, &access, 0);
+    assert_eq!((applied.taken_back.len(), applied.undone.restored), (1, 1));
+    assert_eq!(fake.snapshot(), before);
+    assert!(!journal(&fake) && run(&fake, &access, 0).is_nothing());
+}
+
+#[test]
+fn what_an_administrator_set_meanwhile_stays() {
+    let fake = machine();
+    let access = FakeAccess::new(&fake);
+    run(&fake, &access, 81);
+    let fake = fake.fixed(50, 90);
+    assert!(run(&fake, &access, 0).is_nothing(), "it is not ours any more");
+    assert_eq!(status(&fake.host(), &access).unwrap().threads[0].state, TunedNow::ChangedMeanwhile);
+    let reset = reset(&fake.host(), &access).unwrap();
+    assert!(
+        matches!(&reset.undone.left[..], [l] if matches!(l.reason, LeftReason::ChangedMeanwhile { .. }))
+    );
+    assert_eq!(priorities(&fake)[0], "50=f:90");
+}
+
+#[test]
+fn the_reasons_are_kept_and_a_reboot_ends_all() {
+    let fake = machine();
+    let access = FakeAccess::new(&fake);
+    let reason = Association {
+        origin: irqpath_model::Origin::Irq(5),
+        line: "5:dev".into(),
+        tid: 70,
+        start_ticks: 70,
+        comm: "app".into(),
+        carriers: vec![],
+        nr: 3,
+        recent: 3.0,
+        share: 1.0,
+        confidence: 0.4,
+        age_ns: 0,
+        established: true,
+    };
+    apply(&fake.host(), &access, std::slice::from_ref(&reason), &wants(81), true).unwrap();
+    assert_eq!(known(&fake.host()).unwrap(), [reason]);
+    let fake = fake.file("proc/sys/kernel/random/boot_id", "two\n").fixed(50, 50);
+    assert_eq!(known(&fake.host()).unwrap(), []);
+    assert_eq!(status(&fake.host(), &access).unwrap().threads, []);
+    assert!(!reset(&fake.host(), &access).unwrap().was_tuned);
+}
+
+#[test]
+fn what_the_kernel_refuses_is_told_once() {
+    let fake = machine();
+    let access = FakeAccess::new(&fake).refusing("scheduling/50", 1);
+    let again = |retry| apply(&fake.host(), &access, &[], &wants(81), retry).unwrap().1;
+    assert_eq!(again(true).refused[0].errno, 1);
+    assert!(again(false).is_nothing());
+    assert_eq!(priorities(&fake)[0], "50=f:50");
+}
+
+#[test]
+fn without_the_right_nothing_is_written() {
+    let fake = machine().file("proc/self/status", "CapEff:\t0000000000000000\n");
+    let access = FakeAccess::new(&fake);
+    let error = apply(&fake.host(), &access, &[], &wants(81), true).unwrap_err().to_string();
+    assert!(error.contains("missing CAP_SYS_NICE"), "{error}");
+    assert!(!journal(&fake));
+}
+
+#[test]
+fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
+    let mut deaths = 0;
+    for kill_at in 0.. {
+        let fake = machine();
+        let before = fake.snapshot();
+        let dying = FakeAccess::new(&fake);
+        dying.steps_left.set(Some(kill_at));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            run(&fake, &dying, 81);
+            run(&fake, &dying, 91);
+            run(&fake, &dying, 0);
+            run(&fake, &dying, 61);
+        }));
+        let access = FakeAccess::new(&fake);
+        status(&fake.host(), &access).unwrap();
+        let reset = reset(&fake.host(), &access).unwrap();
+        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
+        assert_eq!(fake.snapshot(), before, "killed at step {kill_at}");
+        match done {
+            Ok(()) => break,
+            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 15, "{deaths}");
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The threads of a host with their policies, from `/proc/PID/task/TID/stat`.
+
+use irqpath_model::{LiveThread, Policy};
+
+use crate::Host;
+use crate::tasks::{PF_KTHREAD, Stat};
+
+impl Host {
+    /// Every thread that is there now. One that ends meanwhile is left out.
+    pub fn live_threads(&self) -> Vec<LiveThread> {
+        let numbers = |directory: &str| {
+            let names = self.names_in(directory).into_iter();
+            names.filter_map(|name| name.parse::<u32>().ok()).collect::<Vec<_>>()
+        };
+        let threads = |pid: u32| {
+            let directory = format!("proc/{pid}/task");
+            numbers(&directory).into_iter().map(move |tid| format!("{directory}/{tid}/stat"))
+        };
+        let read = |path: String| {
+            let stat = Stat::parse(&self.read(&path).ok()?)?;
+            let tid = path.rsplit('/').nth(1)?.parse().ok()?;
+            Some(LiveThread {
+                tid,
+                start_ticks: stat.start_ticks,
+                comm: stat.comm,
+                kernel: stat.flags & PF_KTHREAD != 0,
+                policy: u8::try_from(stat.policy).map_or(Policy::Normal, Policy::from_nr),
+                priority: stat.rt_priority,
+                nice: stat.nice,
+            })
+        };
+        numbers("proc").into_iter().flat_map(threads).filter_map(read).collect()
+    }
+}
