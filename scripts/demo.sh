@@ -81,6 +81,23 @@ exact() {
     echo 'The exact lab is left out; the line above says why.'
 }
 
+# Which interrupts serve real-time tasks here, and what tune would change. Nothing is changed.
+tune() {
+  echo
+  echo 'Which interrupts wake real-time tasks here, and what irqpath tune would change (a dry run):'
+  if [[ -n $why_not ]]; then
+    "$release/irqpath" tune --replay "$recording"
+    return
+  fi
+  # A real-time task of its own, 200 times a second, so that there is one.
+  "${as_root[@]}" "$release/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
+  load=$!
+  "${as_root[@]}" "$release/irqpath" tune --learn 4s --dry-run ||
+    echo 'Tuning is left out; the line above says why.'
+  wait "$load" 2>/dev/null || true
+  load=''
+}
+
 # What a shield of the last CPU would change here. Nothing is changed.
 shield() {
   echo
@@ -92,6 +109,7 @@ shield() {
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
 exact
+tune
 shield
 
 lab_line=''

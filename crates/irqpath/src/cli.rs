@@ -12,6 +12,7 @@ use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
 use crate::cli_respond::{Jitter, Respond};
 use crate::cli_shield::Shield;
+use crate::cli_tune::Tune;
 use crate::values::{duration, microseconds};
 
 /// Follow every interrupt to the task it woke, and name what made it slow
@@ -31,6 +32,8 @@ const EXIT_CODES: &str =
 pub enum Verb {
     /// Trace interrupts from their raise to the task they wake, with the cause of every slow path
     Trace(Box<Trace>),
+    /// Learn which interrupt serves which real-time task, and give its thread the right priority
+    Tune(Box<Tune>),
     /// Measure how long softirqs, tasklets, work items and other bottom halves take
     Bench(Box<Bench>),
     /// Measure how long after a periodic interrupt the task that waits for it runs
@@ -242,6 +245,8 @@ pub enum SchemaOf {
     Summary,
     /// What shield prints with --json
     Shield,
+    /// What tune --json prints
+    Tune,
 }
 
 #[derive(Debug, Args)]
@@ -313,8 +318,8 @@ mod tests {
         assert_eq!(
             verbs,
             [
-                "trace", "bench", "respond", "jitter", "report", "compare", "check", "shield",
-                "lab", "schema", "generate"
+                "trace", "tune", "bench", "respond", "jitter", "report", "compare", "check",
+                "shield", "lab", "schema", "generate"
             ]
         );
     }

@@ -12,6 +12,7 @@ mod cli_lab;
 mod cli_respond;
 mod cli_result;
 mod cli_shield;
+mod cli_tune;
 mod commands;
 mod determinism;
 mod meta;

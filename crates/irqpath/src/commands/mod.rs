@@ -12,6 +12,7 @@ mod respond;
 mod schema;
 mod shield;
 mod trace;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ use crate::cli::{Cli, Verb};
 pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Tune(arguments) => tune::run(&arguments),
         Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Respond(arguments) => respond::run(&arguments),
         Verb::Jitter(arguments) => jitter::run(&arguments),

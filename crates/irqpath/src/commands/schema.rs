@@ -14,12 +14,14 @@ pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
         SchemaOf::Document => Kind::Document,
         SchemaOf::Meta => Kind::Meta,
         SchemaOf::Summary => Kind::Summary,
-        SchemaOf::Shield => {
-            let schema = serde_json::to_string_pretty(&irqpath_system::shield::schema())?;
-            out::print(&format!("{schema}\n"))?;
-            return Ok(ExitCode::SUCCESS);
-        }
+        SchemaOf::Shield => return show(&irqpath_system::shield::schema()),
+        SchemaOf::Tune => return show(&irqpath_system::tune::schema()),
     };
     out::write(|w| write_schema(w, kind))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(schema: &serde_json::Value) -> anyhow::Result<ExitCode> {
+    out::print(&format!("{}\n", serde_json::to_string_pretty(schema)?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `irqpath tune`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use crate::values::duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Tune {
+    /// Instead of learning.
+    #[command(subcommand)]
+    pub verb: Option<TuneVerb>,
+
+    #[command(flatten)]
+    pub learn: TuneLearn,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  irqpath tune                       learn for 30 s; the table, and what would be changed
+  irqpath tune --learn 2m --apply    learn longer, then set the priorities
+  irqpath tune --apply --watch       stay: new tasks, new devices, tasks that are gone
+  irqpath tune status                what is tuned now, and why
+  irqpath tune reset                 put every priority back as it was
+
+A thread whose priority is not the kernel's default was set by somebody and is left alone. Before
+anything is changed it is written to /var/lib/irqpath/tune.journal, so that reset puts it back even
+after a kill.
+
+Exit codes: 0 done, 1 a change was refused, 2 could not run.";
+
+/// The other verbs.
+#[derive(Debug, Subcommand)]
+pub enum TuneVerb {
+    /// Show what is tuned now
+    Status(TuneShow),
+    /// Put back every priority that was changed and not changed by others since
+    Reset(TuneShow),
+}
+
+#[derive(Debug, Args)]
+pub struct TuneShow {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TuneLearn {
+    /// How long to learn: 30s, 2m; a plain number means seconds
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub learn: Duration,
+
+    /// Set the priorities
+    #[arg(long)]
+    pub apply: bool,
+
+    /// Only show what would be set (the default)
+    #[arg(long, conflicts_with = "apply")]
+    pub dry_run: bool,
+
+    /// Stay, keep learning, and with --apply follow: new tasks and devices, tasks that are gone
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Time between two looks of --watch
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub interval: Duration,
+
+    /// Change priorities that were set by hand, too
+    #[arg(long)]
+    pub force: bool,
+
+    /// Learn from this recording of trace --record; shows the table and changes nothing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["apply", "watch"])]
+    pub replay: Option<PathBuf>,
+
+    /// Print the result as JSON; with --watch one document per line
+    #[arg(long)]
+    pub json: bool,
+}
