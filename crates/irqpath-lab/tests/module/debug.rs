@@ -14,7 +14,7 @@ fn debug(machine: fn(&Scene) -> Machine) {
     let Some(scene) = Scene::with(Flavour::Debug, Arch::X86_64) else { return };
     // KASAN takes a share of it.
     let machine = Machine { memory_mib: 2048, ..machine(&scene) };
-    scene.run(machine, "LOOPS=20 RUNS=20");
+    scene.run(machine, "LOOPS=20 RUNS=20 PPS=100 RTT=20000");
 }
 
 #[test]

@@ -361,7 +361,7 @@ test_nic_namespace_ends() {
 
 # fly: traffic of every kind between the ends, until fly_no_more.
 fly() {
-	configure rate_pps 0 rtt_us 300 burst_pps 2000
+	configure rate_pps 0 rtt_us "${RTT:-300}" burst_pps "${PPS:-2000}"
 	for port in 5000 5001; do
 		netping -n 100000 -b 3000 10.9.0.2 $port > /dev/null 2>&1 &
 		flying="$flying $!"

@@ -4,7 +4,9 @@
 # Tests of the intsight module in the kernel that runs: run.sh [intsight.ko]
 # As root, with debugfs at its place and the module not loaded. Prints KTAP and
 # fails if a test does. TESTS chooses some, and their order; RUNS and LOOPS say
-# how often the mechanisms run and how often the module is loaded.
+# how often the mechanisms run and how often the module is loaded, PPS and RTT
+# how many packets fly a second, and for how many microseconds, when it is
+# unloaded under them: more than a kernel can take starves who unloads.
 
 here=$(dirname "$0")
 KO=${1:-$here/../intsight.ko}
