@@ -199,10 +199,19 @@ fn shown(plan: &TunePlan) -> String {
     words.join(" ")
 }
 
+/// What, associations, threads, plan.
+type Situation = (&'static str, &'static str, &'static str, &'static str);
+
+fn decided(situations: &[Situation]) {
+    for (what, associations, there, want) in situations {
+        let plan = plan(&known(associations), &threads(there), &BTreeMap::new(), false);
+        assert_eq!(shown(&plan), *want, "{what}");
+    }
+}
+
 #[test]
-fn what_is_decided_in_which_situation() {
-    let none = BTreeMap::new();
-    for (what, associations, there, want) in [
+fn what_is_decided_for_the_thread_of_a_line() {
+    decided(&[
         ("inversion", "5 7 irq/5-dev", "10 irq/5-dev f:50,7 app f:80", "10=81 10below7"),
         (
             "equal does not preempt",
@@ -260,6 +269,12 @@ fn what_is_decided_in_which_situation() {
         ),
         ("the thread is gone", "5 7 irq/5-dev", "7 app f:80", ""),
         ("woken from hardirq", "5 7", "10 irq/5-dev f:50,7 app f:80", ""),
+    ]);
+}
+
+#[test]
+fn what_is_decided_for_the_threads_of_a_chain() {
+    decided(&[
         (
             "a name that was cut",
             "24 7 irq/24-intsight",
@@ -322,10 +337,7 @@ fn what_is_decided_in_which_situation() {
         ),
         ("a batch thread", "5 7 napi/e-1", "11 napi/e-1 b:0,7 app f:40", "11:OtherPolicy 11below7"),
         ("a worker", "5 7 kworker/0:1", "11 kworker/0:1 o:0,7 app f:40", "11:Worker"),
-    ] {
-        let plan = plan(&known(associations), &threads(there), &none, false);
-        assert_eq!(shown(&plan), want, "{what}");
-    }
+    ]);
 }
 
 #[test]
