@@ -276,7 +276,7 @@ burst_of() {
 test_nic_burst() {
 	needs netsink
 	load_nic
-	configure peer echo burst_pps 2000 burst_ports 3
+	configure peer echo burst_pps "${PPS:-2000}" burst_ports 3
 	ip addr add 10.9.0.1/24 dev isight0
 	if (echo 1 > $N/burst) 2> /dev/null; then
 		fail "a burst to an end that is down"

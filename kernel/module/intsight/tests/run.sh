@@ -5,8 +5,8 @@
 # As root, with debugfs at its place and the module not loaded. Prints KTAP and
 # fails if a test does. TESTS chooses some, and their order; RUNS and LOOPS say
 # how often the mechanisms run and how often the module is loaded, PPS and RTT
-# how many packets fly a second, and for how many microseconds, when it is
-# unloaded under them: more than a kernel can take starves who unloads.
+# how many packets come a second and how many microseconds they fly: more than
+# a kernel can take are lost, or starve who unloads the module.
 
 here=$(dirname "$0")
 KO=${1:-$here/../intsight.ko}
