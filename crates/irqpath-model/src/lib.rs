@@ -43,7 +43,7 @@ pub use reproduction::{
 pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};
 pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
-    SCHEMA_VERSION, StageSummary, Summary,
+    SCHEMA_VERSION, StageSummary, Summary, schema,
 };
 pub use sched::{Sched, SchedError};
 pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};

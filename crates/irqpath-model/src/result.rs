@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -16,6 +16,13 @@ use crate::{
 
 /// Version of the stored format; a change that old readers cannot follow raises it.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The JSON schema of a document, with `$id` `urn:irqpath:schema:<name>:<SCHEMA_VERSION>`.
+pub fn schema<T: JsonSchema>(name: &str) -> Schema {
+    let mut schema = schema_for!(T);
+    schema.insert("$id".to_owned(), format!("urn:irqpath:schema:{name}:{SCHEMA_VERSION}").into());
+    schema
+}
 
 /// Who, when, and on what.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,7 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use irqpath_model::{Meta, Summary};
 use serde_json::Value;
 
 use crate::json::{Document, SlowLine};
@@ -39,21 +38,15 @@ impl Kind {
     }
 }
 
-fn root<T: JsonSchema>() -> Schema {
-    SchemaGenerator::default().into_root_schema_for::<T>()
-}
-
 /// The schema, with `$id` `urn:irqpath:schema:<kind>:<version>`.
 pub fn schema(kind: Kind) -> Value {
-    let mut schema = match kind {
-        Kind::Document => root::<Document>(),
-        Kind::Meta => root::<Meta>(),
-        Kind::Summary => root::<Summary>(),
-        Kind::SlowLine => root::<SlowLine>(),
+    let schema = match kind {
+        Kind::Document => irqpath_model::schema::<Document>,
+        Kind::Meta => irqpath_model::schema::<Meta>,
+        Kind::Summary => irqpath_model::schema::<Summary>,
+        Kind::SlowLine => irqpath_model::schema::<SlowLine>,
     };
-    let id = format!("urn:irqpath:schema:{}:{SCHEMA_VERSION}", kind.name());
-    schema.insert("$id".to_owned(), Value::String(id));
-    schema.into()
+    schema(kind.name()).into()
 }
 
 /// Write it, indented, with a final newline.

@@ -49,14 +49,9 @@ pub fn lock_memory_after_exec() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::realtime::tests::stat;
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
-
-    fn stat(field: usize) -> i32 {
-        let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-        let rest = text.rsplit_once(')').unwrap().1;
-        rest.split_whitespace().nth(field - 3).unwrap().parse().unwrap()
-    }
 
     #[test]
     fn priorities_are_set_and_refused() {

@@ -171,12 +171,12 @@ pub fn now_ns() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use rustix::thread::sched_getaffinity;
 
     /// A field of the calling thread's `/proc/.../stat`, counted from 1 as proc(5) does.
-    fn stat(field: usize) -> i32 {
+    pub(crate) fn stat(field: usize) -> i32 {
         let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let rest = text.rsplit_once(')').unwrap().1;
         rest.split_whitespace().nth(field - 3).unwrap().parse().unwrap()

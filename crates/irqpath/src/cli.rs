@@ -11,6 +11,7 @@ use irqpath_model::CpuList;
 use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
 use crate::cli_respond::{Jitter, Respond};
+use crate::cli_result::ResultOutput;
 use crate::cli_shield::Shield;
 use crate::cli_tune::Tune;
 use crate::values::{duration, microseconds};
@@ -140,22 +141,8 @@ pub struct What {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Keep everything in this directory: meta.json, samples.parquet, summary.json, report.html
-    #[arg(short = 'o', long = "output", value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub directory: Option<PathBuf>,
-
-    /// Replace DIR if it holds an earlier result
-    #[arg(long, requires = "directory")]
-    pub force: bool,
-
-    /// Print meta and summary as JSON, to a file or (no value, or -) to standard output
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-          value_hint = ValueHint::FilePath)]
-    pub json: Option<PathBuf>,
-
-    /// Write a self-contained HTML report
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub result: ResultOutput,
 
     /// Write a trace for ui.perfetto.dev; without a value into DIR of -o
     #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath)]
@@ -302,11 +289,11 @@ mod tests {
 
     #[test]
     fn optional_values_have_their_defaults() {
-        assert_eq!(trace(&["once", "--json"]).output.json, Some("-".into()));
-        assert_eq!(trace(&["--json", "f.json"]).output.json, Some("f.json".into()));
+        assert_eq!(trace(&["once", "--json"]).output.result.json, Some("-".into()));
+        assert_eq!(trace(&["--json", "f.json"]).output.result.json, Some("f.json".into()));
         assert_eq!(trace(&["--perfetto"]).output.perfetto, Some(None));
         assert_eq!(trace(&["--perfetto", "f"]).output.perfetto, Some(Some("f".into())));
-        assert_eq!(trace(&["once"]).output.json, None);
+        assert_eq!(trace(&["once"]).output.result.json, None);
         assert_eq!(trace(&["-T", "50"]).what.threshold, Some(50_000));
         assert_eq!(trace(&["-c", "0-2"]).what.cpus.unwrap().len(), 3);
     }

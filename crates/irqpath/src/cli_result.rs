@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where `bench`, `respond` and `jitter` write to. Neighbour: `results` opens and fills it.
+//! Where measurements are written to: all there is for `bench`, `respond` and `jitter`, a part of it for
+//! `trace`. Neighbours: `results` and `outputs` open and fill it.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::outputs::is_stdout;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ResultOutput {
-    /// Keep everything in this directory: meta.json, summary.json, report.html, of bench also raw/
+    /// Keep everything in this directory: meta.json, summary.json, report.html and the samples
     #[arg(short = 'o', long = "output", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
 

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 /// Exit code when a threshold was exceeded.
 pub const EXCEEDED: u8 = 1;
@@ -17,6 +18,16 @@ pub const COULD_NOT_RUN: u8 = 2;
 /// Write text to standard output.
 pub fn print(text: &str) -> anyhow::Result<()> {
     write(|w| w.write_all(text.as_bytes()))
+}
+
+/// Write a document as JSON: indented for people, or on one line where others follow.
+pub fn json(document: &impl Serialize, one_line: bool) -> anyhow::Result<()> {
+    let text = if one_line {
+        serde_json::to_string(document)?
+    } else {
+        serde_json::to_string_pretty(document)?
+    };
+    print(&format!("{text}\n"))
 }
 
 /// Let an exporter write to standard output.

@@ -37,7 +37,7 @@ pub struct Outputs {
 
 /// True if any output wants every path and transition.
 pub fn record_all(asked: &Output) -> bool {
-    asked.directory.is_some() || asked.perfetto.is_some() || asked.record.is_some()
+    asked.result.directory.is_some() || asked.perfetto.is_some() || asked.record.is_some()
 }
 
 /// What is left when everything is written.
@@ -52,9 +52,10 @@ impl Outputs {
     /// Open everything that was asked for.
     pub fn open(asked: &Output, meta: &Meta) -> anyhow::Result<(Self, Sinks)> {
         let mut sinks = Sinks::default();
-        let mut this = Self { json_to_stdout: is_stdout(asked.json.as_deref()), ..Self::default() };
-        if let Some(target) = &asked.directory {
-            let staged = StagedDir::create(target, asked.force)?;
+        let mut this =
+            Self { json_to_stdout: is_stdout(asked.result.json.as_deref()), ..Self::default() };
+        if let Some(target) = &asked.result.directory {
+            let staged = StagedDir::create(target, asked.result.force)?;
             sinks.add_samples(staged.file("samples.parquet")?, target.join("samples.parquet"))?;
             this.directory = Some(staged);
         }
@@ -78,9 +79,9 @@ impl Outputs {
             sinks.add_recording(path.clone(), meta)?;
         }
         if !this.json_to_stdout {
-            this.json = late(asked.json.as_deref())?;
+            this.json = late(asked.result.json.as_deref())?;
         }
-        this.report = late(asked.report.as_deref())?;
+        this.report = late(asked.result.report.as_deref())?;
         this.openmetrics = late(asked.openmetrics.as_deref())?;
         Ok((this, sinks))
     }

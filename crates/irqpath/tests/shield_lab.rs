@@ -8,14 +8,14 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-use std::path::Path;
-use std::process::Command;
+#[path = "../../irqpath-lab/tests/common/mod.rs"]
+mod common;
+
 use std::time::Duration;
 
 use irqpath_lab::guest::Guest;
-use irqpath_lab::kernel::{Arch, Flavour, Kernel};
+use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::{Machine, Outcome};
-use irqpath_lab::{Cache, Lab, Progress, Project};
 
 /// Every how many writes a kill is tried, unless the environment says otherwise.
 const STRIDE: u32 = 60;
@@ -32,29 +32,8 @@ fn asked(test: &str) -> bool {
     asked
 }
 
-fn lab() -> Result<Lab, String> {
-    for program in ["qemu-system-x86_64", "gcc"] {
-        let found = Command::new(program).arg("--version").output();
-        found.map_err(|e| format!("{program}: {e}"))?;
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let project = Project::at(&root).ok_or("no project")?;
-    let cache = Cache::locate().map_err(|e| e.to_string())?;
-    Ok(Lab { project, cache, progress: Progress::hidden() })
-}
-
 fn run(flavour: Flavour, version: &str, first: u32) -> Option<Outcome> {
-    let prepared = lab().and_then(|lab| {
-        let kernel = Kernel::provide(&lab, flavour, Arch::X86_64).map_err(|e| e.to_string())?;
-        Ok((lab, kernel))
-    });
-    let (lab, kernel) = match prepared {
-        Ok(prepared) => prepared,
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            return None;
-        }
-    };
+    let (lab, kernel) = common::kernel(flavour, Arch::X86_64)?;
     let all = std::env::var("IRQPATH_SHIELD_STRIDE").ok().and_then(|n| n.parse::<u32>().ok());
     let (stride, storms) = all.map_or((STRIDE, 0), |stride| (stride, 3));
     // Each kernel begins elsewhere, so that together they meet more of the writes.

@@ -15,7 +15,7 @@ use crate::out;
 pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let findings = Host::real().check();
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&findings)?))?;
+        out::json(&findings, false)?;
     } else {
         out::print(&text(&findings))?;
     }

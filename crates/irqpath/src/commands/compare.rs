@@ -49,7 +49,7 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     let b = stored::read(&arguments.b)?;
     let comparison = compare(&a.summary, &b.summary);
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&comparison)?))?;
+        out::json(&comparison, false)?;
     } else {
         let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
             format!("{} ({}, {})", path.display(), s.meta.host, s.meta.kernel.release)

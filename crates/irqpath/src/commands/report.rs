@@ -33,7 +33,7 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
         written.push(Written { directory: directory.clone(), report });
     }
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&written)?))?;
+        out::json(&written, false)?;
     } else {
         for w in written {
             out::print(&format!("wrote {}\n", w.report.display()))?;

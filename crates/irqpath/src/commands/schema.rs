@@ -22,6 +22,6 @@ pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
 }
 
 fn show(schema: &serde_json::Value) -> anyhow::Result<ExitCode> {
-    out::print(&format!("{}\n", serde_json::to_string_pretty(schema)?))?;
+    out::json(schema, false)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -71,7 +71,7 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
 
 /// `top` where there is a person to watch it.
 fn choose_view(asked: Option<View>, output: &Output) -> anyhow::Result<View> {
-    for path in [output.json.as_ref(), output.perfetto.as_ref().and_then(Option::as_ref)] {
+    for path in [output.result.json.as_ref(), output.perfetto.as_ref().and_then(Option::as_ref)] {
         let word = path.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
         ensure!(
             !["top", "hist", "once"].contains(&word.as_str()),
@@ -79,7 +79,7 @@ fn choose_view(asked: Option<View>, output: &Output) -> anyhow::Result<View> {
              or ./{word} for the file"
         );
     }
-    let json = outputs::is_stdout(output.json.as_deref());
+    let json = outputs::is_stdout(output.result.json.as_deref());
     let view = asked.unwrap_or(if top::is_possible() && !json { View::Top } else { View::Once });
     if view == View::Top {
         ensure!(!json, "top needs the terminal; give --json a file name");

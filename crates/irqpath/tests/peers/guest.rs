@@ -5,70 +5,49 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use irqpath_lab::guest::Guest;
-use irqpath_lab::kernel::{Arch, Flavour, Kernel, module};
+use irqpath_lab::kernel::{Arch, Flavour, module};
 use irqpath_lab::vm::{Devices, Machine, Outcome};
-use irqpath_lab::{Cache, Lab, Progress, Project};
 use serde_json::Value;
 
 use crate::cyclic::{INTERVAL_US, cyclictest, cyclictest_median, has};
+use crate::lab;
 
 /// The binary without what only a debugger reads: the guest's memory holds it twice.
-fn stripped(directory: &Path) -> Result<PathBuf, String> {
+fn stripped(directory: &Path) -> PathBuf {
     let target = directory.join("irqpath");
     let strip = Command::new("strip")
         .arg("-o")
         .arg(&target)
         .arg(assert_cmd::cargo::cargo_bin("irqpath"))
         .status();
-    match strip {
-        Ok(status) if status.success() => Ok(target),
-        other => Err(format!("strip: {other:?}")),
-    }
+    assert!(strip.unwrap().success());
+    target
 }
 
 /// Run the job in a guest that has everything, an HPET if wanted; `None`, said aloud, where there is
 /// no lab.
 fn run(job: &str, hpet: bool) -> Option<Outcome> {
-    match try_run(job, hpet) {
-        Ok(outcome) => Some(outcome),
-        Err(why) => {
-            println!("skipped: {why}");
-            None
-        }
+    if !has("cyclictest") {
+        println!("skipped: cyclictest is not installed");
+        return None;
     }
-}
-
-fn try_run(job: &str, hpet: bool) -> Result<Outcome, String> {
-    for program in ["qemu-system-x86_64", "gcc-12", "cyclictest"] {
-        if !has(program) {
-            return Err(format!("no {program}"));
-        }
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let project = Project::at(&root).ok_or("no project")?;
-    let cache = Cache::locate().map_err(|e| e.to_string())?;
-    let lab = Lab { project, cache, progress: Progress::hidden() };
-    let kernel =
-        Kernel::provide(&lab, Flavour::StockRt, Arch::X86_64).map_err(|e| e.to_string())?;
+    let (lab, kernel) = lab::kernel(Flavour::StockRt, Arch::X86_64)?;
     let source = lab.project.kernel().join("module/intsight");
-    let module = module::build(&lab, &kernel, &source, &[]).map_err(|e| e.to_string())?;
-    let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let module = lab::or_skip("intsight", module::build(&lab, &kernel, &source, &[]))?;
+    let scratch = tempfile::tempdir().unwrap();
     let guest = Guest::new(&kernel)
         .job(job)
-        .program_file("irqpath", &stripped(scratch.path())?)
+        .program_file("irqpath", &stripped(scratch.path()))
         .program("cyclictest")
         .file("/modules/intsight.ko", &module, 0o644);
-    let initramfs = guest.build(&lab).map_err(|e| e.to_string())?;
     let machine = Machine {
         devices: Devices { hpet, ..Devices::default() },
-        limit_host: Duration::from_secs(900),
+        limit_host: lab::LIMIT,
         ..Machine::exact(&kernel)
     };
-    // From here on it is a failure.
-    Ok(machine.run(&lab, &initramfs).unwrap().checked().unwrap())
+    Some(machine.run(&lab, &guest.build(&lab).unwrap()).unwrap().checked().unwrap())
 }
 
 fn response(outcome: &Outcome, name: &str) -> Value {

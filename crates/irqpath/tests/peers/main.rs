@@ -13,4 +13,6 @@
 mod common;
 mod cyclic;
 mod guest;
+#[path = "../../../irqpath-lab/tests/common/mod.rs"]
+mod lab;
 mod live;

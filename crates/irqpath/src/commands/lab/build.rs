@@ -15,7 +15,7 @@ use crate::out;
 pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
     let kernel = Kernel::provide(lab, arguments.flavour, arguments.arch).map_err(told)?;
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&kernel)?))?;
+        out::json(&kernel, false)?;
     } else {
         out::print(&text(&kernel))?;
     }

@@ -30,7 +30,7 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let last = last(&arguments.results);
     let lines: Vec<Line> = definitions.iter().map(|d| line(d, last.as_ref())).collect();
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&lines)?))?;
+        out::json(&lines, false)?;
     } else {
         out::print(&text(&lines))?;
     }

@@ -35,7 +35,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     experiment::store(&table, &runs.columns, &arguments.output)
         .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
     if arguments.json {
-        out::print(&format!("{}\n", serde_json::to_string_pretty(&table)?))?;
+        out::json(&table, false)?;
     } else {
         out::write(|w| irqpath_report::reproduction::write_text(w, &table))?;
     }

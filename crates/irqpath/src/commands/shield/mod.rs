@@ -17,7 +17,6 @@ use irqpath_system::change::RealAccess;
 use irqpath_system::shield::Document;
 
 use crate::cli_shield::{Shield, ShieldVerb};
-use crate::out;
 
 /// Run it.
 pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
@@ -40,8 +39,4 @@ fn host() -> (Host, RealAccess) {
 /// A document without content.
 fn document() -> Document {
     Document { schema_version: SCHEMA_VERSION, ..Document::default() }
-}
-
-fn print_json(document: &Document) -> anyhow::Result<()> {
-    out::print(&format!("{}\n", serde_json::to_string_pretty(document)?))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use irqpath_system::shield::{self, Document};
 
-use super::{document, host, print_json, text};
+use super::{document, host, text};
 use crate::cli_shield::ShieldReset;
 use crate::{out, signals};
 
@@ -18,7 +18,7 @@ pub fn run(arguments: &ShieldReset) -> anyhow::Result<ExitCode> {
     let reset = shield::reset(&host, &access)?;
     let unfinished = reset.undone.is_unfinished();
     if arguments.json {
-        print_json(&Document { reset: Some(reset), ..document() })?;
+        out::json(&Document { reset: Some(reset), ..document() }, false)?;
     } else {
         out::print(&text::reset(&reset))?;
     }

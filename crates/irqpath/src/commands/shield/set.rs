@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use irqpath_system::shield::{self, Document, Mechanism, Switch, Wanted};
 
-use super::{document, host, print_json, text, watch};
+use super::{document, host, text, watch};
 use crate::cli_shield::{How, ShieldSet, Switches};
 use crate::{out, signals};
 
@@ -22,21 +22,16 @@ pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
     // A signal between two changes would leave half a shield, which reset takes down; better not.
     let stop = signals::listen()?;
     let set = shield::set(&host, &access, &wanted)?;
+    show(arguments, set)?;
     if arguments.watch {
-        if arguments.json {
-            watch::line(&Document { set: Some(set), ..document() })?;
-        } else {
-            out::print(&text::set(&set))?;
-        }
         return watch::run(arguments.interval, arguments.json, &stop);
     }
-    show(arguments, set)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(arguments: &ShieldSet, set: shield::Set) -> anyhow::Result<()> {
     if arguments.json {
-        print_json(&Document { set: Some(set), ..document() })
+        out::json(&Document { set: Some(set), ..document() }, arguments.watch)
     } else {
         out::print(&text::set(&set))
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use irqpath_system::shield::{self, Document, ShieldError};
 
 use super::traced::Traced;
-use super::{document, host, print_json, text, watch};
+use super::{document, host, text, watch};
 use crate::cli_shield::{ShieldStatus, ShieldVerify};
 use crate::progress::Progress;
 use crate::{out, signals};
@@ -17,7 +17,7 @@ pub fn status(arguments: &ShieldStatus) -> anyhow::Result<ExitCode> {
     let (host, access) = host();
     let status = shield::status(&host, &access)?;
     if arguments.json {
-        print_json(&Document { status: Some(status), ..document() })?;
+        out::json(&Document { status: Some(status), ..document() }, false)?;
     } else {
         out::print(&text::status(&status))?;
     }
@@ -49,7 +49,7 @@ pub fn verify(arguments: &ShieldVerify) -> anyhow::Result<ExitCode> {
     let code = if status.drift.is_empty() && unwanted.is_empty() { 0 } else { out::DRIFT };
     if arguments.json {
         let (status, measured) = (Some(status), Some(measured));
-        print_json(&Document { status, measured, ..document() })?;
+        out::json(&Document { status, measured, ..document() }, false)?;
     } else {
         out::print(&text::status(&status))?;
         out::print(&text::measured(&measured, &unwanted))?;

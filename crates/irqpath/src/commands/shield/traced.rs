@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use irqpath_analysis::Occupants;
 use irqpath_model::{CpuList, Event, Missing, Names};
+use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 use irqpath_system::shield::Measured;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::{session, subjects};
 
@@ -59,11 +59,6 @@ impl Traced {
         measured.missing.extend(snapshot.missing);
         Ok(())
     }
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn open(host: &Host, cpus: &CpuList) -> Result<Box<dyn Source>, Missing> {

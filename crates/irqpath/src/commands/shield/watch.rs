@@ -32,17 +32,12 @@ pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCo
             continue;
         }
         if json {
-            line(&Document { set: Some(repaired), ..document() })?;
+            out::json(&Document { set: Some(repaired), ..document() }, true)?;
         } else {
             out::print(&text::repaired(&repaired))?;
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// One document on one line.
-pub fn line(document: &Document) -> anyhow::Result<()> {
-    out::print(&format!("{}\n", serde_json::to_string(document)?))
 }
 
 /// True when the time is over, false when a signal came.

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use irqpath_analysis::learn::{Carriers, Learner};
 use irqpath_model::{Event, LiveThread, Names};
+use irqpath_source::realtime::now_ns;
 use irqpath_source::replay::Replay;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 use irqpath_system::tune::{self, Learned};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::STEP;
 use crate::session;
@@ -31,9 +31,7 @@ impl Lessons {
         // Every path counts: the share of a line's wakeups needs those of ordinary tasks too.
         let config = Config { record_all: true, no_user: true, ..Config::default() };
         let mut lessons = Self::of(session::open_live(&config)?);
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        lessons.learner.adopt(&tune::known(host)?, now_ns);
+        lessons.learner.adopt(&tune::known(host)?, now_ns());
         Ok(lessons)
     }
 

@@ -16,7 +16,7 @@ use irqpath_analysis::learn::plan;
 use irqpath_model::{Association, LiveThread, SCHEMA_VERSION, Sched, TunePlan};
 use irqpath_source::launch::set_scheduling;
 use irqpath_system::change::{Policy, RealAccess, Scheduling};
-use irqpath_system::tune::{self, Applied, Document, Learned};
+use irqpath_system::tune::{self, Applied, Document, Learned, TuneError};
 use irqpath_system::{Host, TRACING};
 
 use crate::cli_tune::{Tune, TuneLearn, TuneVerb};
@@ -68,20 +68,11 @@ fn document() -> Document {
     Document { schema_version: SCHEMA_VERSION, ..Document::default() }
 }
 
-fn print_json(document: &Document, one_line: bool) -> anyhow::Result<()> {
-    let text = if one_line {
-        serde_json::to_string(document)?
-    } else {
-        serde_json::to_string_pretty(document)?
-    };
-    out::print(&format!("{text}\n"))
-}
-
 fn status(json: bool) -> anyhow::Result<ExitCode> {
     let (host, access) = host();
     let status = tune::status(&host, &access)?;
     if json {
-        print_json(&Document { status: Some(status), ..document() }, false)?;
+        out::json(&Document { status: Some(status), ..document() }, false)?;
     } else {
         out::print(&text::status(&status))?;
     }
@@ -95,7 +86,7 @@ fn reset(json: bool) -> anyhow::Result<ExitCode> {
     let reset = tune::reset(&host, &access)?;
     let unfinished = reset.undone.is_unfinished();
     if json {
-        print_json(&Document { reset: Some(reset), ..document() }, false)?;
+        out::json(&Document { reset: Some(reset), ..document() }, false)?;
     } else {
         out::print(&text::reset(&reset))?;
     }
@@ -132,7 +123,7 @@ fn act(
     access: &RealAccess,
     known: &[Association],
     retry: bool,
-) -> anyhow::Result<(TunePlan, Option<Applied>)> {
+) -> Result<(TunePlan, Option<Applied>), TuneError> {
     let established: Vec<Association> = known.iter().filter(|a| a.established).cloned().collect();
     if arguments.apply {
         let planner = |threads: &[LiveThread], held: &BTreeMap<(u32, u64), u8>| {
@@ -154,7 +145,7 @@ fn show(
 ) -> anyhow::Result<()> {
     let document = Document { learned, plan, applied, ..document() };
     if arguments.json {
-        print_json(&document, arguments.watch)
+        out::json(&document, arguments.watch)
     } else {
         out::print(&text::run(&document))
     }
@@ -174,7 +165,7 @@ fn watch(
         let learned = lessons.learned(host)?;
         let (plan, applied) = match act(arguments, host, access, &learned.associations, false) {
             // Somebody else's turn; the next look will do.
-            Err(error) if is_locked(&error) => {
+            Err(TuneError::Journal(error)) if error.is_locked() => {
                 out::note(&error.to_string());
                 continue;
             }
@@ -194,12 +185,4 @@ fn watch(
         std::thread::sleep(STEP.saturating_sub(started.elapsed()));
     }
     Ok(())
-}
-
-fn is_locked(error: &anyhow::Error) -> bool {
-    use irqpath_system::journal::JournalError;
-    matches!(
-        error.downcast_ref::<tune::TuneError>(),
-        Some(tune::TuneError::Journal(JournalError::Locked { .. }))
-    )
 }
