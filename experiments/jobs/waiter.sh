@@ -7,4 +7,12 @@
 if [ -n "${IRQ_PRIO:-}" ]; then
 	prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
 fi
+# POLICIES: of an irqpath kernel, switched on for this series; what they did goes beside the CSV.
+for policy in ${POLICIES:-}; do
+	echo 1 > "/sys/kernel/irqpath/$policy/enabled"
+done
 waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -s "${WAIT:-read}" ${FLAGS:-} > "/results/$SERIES.csv"
+for policy in ${POLICIES:-}; do
+	echo 0 > "/sys/kernel/irqpath/$policy/enabled"
+	grep -r . "/sys/kernel/irqpath/$policy" > "/results/$SERIES.$policy"
+done

@@ -2,13 +2,14 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `sizes`, `spdx`, `machine`, `generated`). `vmlinux` writes `bpf/vmlinux.h`.
+//! each (`deps`, `sizes`, `spdx`, `machine`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
 mod check;
 mod deps;
 mod finding;
 mod generated;
+mod kernel;
 mod machine;
 mod sizes;
 mod spdx;
@@ -28,6 +29,7 @@ usage: cargo xtask COMMAND
   generated  generated files fit their inputs
   vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
              [--btf FILE|FILE.json] [--release NAME]
+  kernel     the kernel part: checkout DIR, save DIR, export DIR OUT, check
 ";
 
 fn main() -> ExitCode {
@@ -45,6 +47,9 @@ fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     let (command, rest) = args.split_first().map_or(("", args), |(c, r)| (c.as_str(), r));
     if command == "vmlinux" {
         return vmlinux::run(rest);
+    }
+    if command == "kernel" {
+        return kernel::run(rest);
     }
     if command == "check" {
         return check::run(check::RULES);

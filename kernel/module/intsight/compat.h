@@ -55,4 +55,12 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #define INTSIGHT_SOFTIRQ_ARGS void
 #endif
 
+/* Not a version: kernels with irqpath, whose policies wait sites opt into. */
+#ifdef CONFIG_IRQPATH
+#include <linux/irqpath.h>
+#define intsight_schedule irqpath_schedule
+#else
+#define intsight_schedule schedule
+#endif
+
 #endif /* INTSIGHT_COMPAT_H */

@@ -3,7 +3,8 @@
  * One interrupt of /dev/intsightN, from its handler to the task.
  *
  * The wait loops look at their condition again after every wakeup, hold no
- * lock while they sleep, and end at a signal. In driver mode the handler wakes
+ * lock while they sleep, and end at a signal. So on a kernel with irqpath the
+ * task may run the handler itself. In driver mode the handler wakes
  * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
  * a task that outranks the interrupt's thread meets that thread in there. In
  * direct mode the handler, which is in hardirq context, wakes the task itself.
@@ -11,6 +12,7 @@
 #include <linux/rcuwait.h>
 #include <linux/sched/signal.h>
 
+#include "compat.h"
 #include "cycles.h"
 #include "device.h"
 #include "intsight_mark.h"
@@ -35,7 +37,7 @@ static int sleep_on_queue(struct intsight_reader *reader, u64 *resumed)
 			ret = -ERESTARTSYS;
 			break;
 		}
-		schedule();
+		intsight_schedule();
 		*resumed = intsight_cycles();
 	}
 	finish_wait(&dev->wait, &wait);

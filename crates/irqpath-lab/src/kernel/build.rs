@@ -88,7 +88,7 @@ impl<'a> Recipe<'a> {
         let paths = fragments(&lab.project, flavour);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let tools = tools(&pins.compiler)?;
-        let additions = Additions::of(&lab.project);
+        let additions = Additions::of(&lab.project, &pins.source.package);
         Ok(Self { lab, flavour, fragment: Fragment::read(&paths)?, pins, additions, tools })
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The source of our own kernels: Debian's, without what no guest of the lab has, and on top of
-//! it `kernel/overlay` (new files) and `kernel/hooks` (patches in the order of `series`).
+//! it `kernel/overlay` (new files) and `kernel/hooks/BASE` (patches in the order of `series`).
 //!
 //! Both trees are products. The patched one shares its files with the other by hard links, so
 //! it costs a second and no room. Rule: neither tree is ever written after it is complete.
@@ -46,10 +46,12 @@ pub(super) struct Additions {
 }
 
 impl Additions {
-    /// Of a project.
-    pub(super) fn of(project: &Project) -> Self {
-        let there = |name: &str| Some(project.kernel().join(name)).filter(|path| path.is_dir());
-        Self { overlay: there("overlay"), hooks: there("hooks") }
+    /// Of a project, for the source that a package has: the patches of `linux-source-6.12` are
+    /// in `kernel/hooks/6.12`.
+    pub(super) fn of(project: &Project, package: &str) -> Self {
+        let there = |path: PathBuf| Some(project.kernel().join(path)).filter(|path| path.is_dir());
+        let base = package.trim_start_matches("linux-source-");
+        Self { overlay: there("overlay".into()), hooks: there(Path::new("hooks").join(base)) }
     }
 
     /// Add them to the inputs of what is made with them.
@@ -227,7 +229,11 @@ Subject: [PATCH] sched: Call the hook
         }
 
         fn patched(&self) -> Result<PathBuf, KernelError> {
-            with_additions(&self.lab, &self.pristine, &Additions::of(&self.lab.project))
+            with_additions(
+                &self.lab,
+                &self.pristine,
+                &Additions::of(&self.lab.project, "linux-source-6.12"),
+            )
         }
     }
 
@@ -241,8 +247,8 @@ Subject: [PATCH] sched: Call the hook
     fn overlay_and_hooks_change_a_copy_and_never_the_original() {
         let tree = tree();
         tree.add("overlay/kernel/irqpath/core.c", "new\n");
-        tree.add("hooks/series", "# comment\n0001-hook.patch\n");
-        tree.add("hooks/0001-hook.patch", PATCH);
+        tree.add("hooks/6.12/series", "# comment\n0001-hook.patch\n");
+        tree.add("hooks/6.12/0001-hook.patch", PATCH);
         let patched = tree.patched().unwrap();
         let read = |root: &Path, name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!(read(&patched, "kernel/sched.c"), "one\nhook\ntwo\n");
@@ -261,8 +267,8 @@ Subject: [PATCH] sched: Call the hook
     #[test]
     fn a_patch_that_does_not_fit_is_named() {
         let tree = tree();
-        tree.add("hooks/series", "0001-hook.patch\n");
-        tree.add("hooks/0001-hook.patch", &PATCH.replace(" two", " three"));
+        tree.add("hooks/6.12/series", "0001-hook.patch\n");
+        tree.add("hooks/6.12/0001-hook.patch", &PATCH.replace(" two", " three"));
         let error = tree.patched().unwrap_err();
         assert!(error.to_string().starts_with("applying 0001-hook.patch failed"), "{error}");
         assert!(error.log().contains("kernel/sched.c"), "{}", error.log());

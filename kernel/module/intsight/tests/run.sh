@@ -16,6 +16,7 @@ KO=${1:-$here/../intsight.ko}
 . "$here/robustness.sh"
 . "$here/device.sh"
 . "$here/nic.sh"
+. "$here/irqpath.sh"
 
 run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	bad_input wrong_order memory \
@@ -28,4 +29,6 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	device_close_asleep device_many_users device_unload_under_reader \
 	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
 	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
+	irqpath_learns irqpath_migrates irqpath_respects_priority \
+	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
 	unload_busy_loop leaks kernel_log}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What a kernel with irqpath makes of /dev/intsight0: its policies, from the
+# outside. On other kernels these tests are skipped. Sourced by run.sh.
+
+P=/sys/kernel/irqpath
+
+# What one waiter does and leaves: learns, migrates and forgets.
+policy() {
+	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
+	needs waiter
+	load_devices nr_devices=1
+	echo 1 > "$P/$1/enabled" || fail "$1 cannot be enabled"
+	before=$(cat $P/migrate/migrated)
+}
+
+# policy_off NAME: nothing goes on, and a waiter is served as ever.
+policy_off() {
+	echo 0 > "$P/$1/enabled" || fail "$1 cannot be disabled"
+	last=$(cat $P/migrate/migrated)
+	wait_for 20
+	[ "$(cat $P/migrate/migrated)" = "$last" ] || fail "$1 goes on when off"
+	unload
+	nothing_left
+	if grep intsight $P/associations; then
+		fail "an association outlives its handler"
+	fi
+}
+
+# wait_for N: N interrupts; all that were raised must be handled.
+wait_for() {
+	waiter -n "$1" -t 1000000 -p 80 -s "${2:-read}" > /tmp/waiter.csv ||
+		fail "waiter failed"
+	awk -v n="$1" '
+	/^# expired/ { if ($5 != $7) print "# raised " $5 ", handled " $7
+		seen = 1; wrong = $5 != $7 }
+	/^[0-9]/ { lines++ }
+	END { exit !seen || wrong || lines != n }' /tmp/waiter.csv ||
+		fail "not every interrupt came through: $(tail -3 /tmp/waiter.csv)"
+}
+
+since_before() {
+	echo $(($(cat $P/migrate/migrated) - before))
+}
+
+# Associations go with their task, so they are looked at while it waits.
+test_irqpath_learns() {
+	policy learn
+	waiter -n 200 -t 5000000 -p 80 -s read > /tmp/waiter.csv &
+	tries=0
+	until awk '$2 == "intsight0" && $4 == "waiter" && $6 >= 10 { seen = 1 }
+		   END { exit !seen }' $P/associations; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
+		sleep 0.01
+	done
+	wait $! || fail "waiter failed"
+	if grep waiter $P/associations; then
+		fail "an association outlives its task"
+	fi
+	[ "$(since_before)" = 0 ] || fail "learning migrates"
+	policy_off learn
+}
+
+# The first interrupt teaches; of the others, the task may miss a few to a
+# thread that was still awake.
+test_irqpath_migrates() {
+	policy migrate
+	for site in read poll; do
+		before=$(cat $P/migrate/migrated)
+		wait_for 200 $site
+		nr=$(since_before)
+		[ "$nr" -ge 180 ] || fail "$site: the task ran $nr handlers of 200"
+	done
+	policy_off migrate
+}
+
+# A thread above its task is left alone.
+test_irqpath_respects_priority() {
+	needs prio
+	policy migrate
+	prio 90 "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' \
+		/proc/interrupts)-" || fail "prio failed"
+	wait_for 50
+	[ "$(since_before)" = 0 ] || fail "the task ran $(since_before) handlers"
+	policy_off migrate
+}
+
+# Switched on and off under a waiter: no interrupt is lost on the way.
+test_irqpath_toggles() {
+	policy migrate
+	(while :; do
+		echo 0 > $P/migrate/enabled
+		sleep 0.02
+		echo 1 > $P/migrate/enabled
+		sleep 0.02
+	done) &
+	toggler=$!
+	wait_for 2000
+	kill $toggler
+	wait $toggler 2> /dev/null
+	[ "$(since_before)" -gt 0 ] || fail "no handler migrated"
+	policy_off migrate
+}
+
+# A wakeup that is dropped costs the watchdog's limit, and no interrupt.
+test_irqpath_watchdog() {
+	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	policy migrate
+	rescued=$(cat $P/migrate/rescued)
+	echo 4 > $P/migrate/drop_every
+	wait_for 400
+	echo 0 > $P/migrate/drop_every
+	rescued=$(($(cat $P/migrate/rescued) - rescued))
+	[ "$rescued" -ge 80 ] || fail "$rescued of about 100 rescued"
+	policy_off migrate
+}
+
+# And without the watchdog it is lost until somebody else wakes the task: the
+# test above tests something.
+test_irqpath_needs_watchdog() {
+	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	policy migrate
+	limit=$(cat $P/migrate/watchdog_us)
+	echo 0 > $P/migrate/watchdog_us
+	echo 10 > $P/migrate/drop_every
+	waiter -n 100 -t 1000000 -p 80 -s read > /tmp/waiter.csv &
+	waiter=$!
+	sleep 2
+	kill -0 $waiter 2> /dev/null || fail "no interrupt was late"
+	echo 0 > $P/migrate/drop_every
+	echo "$limit" > $P/migrate/watchdog_us
+	kill $waiter
+	wait $waiter 2> /dev/null
+	policy_off migrate
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * irqpath: what the rest of the kernel calls.
+ *
+ * Every function here is an empty inline without CONFIG_IRQPATH, and a
+ * patched-out branch until a policy is switched on in /sys/kernel/irqpath.
+ * What is behind it is in kernel/irqpath/; its private header says how the
+ * parts hang together.
+ */
+#ifndef _LINUX_IRQPATH_H
+#define _LINUX_IRQPATH_H
+
+#include <linux/bitops.h>
+#include <linux/interrupt.h>
+#include <linux/jump_label.h>
+#include <linux/sched.h>
+#include <linux/sched/rt.h>
+
+struct irq_desc;
+
+#ifdef CONFIG_IRQPATH
+
+DECLARE_STATIC_KEY_FALSE(irqpath_learn_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
+
+/* Life of tasks and actions: always on, none of them on a fast path. */
+void irqpath_fork(struct task_struct *p);
+void irqpath_exit(struct task_struct *p);
+void irqpath_task_free(struct task_struct *p);
+void irqpath_setscheduler(struct task_struct *p);
+void irqpath_action_add(struct irq_desc *desc, struct irqaction *action);
+void irqpath_action_del(struct irqaction *action);
+
+/* What a task that runs a handler needs of kernel/irq/manage.c. */
+void irqpath_finalize_oneshot(struct irq_desc *desc, struct irqaction *action);
+void irqpath_wake_secondary(struct irq_desc *desc, struct irqaction *action);
+
+void __irqpath_waking(struct task_struct *p);
+struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action);
+void __irqpath_hardirq_exit(struct irqpath_origin *outer);
+void __irqpath_softirq_raise(unsigned int nr);
+void __irqpath_softirq_enter(unsigned int nr);
+void __irqpath_softirq_exit(void);
+bool __irqpath_park(void);
+void __irqpath_unpark(void);
+bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
+bool __irqpath_target_runs(struct irqaction *action);
+bool __irqpath_thread_yields(struct irqaction *action, int nr);
+void __irqpath_sched_switch(struct task_struct *next);
+
+/**
+ * irqpath_waking() - learn from a wakeup
+ * @p: the task that is being woken, its state matched
+ *
+ * Context: try_to_wake_up(), preemption disabled.
+ */
+static inline void irqpath_waking(struct task_struct *p)
+{
+	if (static_branch_unlikely(&irqpath_learn_key) &&
+	    rt_prio(p->normal_prio))
+		__irqpath_waking(p);
+}
+
+/**
+ * irqpath_hardirq_enter() - a hardirq handler begins
+ * @action: whose handler it is
+ *
+ * Return: what irqpath_hardirq_exit() takes.
+ */
+static inline struct irqpath_origin *
+irqpath_hardirq_enter(struct irqaction *action)
+{
+	if (static_branch_unlikely(&irqpath_learn_key))
+		return __irqpath_hardirq_enter(action);
+	return NULL;
+}
+
+static inline void irqpath_hardirq_exit(struct irqpath_origin *outer)
+{
+	if (static_branch_unlikely(&irqpath_learn_key))
+		__irqpath_hardirq_exit(outer);
+}
+
+/* Interrupts are disabled. */
+static inline void irqpath_softirq_raise(unsigned int nr)
+{
+	if (static_branch_unlikely(&irqpath_learn_key))
+		__irqpath_softirq_raise(nr);
+}
+
+static inline void irqpath_softirq_enter(unsigned int nr)
+{
+	if (static_branch_unlikely(&irqpath_learn_key))
+		__irqpath_softirq_enter(nr);
+}
+
+static inline void irqpath_softirq_exit(void)
+{
+	if (static_branch_unlikely(&irqpath_learn_key))
+		__irqpath_softirq_exit();
+}
+
+/**
+ * irqpath_park() - offer to run the handler of the interrupt waited for
+ *
+ * The last step before schedule(), at wait sites that look at their condition
+ * again after every wakeup and hold no spinlock: the task may return from its
+ * sleep without having been woken for a reason.
+ *
+ * Context: a task whose state is set for sleeping.
+ * Return: whether irqpath_unpark() must follow the sleep.
+ */
+static inline bool irqpath_park(void)
+{
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		return __irqpath_park();
+	return false;
+}
+
+static inline void irqpath_unpark(bool parked)
+{
+	if (parked)
+		__irqpath_unpark();
+}
+
+/**
+ * irqpath_offer() - let a parked task run a threaded handler
+ * @desc: the line
+ * @action: its action, IRQTF_RUNTHREAD set
+ *
+ * Return: true if a task was woken for it. Its thread sleeps on, until the
+ * task is found not to come.
+ */
+static inline bool irqpath_offer(struct irq_desc *desc,
+				 struct irqaction *action)
+{
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		return __irqpath_offer(desc, action);
+	return false;
+}
+
+/**
+ * irqpath_claim_for_thread() - take the token, unless a task runs the handler
+ * @action: the irq thread's action
+ * @nr: IRQTF_RUNTHREAD
+ *
+ * Context: the irq thread, with its state set for sleeping: who holds it up
+ * wakes it.
+ */
+static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
+{
+	if (__irqpath_target_runs(action))
+		return false;
+	return test_and_clear_bit(nr, &action->thread_flags) &&
+	       !__irqpath_thread_yields(action, nr);
+}
+
+/* Context: __schedule(), rq->lock held. */
+static inline void irqpath_sched_switch(struct task_struct *next)
+{
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		__irqpath_sched_switch(next);
+}
+
+#else /* !CONFIG_IRQPATH */
+
+static inline void irqpath_fork(struct task_struct *p) { }
+static inline void irqpath_exit(struct task_struct *p) { }
+static inline void irqpath_task_free(struct task_struct *p) { }
+static inline void irqpath_setscheduler(struct task_struct *p) { }
+static inline void irqpath_action_add(struct irq_desc *desc,
+				      struct irqaction *action) { }
+static inline void irqpath_action_del(struct irqaction *action) { }
+static inline void irqpath_waking(struct task_struct *p) { }
+static inline struct irqpath_origin *
+irqpath_hardirq_enter(struct irqaction *action) { return NULL; }
+static inline void irqpath_hardirq_exit(struct irqpath_origin *outer) { }
+static inline void irqpath_softirq_raise(unsigned int nr) { }
+static inline void irqpath_softirq_enter(unsigned int nr) { }
+static inline void irqpath_softirq_exit(void) { }
+static inline bool irqpath_park(void) { return false; }
+static inline void irqpath_unpark(bool parked) { }
+static inline bool irqpath_offer(struct irq_desc *desc,
+				 struct irqaction *action) { return false; }
+
+static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
+{
+	return test_and_clear_bit(nr, &action->thread_flags);
+}
+
+static inline void irqpath_sched_switch(struct task_struct *next) { }
+
+#endif /* CONFIG_IRQPATH */
+
+#if defined(CONFIG_IRQPATH) && defined(CONFIG_LOCKDEP)
+void irqpath_handler_begin(struct irqaction *action);
+void irqpath_handler_end(struct irqaction *action);
+#else
+static inline void irqpath_handler_begin(struct irqaction *action) { }
+static inline void irqpath_handler_end(struct irqaction *action) { }
+#endif
+
+/* The sleeps of wait sites that take part. */
+static inline void irqpath_schedule(void)
+{
+	bool parked = irqpath_park();
+
+	schedule();
+	irqpath_unpark(parked);
+}
+
+static inline long irqpath_schedule_timeout(long timeout)
+{
+	bool parked = irqpath_park();
+
+	timeout = schedule_timeout(timeout);
+	irqpath_unpark(parked);
+	return timeout;
+}
+
+#endif /* _LINUX_IRQPATH_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM irqpath
+
+#if !defined(_TRACE_IRQPATH_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_IRQPATH_H
+
+#include <linux/sched.h>
+#include <linux/tracepoint.h>
+
+struct irqpath_origin;
+
+DECLARE_EVENT_CLASS(irqpath_target,
+
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+
+	TP_ARGS(o, p),
+
+	TP_STRUCT__entry(
+		__field(unsigned int, irq)
+		__array(char, comm, TASK_COMM_LEN)
+		__field(pid_t, pid)
+		__field(int, prio)
+	),
+
+	TP_fast_assign(
+		__entry->irq	= o->irq;
+		memcpy(__entry->comm, p->comm, TASK_COMM_LEN);
+		__entry->pid	= p->pid;
+		__entry->prio	= p->prio;
+	),
+
+	TP_printk("irq=%u comm=%s pid=%d prio=%d", __entry->irq,
+		  __entry->comm, __entry->pid, __entry->prio)
+);
+
+/**
+ * irqpath_learn - an interrupt was seen to wake a real-time task
+ * @o: what the wakeup came from
+ * @p: the task
+ *
+ * Called once per association, not per wakeup.
+ */
+DEFINE_EVENT(irqpath_target, irqpath_learn,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_offer - a hardirq woke a parked task to run its handler
+ * @o: the interrupt
+ * @p: the task
+ */
+DEFINE_EVENT(irqpath_target, irqpath_offer,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_handback - an offer goes to the irq thread after all
+ * @o: the interrupt
+ * @p: the task that did not run the handler
+ */
+DEFINE_EVENT(irqpath_target, irqpath_handback,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_run_entry - a task begins to run a handler in the thread's place
+ * @o: the interrupt
+ * @p: the task, current
+ */
+DEFINE_EVENT(irqpath_target, irqpath_run_entry,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_run_exit - the handler and its softirqs have returned
+ * @irq: the line
+ * @woke: whether they woke the task, as predicted
+ */
+TRACE_EVENT(irqpath_run_exit,
+
+	TP_PROTO(unsigned int irq, bool woke),
+
+	TP_ARGS(irq, woke),
+
+	TP_STRUCT__entry(
+		__field(unsigned int, irq)
+		__field(bool, woke)
+	),
+
+	TP_fast_assign(
+		__entry->irq	= irq;
+		__entry->woke	= woke;
+	),
+
+	TP_printk("irq=%u woke=%d", __entry->irq, __entry->woke)
+);
+
+#endif /* _TRACE_IRQPATH_H */
+
+/* This part must be outside protection */
+#include <trace/define_trace.h>

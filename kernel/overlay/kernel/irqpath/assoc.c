@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which origins wake which real-time task.
+ *
+ * try_to_wake_up() tells of every wakeup of a task whose own priority is
+ * real-time; one that works for an origin becomes an association, one of a few
+ * slots of the task. A full task forgets what it has not heard of for the
+ * longest time. Associations end with the task, with its real-time class and
+ * with the action; irqpath_origin.nr_targets counts them.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "irqpath.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/irqpath.h>
+
+DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
+
+/**
+ * irqpath_slot_pick() - the slot for one more association
+ * @slots: IRQPATH_NR_SLOTS of them
+ * @now: jiffies
+ *
+ * Return: a free one, else the one that was not hit for the longest time.
+ */
+struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
+				       unsigned long now)
+{
+	struct irqpath_slot *oldest = slots;
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (!slots[i].origin)
+			return &slots[i];
+		if (now - slots[i].last > now - oldest->last)
+			oldest = &slots[i];
+	}
+	return oldest;
+}
+
+/**
+ * irqpath_credit() - trust in an association after one more event
+ * @credit: the trust so far
+ * @woke: the origin woke the task, or else ran in it without doing so
+ *
+ * Return: the trust from now on; at 0 the task is offered nothing.
+ */
+unsigned int irqpath_credit(unsigned int credit, bool woke)
+{
+	if (woke)
+		return min(credit + IRQPATH_CREDIT_GAIN, IRQPATH_CREDIT_MAX);
+	return credit ? credit - 1 : 0;
+}
+
+static void slot_clear(struct irqpath_slot *slot)
+{
+	if (!slot->origin)
+		return;
+	atomic_dec(&slot->origin->nr_targets);
+	WRITE_ONCE(slot->origin, NULL);
+}
+
+static bool task_may_learn(struct task_struct *p)
+{
+	return !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       rt_prio(p->normal_prio);
+}
+
+/* The rare case: a wakeup of @t by an origin that it does not know. */
+static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
+{
+	struct irqpath_slot *slot;
+	unsigned long flags;
+	int i;
+
+	raw_spin_lock_irqsave(&t->lock, flags);
+	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
+	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
+		goto out;
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (t->slot[i].origin == o)
+			goto out;
+	}
+	slot = irqpath_slot_pick(t->slot, jiffies);
+	slot_clear(slot);
+	slot->hits = 1;
+	slot->runs = 0;
+	slot->misses = 0;
+	slot->last = jiffies;
+	slot->credit = IRQPATH_CREDIT_START;
+	atomic_inc(&o->nr_targets);
+	WRITE_ONCE(slot->origin, o);
+	irqpath_count(learned);
+	trace_irqpath_learn(o, t->task);
+out:
+	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+void __irqpath_waking(struct task_struct *p)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+	struct irqpath_origin *o;
+	int i;
+
+	if (!t || this_cpu_read(irqpath_cpus.predicting))
+		return;
+	o = irqpath_current_origin();
+	if (!o || !task_may_learn(p))
+		return;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		struct irqpath_slot *slot = &t->slot[i];
+
+		if (READ_ONCE(slot->origin) == o) {
+			slot->hits++;
+			slot->last = jiffies;
+			slot->credit = irqpath_credit(slot->credit, true);
+			return;
+		}
+	}
+	slot_learn(t, o);
+}
+
+/**
+ * irqpath_task_get() - the irqpath part of a task, made if there is none
+ * @p: the task
+ * @gfp: how to allocate
+ *
+ * Return: NULL without memory.
+ */
+struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+	if (t)
+		return t;
+	t = kzalloc(sizeof(*t), gfp | __GFP_NOWARN);
+	if (!t)
+		return NULL;
+	t->task = p;
+	raw_spin_lock_init(&t->lock);
+	INIT_LIST_HEAD(&t->node);
+	/* A full barrier: who finds it finds it initialised. */
+	if (cmpxchg(&p->irqpath, NULL, t)) {
+		kfree(t);
+		t = READ_ONCE(p->irqpath);
+	}
+	return t;
+}
+
+/* A new task, still a copy of its parent, whose priority it may get. */
+void irqpath_fork(struct task_struct *p)
+{
+	p->irqpath = NULL;
+	if (rt_task(current) && !current->sched_reset_on_fork)
+		irqpath_task_get(p, GFP_KERNEL);
+}
+
+void irqpath_task_free(struct task_struct *p)
+{
+	kfree(p->irqpath);
+}
+
+static void task_forget(struct irqpath_task *t, struct irqpath_origin *only)
+{
+	unsigned long flags;
+	int i;
+
+	raw_spin_lock_irqsave(&t->lock, flags);
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (!only || t->slot[i].origin == only)
+			slot_clear(&t->slot[i]);
+	}
+	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+/* The scheduling parameters of a task have changed. No lock is held. */
+void irqpath_setscheduler(struct task_struct *p)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+	if (!t && rt_prio(p->normal_prio) && preemptible())
+		t = irqpath_task_get(p, GFP_NOWAIT);
+	if (!t)
+		return;
+	/* It sleeps on; its place among the others is not where it was. */
+	if (READ_ONCE(t->state) != IRQPATH_IDLE)
+		irqpath_disarm(t);
+	if (!rt_prio(p->normal_prio))
+		task_forget(t, NULL);
+}
+
+/* PF_EXITING is set: nothing is learned after this. */
+void irqpath_exit(struct task_struct *p)
+{
+	if (p->irqpath)
+		task_forget(p->irqpath, NULL);
+}
+
+/**
+ * irqpath_forget_origin() - end the associations with an origin
+ * @o: the origin, whose action goes
+ */
+void irqpath_forget_origin(struct irqpath_origin *o)
+{
+	struct task_struct *g, *p;
+
+	rcu_read_lock();
+	for_each_process_thread(g, p) {
+		struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+		if (t)
+			task_forget(t, o);
+	}
+	rcu_read_unlock();
+}

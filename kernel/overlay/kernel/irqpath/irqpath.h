@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * irqpath, private to kernel/irqpath/. The rest of the kernel includes
+ * <linux/irqpath.h>.
+ *
+ * origin.c   what work can come from: one per irqaction; which one this
+ *            context works for
+ * assoc.c    which origins wake which real-time task
+ * migrate.c  tasks park, a hardirq offers its handler, the task runs it
+ * handback.c offers that are not taken: the watchdog, and the end of an action
+ * sysfs.c    /sys/kernel/irqpath
+ *
+ * An origin is never freed, only reused: a stale pointer to one can name the
+ * wrong interrupt, which is a misprediction, but never free memory.
+ *
+ * Lock order: irqpath_cpu.lock, then p->pi_lock, then rq->lock. Neither
+ * irqpath_task.lock nor irqpath_cpu.lock is taken with the other held.
+ */
+#ifndef _KERNEL_IRQPATH_H
+#define _KERNEL_IRQPATH_H
+
+#include <linux/hrtimer.h>
+#include <linux/irqpath.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+/* Associations that a task can have at a time. */
+#define IRQPATH_NR_SLOTS	4
+
+/* Trust in an association: so many mispredictions in a row end the offers. */
+#define IRQPATH_CREDIT_MAX	16
+#define IRQPATH_CREDIT_START	8
+#define IRQPATH_CREDIT_GAIN	4
+
+/**
+ * struct irqpath_origin - one irqaction, as what work comes from
+ * @node: in the list of all
+ * @action: NULL while it belongs to none
+ * @desc: the line of @action
+ * @irq: its number
+ * @forced: the action's handler is a forced thread's
+ * @name: of the action, cut
+ * @runner: the task that runs the handler in the thread's place
+ * @nr_targets: associations that name this origin
+ * @key: lockdep class of @map
+ * @map: held while the handler runs, in the thread and in a task; touched
+ *	 where tasks park: an inversion shows without a migration
+ */
+struct irqpath_origin {
+	struct list_head	node;
+	struct irqaction	*action;
+	struct irq_desc		*desc;
+	unsigned int		irq;
+	bool			forced;
+	char			name[TASK_COMM_LEN];
+	struct task_struct	*runner;
+	atomic_t		nr_targets;
+#ifdef CONFIG_LOCKDEP
+	struct lock_class_key	key;
+	struct lockdep_map	map;
+#endif
+};
+
+/**
+ * struct irqpath_slot - one association
+ * @origin: NULL if the slot is free
+ * @hits: wakeups of the task by this origin
+ * @runs: handlers that the task ran for this origin
+ * @misses: of these, those that did not wake the task
+ * @last: jiffies of the last hit
+ * @credit: trust, see irqpath_credit()
+ *
+ * Written under irqpath_task.lock, but for the counters, which may lose one.
+ */
+struct irqpath_slot {
+	struct irqpath_origin	*origin;
+	unsigned long		hits;
+	unsigned long		runs;
+	unsigned long		misses;
+	unsigned long		last;
+	unsigned int		credit;
+};
+
+enum irqpath_state {
+	IRQPATH_IDLE,
+	IRQPATH_PARKED,		/* in irqpath_cpu.parked */
+	IRQPATH_OFFERED,	/* in irqpath_cpu.offered, woken */
+	IRQPATH_REVOKED,	/* too late, the thread was woken */
+};
+
+/**
+ * struct irqpath_task - what irqpath knows about a real-time task
+ * @task: back pointer
+ * @origin: what the task works for now: an irq thread always for its line, a
+ *	    task while it runs a handler
+ * @lock: protects @slot
+ * @slot: associations
+ * @node: in a list of irqpath_cpu, as @state says
+ * @cpu: whose list; set when the task parks
+ * @state: enum irqpath_state
+ * @sleep_state: the task's state when it parked
+ * @offered: the association behind the offer
+ * @from: the origin that is offered; @offered may be given to another one
+ * @action: the action that is offered
+ * @own_softirqs: vectors that the running handler raised
+ *
+ * @node to @action are protected by irqpath_cpu.lock of @cpu; only the task
+ * itself leaves IRQPATH_IDLE or changes @cpu.
+ */
+struct irqpath_task {
+	struct task_struct	*task;
+	struct irqpath_origin	*origin;
+	raw_spinlock_t		lock;
+	struct irqpath_slot	slot[IRQPATH_NR_SLOTS];
+	struct list_head	node;
+	int			cpu;
+	enum irqpath_state	state;
+	unsigned int		sleep_state;
+	struct irqpath_slot	*offered;
+	struct irqpath_origin	*from;
+	struct irqaction	*action;
+	u32			own_softirqs;
+};
+
+/**
+ * struct irqpath_stats - counters of one CPU, in the order of the sysfs files
+ * @learned: associations made
+ * @offered: handlers offered to a parked task
+ * @migrated: handlers that a task ran
+ * @mispredicted: of these, those that did not
+ * @lost: offers that the irq thread took first
+ * @elsewhere: offers that the task met on another CPU and handed back
+ * @rescued: offers that the watchdog took back
+ */
+struct irqpath_stats {
+	unsigned long learned;
+	unsigned long offered;
+	unsigned long migrated;
+	unsigned long mispredicted;
+	unsigned long lost;
+	unsigned long elsewhere;
+	unsigned long rescued;
+};
+
+/**
+ * struct irqpath_cpu - state of one CPU
+ * @lock: protects the lists and the parking state of the tasks on them
+ * @parked: tasks that wait here, the highest priority first
+ * @offered: tasks that were woken to run a handler and have not begun
+ * @expected: the task that should run next; read by the scheduler without lock
+ * @watchdog: wakes the threads of offers that are not taken
+ * @hardirq: origin of the running hardirq handler
+ * @softirq: origin of the running softirq vector
+ * @predicting: the wakeup in progress is a prediction, nothing to learn from
+ * @vector: origin of each pending softirq vector
+ * @stats: counters
+ */
+struct irqpath_cpu {
+	raw_spinlock_t		lock;
+	struct list_head	parked;
+	struct list_head	offered;
+	struct task_struct	*expected;
+	struct hrtimer		watchdog;
+	struct irqpath_origin	*hardirq;
+	struct irqpath_origin	*softirq;
+	bool			predicting;
+	struct irqpath_origin	*vector[NR_SOFTIRQS];
+	struct irqpath_stats	stats;
+};
+
+DECLARE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
+
+extern unsigned int irqpath_watchdog_us;
+
+#define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
+
+struct irqpath_origin *irqpath_current_origin(void);
+void irqpath_forget_contexts(void);
+void irqpath_forget_origin(struct irqpath_origin *o);
+struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp);
+struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
+				       unsigned long now);
+unsigned int irqpath_credit(unsigned int credit, bool woke);
+bool irqpath_disarm(struct irqpath_task *t);
+void irqpath_watch(struct irqpath_cpu *c);
+void irqpath_update_expected(struct irqpath_cpu *c);
+void irqpath_withdraw(struct irqpath_origin *o);
+
+#ifdef CONFIG_IRQPATH_FAULTS
+extern unsigned int irqpath_drop_every;
+bool irqpath_drops_wakeup(void);
+#else
+static inline bool irqpath_drops_wakeup(void) { return false; }
+#endif
+
+#ifdef CONFIG_LOCKDEP
+static inline void irqpath_map_acquire(struct irqpath_origin *o)
+{
+	lock_map_acquire(&o->map);
+}
+
+static inline void irqpath_map_release(struct irqpath_origin *o)
+{
+	lock_map_release(&o->map);
+}
+#else
+static inline void irqpath_map_acquire(struct irqpath_origin *o) { }
+static inline void irqpath_map_release(struct irqpath_origin *o) { }
+#endif
+
+#endif /* _KERNEL_IRQPATH_H */

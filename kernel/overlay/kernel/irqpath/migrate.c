@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * migrate: the handler of an interrupt runs in the task that waits for it.
+ *
+ * A real-time task that is about to sleep parks on its CPU. A hardirq that
+ * would wake the thread of a forced-threaded handler looks for a parked task
+ * that this origin usually wakes, and wakes it instead. The task takes the
+ * token (IRQTF_RUNTHREAD), which the thread would have taken, and does all that
+ * the thread would have done, with its own state set for sleeping again: the
+ * handler's wakeup of the task only flips that state. A handler that does not
+ * wake it was mispredicted, and the task returns to its wait loop, which looks
+ * at its condition and sleeps again.
+ *
+ * Only forced-threaded handlers: they were written for hard interrupt context
+ * and take spinlocks only. A task that sleeps of its own will holds none, so
+ * it cannot hold what the handler needs.
+ *
+ * Exactly one runs a handler: the token goes to one, and a thread that takes
+ * the next token waits for irqpath_origin.runner.
+ */
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+#include <linux/sched/task_stack.h>
+#include <linux/wait.h>
+#include <trace/events/irqpath.h>
+
+#include "irqpath.h"
+#include "../irq/internals.h"
+
+DEFINE_STATIC_KEY_FALSE(irqpath_migrate_key);
+EXPORT_SYMBOL_GPL(irqpath_migrate_key);
+
+DEFINE_PER_CPU(struct irqpath_cpu, irqpath_cpus) = {
+	.lock = __RAW_SPIN_LOCK_UNLOCKED(irqpath_cpus.lock),
+};
+
+/* What a handler and the softirqs that it raises may need. */
+#define STACK_NEEDED	(THREAD_SIZE / 2)
+
+static bool is_fifo_or_rr(struct task_struct *p)
+{
+	return p->policy == SCHED_FIFO || p->policy == SCHED_RR;
+}
+
+static bool stack_is_deep_enough(void)
+{
+	unsigned long used = (unsigned long)end_of_stack(current);
+
+	return current_stack_pointer - used > STACK_NEEDED;
+}
+
+/* Touches the locks that a handler would hold, and says if there is one. */
+static bool has_trusted_slot(struct irqpath_task *t)
+{
+	bool trusted = false;
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		struct irqpath_origin *o = READ_ONCE(t->slot[i].origin);
+
+		if (!o)
+			continue;
+		irqpath_map_acquire(o);
+		irqpath_map_release(o);
+		trusted |= o->forced;
+	}
+	return trusted;
+}
+
+static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
+{
+	struct irqpath_task *other;
+
+	lockdep_assert_held(&c->lock);
+
+	list_for_each_entry(other, &c->parked, node) {
+		if (t->task->prio < other->task->prio)
+			break;
+	}
+	list_add_tail(&t->node, &other->node);
+	/* With t->cpu: pairs with irqpath_disarm() by another task. */
+	smp_store_release(&t->state, IRQPATH_PARKED);
+}
+
+bool __irqpath_park(void)
+{
+	struct irqpath_task *t = current->irqpath;
+	struct irqpath_cpu *c;
+	unsigned long flags;
+
+	if (!is_fifo_or_rr(current) || current->flags & PF_KTHREAD)
+		return false;
+	/* A task that got its priority by fork() and had no memory then. */
+	if (unlikely(!t)) {
+		irqpath_task_get(current, GFP_NOWAIT);
+		return false;
+	}
+	if (!has_trusted_slot(t) || !stack_is_deep_enough())
+		return false;
+
+	local_irq_save(flags);
+	t->sleep_state = READ_ONCE(current->__state);
+	c = this_cpu_ptr(&irqpath_cpus);
+	WRITE_ONCE(t->cpu, smp_processor_id());
+	raw_spin_lock(&c->lock);
+	park_by_priority(c, t);
+	raw_spin_unlock(&c->lock);
+	local_irq_restore(flags);
+	return true;
+}
+EXPORT_SYMBOL_GPL(__irqpath_park);
+
+/* Whether @t can run the handler of @action here, as soon as it is woken. */
+static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
+{
+	struct task_struct *p = t->task;
+
+	return is_fifo_or_rr(p) && p->prio <= action->thread->prio &&
+	       READ_ONCE(p->__state) & TASK_NORMAL && !p->ptrace &&
+	       !(p->flags & PF_EXITING) &&
+	       task_cpu(p) == smp_processor_id() &&
+	       cpumask_test_cpu(smp_processor_id(), p->cpus_ptr);
+}
+
+static struct irqpath_slot *slot_of(struct irqpath_task *t,
+				    struct irqpath_origin *o)
+{
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (READ_ONCE(t->slot[i].origin) == o)
+			return &t->slot[i];
+	}
+	return NULL;
+}
+
+static struct irqpath_task *choose(struct irqpath_cpu *c,
+				   struct irqpath_origin *o,
+				   struct irqaction *action)
+{
+	struct irqpath_task *t;
+
+	lockdep_assert_held(&c->lock);
+
+	list_for_each_entry(t, &c->parked, node) {
+		struct irqpath_slot *slot = slot_of(t, o);
+
+		if (slot && slot->credit && is_eligible(t, action)) {
+			t->offered = slot;
+			return t;
+		}
+	}
+	return NULL;
+}
+
+bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
+{
+	struct irqpath_origin *o = READ_ONCE(action->irqpath);
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct irqpath_task *t;
+
+	/*
+	 * The last handler of the line must have returned: a thread that runs
+	 * it may be preempted by the task that would run it once more.
+	 */
+	if (!o || !o->forced || !in_hardirq() || list_empty(&c->parked) ||
+	    atomic_read(&desc->threads_active) != 1 || READ_ONCE(o->runner))
+		return false;
+
+	raw_spin_lock(&c->lock);
+	t = choose(c, o, action);
+	if (t) {
+		list_move_tail(&t->node, &c->offered);
+		t->state = IRQPATH_OFFERED;
+		t->action = action;
+		t->from = o;
+		irqpath_update_expected(c);
+	}
+	raw_spin_unlock(&c->lock);
+	if (!t)
+		return false;
+
+	/*
+	 * Whoever else wakes the task meanwhile lets it find the offer, too.
+	 * It cannot be freed: this is an RCU read side.
+	 */
+	trace_irqpath_offer(o, t->task);
+	irqpath_count(offered);
+	c->predicting = true;
+	if (!irqpath_drops_wakeup())
+		wake_up_state(t->task, TASK_NORMAL);
+	c->predicting = false;
+
+	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */
+	if (!need_resched() && t->task != current)
+		irqpath_watch(c);
+	return true;
+}
+
+/* No runner any more. A thread that sleeps for the runner's sake is woken. */
+static void end_run(struct irqpath_origin *o, struct irqaction *action)
+{
+	/*
+	 * Pairs with the thread that sets its state and looks for a runner:
+	 * either it finds none, or this finds its token.
+	 */
+	smp_store_mb(o->runner, NULL);
+	if (unlikely(test_bit(IRQTF_RUNTHREAD, &action->thread_flags)))
+		wake_up_process(action->thread);
+}
+
+/*
+ * Give the token back. Meanwhile there may be the next one: they become one,
+ * and so do their counts. The next one's keeps the line from being freed.
+ */
+static void return_token(struct irqpath_origin *o, struct irqaction *action)
+{
+	if (test_and_set_bit(IRQTF_RUNTHREAD, &action->thread_flags))
+		atomic_dec(&o->desc->threads_active);
+}
+
+/*
+ * The runner comes first, then the token: a thread that takes the next token
+ * finds the runner. One task at most is runner: an offer that was lost to the
+ * thread may be found late, beside the offer that followed it, or while the
+ * thread runs the handler: then the token is not the only one that counts.
+ */
+static bool take_token(struct irqpath_origin *o, struct irqaction *action)
+{
+	if (cmpxchg(&o->runner, NULL, current))
+		return false;
+	if (test_and_clear_bit(IRQTF_RUNTHREAD, &action->thread_flags)) {
+		if (likely(atomic_read(&o->desc->threads_active) == 1))
+			return true;
+		return_token(o, action);
+	}
+	end_run(o, action);
+	return false;
+}
+
+/* Take the token of the offer, or see to it that the thread gets it. */
+static struct irqaction *claim(struct irqpath_task *t)
+{
+	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
+	bool here = t->cpu == smp_processor_id();
+	struct irqaction *action = NULL;
+
+	raw_spin_lock_irq(&c->lock);
+	if (t->state == IRQPATH_OFFERED) {
+		list_del_init(&t->node);
+		irqpath_update_expected(c);
+		if (!here) {
+			irqpath_count(elsewhere);
+			trace_irqpath_handback(t->from, current);
+			wake_up_process(t->action->thread);
+		} else if (take_token(t->from, t->action)) {
+			action = t->action;
+		} else {
+			irqpath_count(lost);
+		}
+	}
+	t->state = IRQPATH_IDLE;
+	raw_spin_unlock_irq(&c->lock);
+	return action;
+}
+
+/*
+ * End bottom half processing: what the handler raised runs here, at the task's
+ * priority; what others raised is none of the task's business.
+ */
+static void bh_enable_own(struct irqpath_task *t)
+{
+	u32 foreign = 0;
+
+	if (local_softirq_pending()) {
+		local_irq_disable();
+		foreign = local_softirq_pending() & ~t->own_softirqs;
+		set_softirq_pending(local_softirq_pending() & ~foreign);
+		local_irq_enable();
+	}
+	/* Nobody else could serve them now: the CPU's softirqs are this task's. */
+	local_bh_enable();
+	WRITE_ONCE(t->origin, NULL);
+	while (unlikely(foreign)) {
+		unsigned int nr = __ffs(foreign);
+
+		foreign &= foreign - 1;
+		raise_softirq(nr);
+	}
+}
+
+static void run_handler(struct irqpath_task *t, struct irqpath_origin *o,
+			struct irqaction *action)
+{
+	struct irq_desc *desc = o->desc;
+	irqreturn_t ret;
+	bool woke;
+
+	trace_irqpath_run_entry(o, current);
+	WRITE_ONCE(t->origin, o);
+	t->own_softirqs = 0;
+	__set_current_state(t->sleep_state);
+
+	ret = action->thread_fn(action->irq, action->dev_id);
+	if (ret == IRQ_HANDLED)
+		atomic_inc(&desc->threads_handled);
+	irqpath_finalize_oneshot(desc, action);
+	bh_enable_own(t);
+
+	woke = READ_ONCE(current->__state) == TASK_RUNNING;
+	__set_current_state(TASK_RUNNING);
+	if (!woke) {
+		t->offered->misses++;
+		t->offered->credit = irqpath_credit(t->offered->credit, false);
+		irqpath_count(mispredicted);
+	}
+	t->offered->runs++;
+	irqpath_count(migrated);
+	trace_irqpath_run_exit(o->irq, woke);
+	if (ret == IRQ_WAKE_THREAD)
+		irqpath_wake_secondary(desc, action);
+
+	end_run(o, action);
+
+	/* free_irq() waits for this, and the line may be gone at once. */
+	rcu_read_lock();
+	if (atomic_dec_and_test(&desc->threads_active)) {
+		/* A barrier that pairs with the one of prepare_to_wait(). */
+		if (waitqueue_active(&desc->wait_for_threads))
+			wake_up(&desc->wait_for_threads);
+	}
+	rcu_read_unlock();
+}
+
+void __irqpath_unpark(void)
+{
+	struct irqpath_task *t = current->irqpath;
+	struct irqpath_origin *o;
+	struct irqaction *action;
+
+	if (READ_ONCE(t->state) != IRQPATH_OFFERED && irqpath_disarm(t))
+		return;
+
+	/* Nobody else writes it while there is an offer. */
+	o = t->from;
+	irqpath_map_acquire(o);
+	/* Keeps the task on this CPU, and is what the handler expects. */
+	local_bh_disable();
+	action = claim(t);
+	if (action)
+		run_handler(t, o, action);
+	else
+		local_bh_enable();
+	irqpath_map_release(o);
+}
+EXPORT_SYMBOL_GPL(__irqpath_unpark);
+
+#ifdef CONFIG_LOCKDEP
+/* Around the handler in the irq thread: what a task does around it, too. */
+void irqpath_handler_begin(struct irqaction *action)
+{
+	if (action->irqpath)
+		irqpath_map_acquire(action->irqpath);
+}
+
+void irqpath_handler_end(struct irqaction *action)
+{
+	if (action->irqpath)
+		irqpath_map_release(action->irqpath);
+}
+#endif
+
+/* Whether a task runs the handler of this thread. Context: the thread. */
+bool __irqpath_target_runs(struct irqaction *action)
+{
+	struct irqpath_origin *o = READ_ONCE(action->irqpath);
+
+	return o && READ_ONCE(o->runner);
+}
+
+/*
+ * The thread has the token. A task that took the one before set itself as
+ * runner before, so that the thread sees it here, gives the token back and
+ * sleeps until that task has finished.
+ */
+bool __irqpath_thread_yields(struct irqaction *action, int nr)
+{
+	while (unlikely(__irqpath_target_runs(action))) {
+		return_token(action->irqpath, action);
+		/* Pairs with end_run(): it sees the token, or we no runner. */
+		smp_mb__after_atomic();
+		if (__irqpath_target_runs(action) ||
+		    !test_and_clear_bit(nr, &action->thread_flags))
+			return true;
+	}
+	return false;
+}

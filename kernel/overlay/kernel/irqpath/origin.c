@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What work comes from.
+ *
+ * Every irqaction has an origin. The context says which one the CPU works for:
+ * a hardirq handler for its action, an irq thread for its action, a softirq
+ * vector for whoever raised it, wherever it runs (in an irq thread, in
+ * ksoftirqd, in a task that happened to enable bottom halves). What no
+ * interrupt line set going, such as the vectors that the tick raises, has no
+ * origin; nor has a vector that two origins raised before it ran.
+ */
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include "irqpath.h"
+#include "../irq/internals.h"
+
+/* All origins, and who may give them to actions and take them back. */
+static LIST_HEAD(irqpath_origins);
+static DEFINE_MUTEX(irqpath_origins_mutex);
+
+/**
+ * irqpath_current_origin() - what this context works for
+ *
+ * Context: preemption disabled.
+ * Return: an origin, which may have lost its action meanwhile, or NULL.
+ */
+struct irqpath_origin *irqpath_current_origin(void)
+{
+	if (in_nmi())
+		return NULL;
+	if (in_hardirq())
+		return this_cpu_read(irqpath_cpus.hardirq);
+	if (in_serving_softirq())
+		return this_cpu_read(irqpath_cpus.softirq);
+	return current->irqpath ? current->irqpath->origin : NULL;
+}
+
+/* A handler nests in another only by way of an interrupt: a stack of two. */
+struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action)
+{
+	struct irqpath_origin *outer = this_cpu_read(irqpath_cpus.hardirq);
+
+	this_cpu_write(irqpath_cpus.hardirq, READ_ONCE(action->irqpath));
+	return outer;
+}
+
+void __irqpath_hardirq_exit(struct irqpath_origin *outer)
+{
+	this_cpu_write(irqpath_cpus.hardirq, outer);
+}
+
+void __irqpath_softirq_raise(unsigned int nr)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct irqpath_origin *o = irqpath_current_origin();
+
+	if (local_softirq_pending() & BIT(nr) && c->vector[nr] != o)
+		o = NULL;
+	c->vector[nr] = o;
+	if (!in_hardirq() && current->irqpath)
+		current->irqpath->own_softirqs |= BIT(nr);
+}
+
+/*
+ * On PREEMPT_RT softirqs are preemptible, but a CPU serves one at a time, and
+ * a task that preempts it is not in_serving_softirq().
+ */
+void __irqpath_softirq_enter(unsigned int nr)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+
+	c->softirq = c->vector[nr];
+	c->vector[nr] = NULL;
+}
+
+void __irqpath_softirq_exit(void)
+{
+	this_cpu_write(irqpath_cpus.softirq, NULL);
+}
+
+/**
+ * irqpath_forget_contexts() - nobody works for anything
+ *
+ * For when learning is about to begin: contexts that it left behind when it
+ * was switched off were entered and never seen to end.
+ */
+void irqpath_forget_contexts(void)
+{
+	int cpu, nr;
+
+	for_each_possible_cpu(cpu) {
+		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
+
+		WRITE_ONCE(c->hardirq, NULL);
+		WRITE_ONCE(c->softirq, NULL);
+		for (nr = 0; nr < NR_SOFTIRQS; nr++)
+			WRITE_ONCE(c->vector[nr], NULL);
+	}
+}
+
+static struct irqpath_origin *origin_find_free(void)
+{
+	struct irqpath_origin *o;
+
+	lockdep_assert_held(&irqpath_origins_mutex);
+
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (!o->action && !READ_ONCE(o->runner))
+			return o;
+	}
+	o = kzalloc(sizeof(*o), GFP_KERNEL);
+	if (!o)
+		return NULL;
+#ifdef CONFIG_LOCKDEP
+	lockdep_register_key(&o->key);
+	lockdep_init_map(&o->map, "irq_handler", &o->key, 0);
+#endif
+	list_add_tail(&o->node, &irqpath_origins);
+	return o;
+}
+
+static void origin_set_thread(struct irqpath_origin *o, struct irqaction *action)
+{
+	struct irqpath_task *t;
+
+	if (!action || !action->thread)
+		return;
+	t = irqpath_task_get(action->thread, GFP_KERNEL);
+	if (t)
+		WRITE_ONCE(t->origin, o);
+}
+
+/**
+ * irqpath_action_add() - an action has been registered
+ * @desc: its line
+ * @action: the action, which may fire already
+ *
+ * Without memory the action takes no part.
+ *
+ * Context: __setup_irq(), may sleep.
+ */
+void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
+{
+	struct irqpath_origin *o;
+
+	if (irq_settings_is_per_cpu_devid(desc))
+		return;
+
+	mutex_lock(&irqpath_origins_mutex);
+	o = origin_find_free();
+	if (o) {
+		o->desc = desc;
+		o->irq = action->irq;
+		o->forced = force_irqthreads() && action->thread &&
+			    test_bit(IRQTF_FORCED_THREAD, &action->thread_flags);
+		strscpy(o->name, action->name ?: "", sizeof(o->name));
+		WRITE_ONCE(o->action, action);
+		/* Pairs with the dependency of those who read it. */
+		smp_store_release(&action->irqpath, o);
+		origin_set_thread(o, action);
+		origin_set_thread(o, action->secondary);
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_action_del() - an action goes
+ * @action: the action; its line is quiet, its thread has not been stopped
+ *
+ * Context: __free_irq(), may sleep.
+ */
+void irqpath_action_del(struct irqaction *action)
+{
+	struct irqpath_origin *o = action->irqpath;
+
+	if (!o)
+		return;
+	mutex_lock(&irqpath_origins_mutex);
+	WRITE_ONCE(action->irqpath, NULL);
+	WRITE_ONCE(o->action, NULL);
+	irqpath_withdraw(o);
+	irqpath_forget_origin(o);
+	mutex_unlock(&irqpath_origins_mutex);
+}

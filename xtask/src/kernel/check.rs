@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rules for the series: the hook budget, that every patch applies without fuzz after the ones
+//! before it, and that the kernel's own checkpatch has nothing to say.
+
+use super::budget::{ADDED, Extent, PATCHES, measure};
+use super::{Place, files_below};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// What checkpatch does not get to say about any file, and why.
+const NOT_ABOUT: [&str; 6] = [
+    // Who mails a patch signs it.
+    "MISSING_SIGN_OFF",
+    // MAINTAINERS gets its entry when the series is mailed.
+    "FILE_PATH_CHANGES",
+    // It does not know DEFINE_STATIC_KEY_FALSE as a definition.
+    "EXPORT_SYMBOL",
+    // A macro that makes a function pastes its argument where it likes.
+    "MACRO_ARG_REUSE",
+    // Tracepoints end lines in `TP_STRUCT__entry(` everywhere, and align as they like.
+    "OPEN_ENDED_LINE",
+    "PARENTHESIS_ALIGNMENT",
+];
+
+/// Applies all rules; the exit code is 1 if one is broken.
+pub fn run(place: &Place) -> Result<ExitCode> {
+    let patches = place.patches()?;
+    let texts: Vec<(PathBuf, String)> = patches
+        .into_iter()
+        .map(|path| fs::read_to_string(&path).map(|text| (path, text)))
+        .collect::<Result<_, _>>()?;
+    let mut broken = over_budget(&texts);
+    match place.find_source()? {
+        Some(source) => {
+            broken.extend(applies(&source, &texts)?);
+            broken.extend(checkpatch(&source, place, &texts)?);
+        }
+        None => println!(
+            "skipped: applying and checkpatch, for Linux {} is not in the lab's cache; \
+             `irqpath lab build --flavour irqpath` brings it",
+            place.base
+        ),
+    }
+    for text in &broken {
+        println!("FAIL {text}");
+    }
+    let added: usize = texts.iter().map(|(_, text)| measure(text).added).sum();
+    println!("{} patches, {added} added lines, {} broken rules", texts.len(), broken.len());
+    Ok(ExitCode::from(u8::from(!broken.is_empty())))
+}
+
+fn over_budget(texts: &[(PathBuf, String)]) -> Vec<String> {
+    let extents: Vec<Extent> = texts.iter().map(|(_, text)| measure(text)).collect();
+    let added: usize = extents.iter().map(|extent| extent.added).sum();
+    let mut broken = Vec::new();
+    if texts.len() > PATCHES {
+        broken.push(format!("{} patches are more than {PATCHES}", texts.len()));
+    }
+    if added > ADDED {
+        broken.push(format!("{added} added lines are more than {ADDED}"));
+    }
+    for ((path, _), extent) in texts.iter().zip(&extents) {
+        for file in &extent.not_changed {
+            let (path, file) = (path.display(), file.display());
+            broken.push(format!("{path} makes or deletes {file}; new files are in kernel/overlay"));
+        }
+    }
+    broken
+}
+
+/// The patches in order on copies of what they change, as the lab applies them.
+fn applies(source: &Path, texts: &[(PathBuf, String)]) -> Result<Vec<String>> {
+    let dir = tempfile::tempdir()?;
+    for (path, text) in texts {
+        for file in measure(text).files {
+            let copy = dir.path().join(&file);
+            if !copy.exists() {
+                fs::create_dir_all(copy.parent().context("a patch names no file")?)?;
+                fs::copy(source.join(&file), &copy)
+                    .with_context(|| format!("the source has no {}", file.display()))?;
+            }
+        }
+        let output = Command::new("patch")
+            .args(["-p1", "-N", "-s", "-F0", "-d"])
+            .arg(dir.path())
+            .stdin(fs::File::open(path)?)
+            .output()
+            .context("cannot run patch")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout);
+            // Those after it stand on it.
+            return Ok(vec![format!("{} does not apply: {said}", path.display())]);
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn checkpatch(source: &Path, place: &Place, texts: &[(PathBuf, String)]) -> Result<Vec<String>> {
+    let script = source.join("scripts/checkpatch.pl");
+    ensure!(script.is_file(), "{} has no checkpatch", source.display());
+    let overlay = place.overlay();
+    let ours = files_below(&overlay)?.into_iter().map(|file| overlay.join(file));
+    let mut broken = Vec::new();
+    for (path, as_file) in
+        ours.map(|path| (path, true)).chain(texts.iter().map(|(path, _)| (path.clone(), false)))
+    {
+        let mut command = Command::new("perl");
+        command.arg(&script).args(["--strict", "--no-tree", "--terse", "--no-summary"]);
+        command.arg("--ignore").arg(NOT_ABOUT.join(","));
+        if as_file {
+            command.arg("--file");
+        }
+        let output = command.arg(&path).stdin(Stdio::null()).output().context("cannot run perl")?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        broken.extend(said.lines().filter(|line| !line.is_empty()).map(str::to_owned));
+        ensure!(
+            output.status.success() || !said.is_empty(),
+            "checkpatch could not read {}: {}",
+            path.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(broken)
+}
