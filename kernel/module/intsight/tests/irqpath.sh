@@ -134,3 +134,63 @@ test_irqpath_needs_watchdog() {
 	wait $waiter 2> /dev/null
 	policy_off migrate
 }
+
+# The policy (0 ordinary, 1 FIFO) and priority of the device's thread.
+thread_is() {
+	tries=0
+	until now=$(grep -h "(irq/$line-" /proc/[0-9]*/stat 2> /dev/null |
+		awk '{ sub(/.*\) /, ""); print $39, $38 }')
+	      [ "$now" = "$1" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "the thread is '$now', not '$1': $2"
+		sleep 0.01
+	done
+}
+
+selective() {
+	[ -d $P/selective ] || skip "no $P/selective: a kernel without CONFIG_IRQPATH"
+	needs waiter prio
+	load_devices nr_devices=1
+	line=$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)
+	thread_is "1 50" "before anything was switched on"
+}
+
+# Ordinary, while there is nobody to serve; real-time with the task; and back.
+test_irqpath_selective_follows() {
+	selective
+	echo 1 > $P/selective/enabled
+	thread_is "0 0" "it serves nobody"
+	waiter -n 400 -t 5000000 -p 80 -s read > /tmp/waiter.csv &
+	thread_is "1 50" "it wakes a real-time task"
+	wait $! || fail "waiter failed"
+	thread_is "0 0" "its task is gone"
+	waiter -n 50 -t 1000000 -p 0 -s read > /tmp/waiter.csv || fail "waiter failed"
+	thread_is "0 0" "it wakes an ordinary task"
+	echo 0 > $P/selective/enabled
+	thread_is "1 50" "selective is off"
+	unload
+	nothing_left
+}
+
+# What an administrator set is not touched, what he lists is obeyed.
+test_irqpath_selective_obeys() {
+	selective
+	echo 1 > $P/selective/enabled
+	thread_is "0 0" "it serves nobody"
+	echo "$line" > $P/selective/allow
+	thread_is "1 50" "it is allowed"
+	echo "$line" > $P/selective/deny
+	thread_is "0 0" "it is denied"
+	[ -z "$(cat $P/selective/allow)" ] || fail "in both lists"
+	echo > $P/selective/deny
+	prio 70 "irq/$line-" || fail "prio failed"
+	sleep 0.1
+	thread_is "1 70" "somebody set it"
+	echo 0 > $P/selective/enabled
+	thread_is "1 70" "somebody set it"
+	if echo 0 2> /dev/null > $P/selective/quiet; then
+		fail "no activation at all is taken for quiet"
+	fi
+	unload
+	nothing_left
+}

@@ -31,4 +31,5 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
 	irqpath_learns irqpath_migrates irqpath_respects_priority \
 	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
+	irqpath_selective_follows irqpath_selective_obeys \
 	unload_busy_loop leaks kernel_log}

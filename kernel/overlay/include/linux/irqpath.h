@@ -22,6 +22,7 @@ struct irq_desc;
 
 DECLARE_STATIC_KEY_FALSE(irqpath_learn_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_selective_key);
 
 /* Life of tasks and actions: always on, none of them on a fast path. */
 void irqpath_fork(struct task_struct *p);
@@ -162,6 +163,16 @@ static inline void irqpath_sched_switch(struct task_struct *next)
 		__irqpath_sched_switch(next);
 }
 
+/**
+ * irqpath_keeps_slice() - an ordinary task does not preempt another one
+ *
+ * Return: true if the running task may use up its slice.
+ */
+static inline bool irqpath_keeps_slice(void)
+{
+	return static_branch_unlikely(&irqpath_selective_key);
+}
+
 #else /* !CONFIG_IRQPATH */
 
 static inline void irqpath_fork(struct task_struct *p) { }
@@ -189,6 +200,7 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 }
 
 static inline void irqpath_sched_switch(struct task_struct *next) { }
+static inline bool irqpath_keeps_slice(void) { return false; }
 
 #endif /* CONFIG_IRQPATH */
 

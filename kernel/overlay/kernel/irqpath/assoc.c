@@ -60,7 +60,8 @@ static void slot_clear(struct irqpath_slot *slot)
 {
 	if (!slot->origin)
 		return;
-	atomic_dec(&slot->origin->nr_targets);
+	if (atomic_dec_and_test(&slot->origin->nr_targets))
+		irqpath_select();
 	WRITE_ONCE(slot->origin, NULL);
 }
 
@@ -92,12 +93,25 @@ static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
 	slot->misses = 0;
 	slot->last = jiffies;
 	slot->credit = IRQPATH_CREDIT_START;
-	atomic_inc(&o->nr_targets);
 	WRITE_ONCE(slot->origin, o);
+	WRITE_ONCE(o->quiet, 0);
+	if (atomic_inc_return(&o->nr_targets) == 1)
+		irqpath_select();
 	irqpath_count(learned);
 	trace_irqpath_learn(o, t->task);
 out:
 	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+/* The interrupt served a task: it is not quiet, if it was. */
+static void irqpath_confirm(struct irqpath_origin *o)
+{
+	unsigned int quiet = READ_ONCE(o->quiet);
+
+	if (quiet)
+		WRITE_ONCE(o->quiet, 0);
+	if (unlikely(quiet >= READ_ONCE(irqpath_quiet)))
+		irqpath_select();
 }
 
 void __irqpath_waking(struct task_struct *p)
@@ -119,6 +133,7 @@ void __irqpath_waking(struct task_struct *p)
 			slot->hits++;
 			slot->last = jiffies;
 			slot->credit = irqpath_credit(slot->credit, true);
+			irqpath_confirm(o);
 			return;
 		}
 	}
@@ -192,6 +207,9 @@ void irqpath_setscheduler(struct task_struct *p)
 		irqpath_disarm(t);
 	if (!rt_prio(p->normal_prio))
 		task_forget(t, NULL);
+	/* Of the kernel's own threads only those of interrupts have one. */
+	if (p->flags & PF_KTHREAD && READ_ONCE(t->origin))
+		irqpath_select_thread_set(t);
 }
 
 /* PF_EXITING is set: nothing is learned after this. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests for the parts of irqpath that need no interrupt: which slot an
- * association gets, and how long a prediction is trusted. In the guests of
+ * association gets, how long a prediction is trusted, and which interrupts are
+ * real-time work. In the guests of
  * the lab and wherever CONFIG_IRQPATH_KUNIT_TEST is set they run at boot.
  */
 #include <kunit/test.h>
@@ -95,6 +96,18 @@ static void credit_asks_for_one_in_five(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, credit_after(8, 999), 0);
 }
 
+/* An interrupt serves while it is heard of; the administrator's word is final. */
+static void serves_while_not_quiet(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, irqpath_serves(0, 0, 10, false, false));
+	KUNIT_EXPECT_TRUE(test, irqpath_serves(1, 0, 10, false, false));
+	KUNIT_EXPECT_TRUE(test, irqpath_serves(2, 9, 10, false, false));
+	KUNIT_EXPECT_FALSE(test, irqpath_serves(2, 10, 10, false, false));
+	KUNIT_EXPECT_FALSE(test, irqpath_serves(2, UINT_MAX, 10, false, false));
+	KUNIT_EXPECT_TRUE(test, irqpath_serves(0, 99, 10, true, false));
+	KUNIT_EXPECT_FALSE(test, irqpath_serves(1, 0, 10, false, true));
+}
+
 static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(slot_free_is_taken),
 	KUNIT_CASE(slot_oldest_is_forgotten),
@@ -102,6 +115,7 @@ static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(credit_ends_after_mispredictions),
 	KUNIT_CASE(credit_comes_back_with_wakeups),
 	KUNIT_CASE(credit_asks_for_one_in_five),
+	KUNIT_CASE(serves_while_not_quiet),
 	{}
 };
 

@@ -8,6 +8,7 @@
  * assoc.c    which origins wake which real-time task
  * migrate.c  tasks park, a hardirq offers its handler, the task runs it
  * handback.c offers that are not taken: the watchdog, and the end of an action
+ * selective.c interrupts that serve no real-time task are ordinary work
  * sysfs.c    /sys/kernel/irqpath
  *
  * An origin is never freed, only reused: a stale pointer to one can name the
@@ -35,6 +36,9 @@
 #define IRQPATH_CREDIT_START	8
 #define IRQPATH_CREDIT_GAIN	4
 
+/* Interrupt numbers that the lists of selective can hold. */
+#define IRQPATH_NR_LISTED	4096
+
 /**
  * struct irqpath_origin - one irqaction, as what work comes from
  * @node: in the list of all
@@ -45,6 +49,7 @@
  * @name: of the action, cut
  * @runner: the task that runs the handler in the thread's place
  * @nr_targets: associations that name this origin
+ * @quiet: activations since the last wakeup of a real-time task
  * @key: lockdep class of @map
  * @map: held while the handler runs, in the thread and in a task; touched
  *	 where tasks park: an inversion shows without a migration
@@ -58,6 +63,7 @@ struct irqpath_origin {
 	char			name[TASK_COMM_LEN];
 	struct task_struct	*runner;
 	atomic_t		nr_targets;
+	unsigned int		quiet;
 #ifdef CONFIG_LOCKDEP
 	struct lock_class_key	key;
 	struct lockdep_map	map;
@@ -106,6 +112,8 @@ enum irqpath_state {
  * @from: the origin that is offered; @offered may be given to another one
  * @action: the action that is offered
  * @own_softirqs: vectors that the running handler raised
+ * @demoted: an interrupt's thread that selective has made an ordinary task
+ * @set_by_hand: an interrupt's thread whose priority the administrator chose
  *
  * @node to @action are protected by irqpath_cpu.lock of @cpu; only the task
  * itself leaves IRQPATH_IDLE or changes @cpu.
@@ -123,6 +131,8 @@ struct irqpath_task {
 	struct irqpath_origin	*from;
 	struct irqaction	*action;
 	u32			own_softirqs;
+	bool			demoted;
+	bool			set_by_hand;
 };
 
 /**
@@ -134,6 +144,8 @@ struct irqpath_task {
  * @lost: offers that the irq thread took first
  * @elsewhere: offers that the task met on another CPU and handed back
  * @rescued: offers that the watchdog took back
+ * @promoted: interrupts' threads that became real-time again
+ * @demoted: interrupts' threads that became ordinary tasks
  */
 struct irqpath_stats {
 	unsigned long learned;
@@ -143,6 +155,8 @@ struct irqpath_stats {
 	unsigned long lost;
 	unsigned long elsewhere;
 	unsigned long rescued;
+	unsigned long promoted;
+	unsigned long demoted;
 };
 
 /**
@@ -173,17 +187,55 @@ struct irqpath_cpu {
 
 DECLARE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
 
+/**
+ * struct irqpath_switch - a policy's switch
+ * @enabled: how it stands
+ * @start: what switching on needs, may fail
+ * @stop: the reverse
+ */
+struct irqpath_switch {
+	bool	enabled;
+	int	(*start)(void);
+	void	(*stop)(void);
+};
+
+ssize_t irqpath_store_enabled(struct irqpath_switch *policy, const char *buf,
+			      size_t count);
+unsigned long irqpath_sum_stats(size_t offset);
+
+/* A file that shows a counter of struct irqpath_stats. */
+#define IRQPATH_STATISTIC(_name)					\
+static ssize_t _name##_show(struct kobject *kobj,			\
+			    struct kobj_attribute *attr, char *buf)	\
+{									\
+	return sysfs_emit(buf, "%lu\n",					\
+		irqpath_sum_stats(offsetof(struct irqpath_stats, _name)));	\
+}									\
+static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
+
 extern unsigned int irqpath_watchdog_us;
+extern unsigned int irqpath_quiet;
+extern unsigned long irqpath_allowed[], irqpath_denied[];
+extern const struct attribute_group irqpath_selective_group;
 
 #define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
 
+typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
+
 struct irqpath_origin *irqpath_current_origin(void);
+void irqpath_for_each_action(irqpath_visit_t visit);
 void irqpath_forget_contexts(void);
 void irqpath_forget_origin(struct irqpath_origin *o);
 struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp);
 struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
 				       unsigned long now);
 unsigned int irqpath_credit(unsigned int credit, bool woke);
+bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
+		    unsigned int limit, bool allowed, bool denied);
+void irqpath_select(void);
+void irqpath_select_thread_set(struct irqpath_task *t);
+int irqpath_selective_start(void);
+void irqpath_selective_stop(void);
 bool irqpath_disarm(struct irqpath_task *t);
 void irqpath_watch(struct irqpath_cpu *c);
 void irqpath_update_expected(struct irqpath_cpu *c);

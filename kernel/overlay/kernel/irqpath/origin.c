@@ -42,8 +42,12 @@ struct irqpath_origin *irqpath_current_origin(void)
 struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action)
 {
 	struct irqpath_origin *outer = this_cpu_read(irqpath_cpus.hardirq);
+	struct irqpath_origin *o = READ_ONCE(action->irqpath);
 
-	this_cpu_write(irqpath_cpus.hardirq, READ_ONCE(action->irqpath));
+	this_cpu_write(irqpath_cpus.hardirq, o);
+	if (static_branch_unlikely(&irqpath_selective_key) && o &&
+	    ++o->quiet == READ_ONCE(irqpath_quiet))
+		irqpath_select();
 	return outer;
 }
 
@@ -160,8 +164,28 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 		WRITE_ONCE(o->action, action);
 		/* Pairs with the dependency of those who read it. */
 		smp_store_release(&action->irqpath, o);
+		o->quiet = 0;
 		origin_set_thread(o, action);
 		origin_set_thread(o, action->secondary);
+		irqpath_select();
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_for_each_action() - visit the origins that belong to an action
+ * @visit: called for each; its action and the threads stay meanwhile
+ *
+ * Context: may sleep.
+ */
+void irqpath_for_each_action(irqpath_visit_t visit)
+{
+	struct irqpath_origin *o;
+
+	mutex_lock(&irqpath_origins_mutex);
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (o->action)
+			visit(o);
 	}
 	mutex_unlock(&irqpath_origins_mutex);
 }

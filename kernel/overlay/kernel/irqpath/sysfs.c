@@ -20,31 +20,58 @@
 
 /* Protects the switches. */
 static DEFINE_MUTEX(policy_mutex);
-static bool learn_enabled, migrate_enabled;
+
+static int migrate_start(void)
+{
+	static_branch_enable(&irqpath_migrate_key);
+	return 0;
+}
+
+static void migrate_stop(void)
+{
+	static_branch_disable(&irqpath_migrate_key);
+}
+
+static struct irqpath_switch learn;
+static struct irqpath_switch migrate = {
+	.start = migrate_start,
+	.stop = migrate_stop,
+};
 
 /* Each user of learning holds it on by itself. */
-static void set_enabled(struct static_key_false *key, bool *enabled, bool on)
+static int set_enabled(struct irqpath_switch *policy, bool on)
 {
+	int ret = 0;
+
 	lockdep_assert_held(&policy_mutex);
 
-	if (*enabled == on)
-		return;
-	*enabled = on;
+	if (policy->enabled == on)
+		return 0;
 	if (on) {
 		if (!static_key_enabled(&irqpath_learn_key))
 			irqpath_forget_contexts();
 		static_branch_inc(&irqpath_learn_key);
+		if (policy->start)
+			ret = policy->start();
+	} else if (policy->stop) {
+		policy->stop();
 	}
-	if (key && on)
-		static_branch_enable(key);
-	else if (key)
-		static_branch_disable(key);
-	if (!on)
+	if (!on || ret)
 		static_branch_dec(&irqpath_learn_key);
+	policy->enabled = on && !ret;
+	return ret;
 }
 
-static ssize_t store_enabled(struct static_key_false *key, bool *enabled,
-			     const char *buf, size_t count)
+/**
+ * irqpath_store_enabled() - what is written to a policy's switch
+ * @policy: the policy
+ * @buf: the text
+ * @count: its length
+ *
+ * Return: @count, or why it stays as it was.
+ */
+ssize_t irqpath_store_enabled(struct irqpath_switch *policy, const char *buf,
+			      size_t count)
 {
 	bool on;
 	int ret = kstrtobool(buf, &on);
@@ -52,12 +79,16 @@ static ssize_t store_enabled(struct static_key_false *key, bool *enabled,
 	if (ret)
 		return ret;
 	mutex_lock(&policy_mutex);
-	set_enabled(key, enabled, on);
+	ret = set_enabled(policy, on);
 	mutex_unlock(&policy_mutex);
-	return count;
+	return ret ?: count;
 }
 
-static unsigned long sum_stats(size_t offset)
+/**
+ * irqpath_sum_stats() - a counter of all CPUs
+ * @offset: which, in struct irqpath_stats
+ */
+unsigned long irqpath_sum_stats(size_t offset)
 {
 	unsigned long sum = 0;
 	int cpu;
@@ -71,35 +102,25 @@ static unsigned long sum_stats(size_t offset)
 	return sum;
 }
 
-#define STATISTIC(_name)						\
-static ssize_t _name##_show(struct kobject *kobj,			\
-			    struct kobj_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, "%lu\n",					\
-			  sum_stats(offsetof(struct irqpath_stats,	\
-					     _name)));			\
-}									\
-static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
-
-STATISTIC(learned);
-STATISTIC(offered);
-STATISTIC(migrated);
-STATISTIC(mispredicted);
-STATISTIC(lost);
-STATISTIC(elsewhere);
-STATISTIC(rescued);
+IRQPATH_STATISTIC(learned);
+IRQPATH_STATISTIC(offered);
+IRQPATH_STATISTIC(migrated);
+IRQPATH_STATISTIC(mispredicted);
+IRQPATH_STATISTIC(lost);
+IRQPATH_STATISTIC(elsewhere);
+IRQPATH_STATISTIC(rescued);
 
 static ssize_t learn_enabled_show(struct kobject *kobj,
 				  struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(learn_enabled));
+	return sysfs_emit(buf, "%d\n", READ_ONCE(learn.enabled));
 }
 
 static ssize_t learn_enabled_store(struct kobject *kobj,
 				   struct kobj_attribute *attr,
 				   const char *buf, size_t count)
 {
-	return store_enabled(NULL, &learn_enabled, buf, count);
+	return irqpath_store_enabled(&learn, buf, count);
 }
 
 static struct kobj_attribute learn_enabled_attr =
@@ -108,15 +129,14 @@ static struct kobj_attribute learn_enabled_attr =
 static ssize_t migrate_enabled_show(struct kobject *kobj,
 				    struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(migrate_enabled));
+	return sysfs_emit(buf, "%d\n", READ_ONCE(migrate.enabled));
 }
 
 static ssize_t migrate_enabled_store(struct kobject *kobj,
 				     struct kobj_attribute *attr,
 				     const char *buf, size_t count)
 {
-	return store_enabled(&irqpath_migrate_key, &migrate_enabled, buf,
-			     count);
+	return irqpath_store_enabled(&migrate, buf, count);
 }
 
 static struct kobj_attribute migrate_enabled_attr =
@@ -246,6 +266,7 @@ static const struct attribute_group *groups[] = {
 	&root_group,
 	&learn_group,
 	&migrate_group,
+	&irqpath_selective_group,
 	NULL,
 };
 

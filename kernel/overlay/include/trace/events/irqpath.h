@@ -77,6 +77,26 @@ DEFINE_EVENT(irqpath_target, irqpath_run_entry,
 );
 
 /**
+ * irqpath_promote - an interrupt serves a real-time task: so does its thread
+ * @o: the interrupt
+ * @p: its thread, real-time again
+ */
+DEFINE_EVENT(irqpath_target, irqpath_promote,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_demote - an interrupt serves no real-time task
+ * @o: the interrupt
+ * @p: its thread, an ordinary task from now on
+ */
+DEFINE_EVENT(irqpath_target, irqpath_demote,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
  * irqpath_run_exit - the handler and its softirqs have returned
  * @irq: the line
  * @woke: whether they woke the task, as predicted
