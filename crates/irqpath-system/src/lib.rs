@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the host is and how it is set up: interrupt counts and names, kernel and CPU facts,
 //! CPU lists and `--irq` arguments checked against the machine, privileges, and advice. And how it
-//! is changed: [`change`] through a [`journal`], by [`shield`].
+//! is changed: [`change`] through a [`journal`], by [`shield`]; and what the irqpath kernel adds, by
+//! [`policy`].
 //!
 //! Every path lies under the root of a [`Host`], so that tests build a machine of files; only
 //! the real host falls back on a system call. Neighbours: `irqpath-model` has the types that
@@ -25,6 +26,7 @@ mod kernel;
 mod mask;
 mod names;
 mod origins;
+pub mod policy;
 pub mod shield;
 mod symbols;
 mod tasks;

@@ -10,6 +10,7 @@ use irqpath_model::CpuList;
 
 use crate::cli_bench::Bench;
 use crate::cli_lab::Lab;
+use crate::cli_policy::Policy;
 use crate::cli_respond::{Jitter, Respond};
 use crate::cli_result::ResultOutput;
 use crate::cli_shield::Shield;
@@ -49,6 +50,8 @@ pub enum Verb {
     Check(Check),
     /// Keep CPUs free of everything that was not asked onto them, with an exact way back
     Shield(Box<Shield>),
+    /// Switch the policies of the irqpath kernel, and see what they did
+    Policy(Policy),
     /// Kernels and guests in which one instruction is one nanosecond
     Lab(Lab),
     /// Print the JSON schema of results
@@ -234,6 +237,8 @@ pub enum SchemaOf {
     Shield,
     /// What tune --json prints
     Tune,
+    /// What policy prints with --json
+    Policy,
 }
 
 #[derive(Debug, Args)]
@@ -306,7 +311,7 @@ mod tests {
             verbs,
             [
                 "trace", "tune", "bench", "respond", "jitter", "report", "compare", "check",
-                "shield", "lab", "schema", "generate"
+                "shield", "policy", "lab", "schema", "generate"
             ]
         );
     }

@@ -7,6 +7,7 @@ mod compare;
 mod generate;
 mod jitter;
 mod lab;
+mod policy;
 mod report;
 mod respond;
 mod schema;
@@ -30,6 +31,7 @@ pub fn run(arguments: Cli) -> anyhow::Result<ExitCode> {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Shield(arguments) => shield::run(&arguments),
+        Verb::Policy(arguments) => policy::run(&arguments),
         Verb::Lab(arguments) => lab::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Generate(arguments) => generate::run(&arguments),

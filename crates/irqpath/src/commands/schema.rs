@@ -16,6 +16,7 @@ pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
         SchemaOf::Summary => Kind::Summary,
         SchemaOf::Shield => return show(&irqpath_system::shield::schema()),
         SchemaOf::Tune => return show(&irqpath_system::tune::schema()),
+        SchemaOf::Policy => return show(&irqpath_system::policy::schema()),
     };
     out::write(|w| write_schema(w, kind))?;
     Ok(ExitCode::SUCCESS)

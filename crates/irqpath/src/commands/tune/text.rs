@@ -7,6 +7,8 @@ use irqpath_model::{Association, LeftAlone, LiveThread, TunePlan, WrongOrder};
 use irqpath_system::change::{LeftReason, Undone};
 use irqpath_system::tune::{Applied, Document, Learned, Reset, Status, TunedNow};
 
+use crate::columns;
+
 // Writing to a String cannot fail, so the results of writeln! are dropped below.
 
 /// A run: the table, what is wrong, what was or would be done, what was left and why.
@@ -71,22 +73,7 @@ fn table(associations: &[Association]) -> String {
         ]
     };
     let titles = ["interrupt", "task", "through", "wakeups", "share", "at least", ""];
-    let rows: Vec<_> =
-        std::iter::once(titles.map(str::to_owned)).chain(associations.iter().map(row)).collect();
-    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match i {
-                3..=5 => write!(line, "  {cell:>width$}"),
-                _ => write!(line, "  {cell:<width$}"),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    columns::table(titles, 3..=5, associations.iter().map(row))
 }
 
 /// What was done, or would be.

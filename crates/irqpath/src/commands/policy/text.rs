@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `irqpath policy` prints for people.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+
+use irqpath_system::policy::{Association, Associations, KernelPolicy};
+
+use crate::columns::table;
+
+// Writing to a String cannot fail, so the results of writeln! are dropped below.
+
+/// A paragraph for each; settings as `--set` takes them.
+pub fn policies(policies: &[KernelPolicy]) -> String {
+    let mut text = String::new();
+    for policy in policies {
+        let _ = writeln!(text, "{}: {}", policy.name, if policy.enabled { "on" } else { "off" });
+        values(&mut text, "settings", &policy.settings);
+        values(&mut text, "counters", &policy.counters);
+    }
+    text
+}
+
+fn values(text: &mut String, title: &str, values: &BTreeMap<String, impl Display>) {
+    if !values.is_empty() {
+        let pairs: Vec<String> = values.iter().map(|(n, value)| format!("{n}={value}")).collect();
+        let _ = writeln!(text, "  {title}: {}", pairs.join(" "));
+    }
+}
+
+/// The table, and what is missing in it.
+pub fn associations(associations: &Associations) -> String {
+    let mut text = if associations.list.is_empty() {
+        "The kernel has learned of no interrupt that wakes a real-time task; irqpath policy enable \
+         learn switches learning on.\n"
+            .to_owned()
+    } else {
+        let titles = [
+            "interrupt",
+            "task",
+            "prio",
+            "wakeups",
+            "handlers run",
+            "mispredicted",
+            "success",
+            "last seen",
+            "trust",
+        ];
+        table(titles, 2..=8, associations.list.iter().map(row))
+    };
+    if !associations.complete {
+        text.push_str("There are more; the kernel shows one page.\n");
+    }
+    if associations.nr_unreadable > 0 {
+        let _ = writeln!(
+            text,
+            "Lines that could not be read, as those of a task with a line break in its name: {}.",
+            associations.nr_unreadable
+        );
+    }
+    text
+}
+
+fn row(a: &Association) -> [String; 9] {
+    [
+        format!("{}:{}", a.irq, a.name),
+        format!("{} ({})", a.comm, a.tid),
+        a.priority.to_string(),
+        a.nr_wakeups.to_string(),
+        a.nr_runs.to_string(),
+        a.nr_mispredicted.to_string(),
+        a.success.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+        format!("{:.1} s", a.age_ns as f64 / 1e9),
+        a.trust.to_string(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_with_and_without_settings() {
+        let learn = KernelPolicy {
+            name: "learn".into(),
+            counters: [("learned".into(), 3)].into(),
+            ..KernelPolicy::default()
+        };
+        let selective = KernelPolicy {
+            name: "selective".into(),
+            enabled: true,
+            settings: [("allow".into(), String::new()), ("quiet".into(), "1000".into())].into(),
+            ..KernelPolicy::default()
+        };
+        assert_eq!(
+            policies(&[learn, selective]),
+            "learn: off\n  counters: learned=3\nselective: on\n  settings: allow= quiet=1000\n"
+        );
+    }
+
+    #[test]
+    fn a_table_and_what_is_missing_in_it() {
+        let one = Association {
+            irq: 24,
+            name: "snd".into(),
+            tid: 70,
+            comm: "jackd".into(),
+            priority: 80,
+            nr_wakeups: 4000,
+            nr_runs: 1000,
+            nr_mispredicted: 1,
+            success: Some(0.999),
+            age_ns: 1_500_000_000,
+            trust: 16,
+        };
+        let other = Association { tid: 7, nr_runs: 0, success: None, ..one.clone() };
+        let list = vec![one, other];
+        assert_eq!(
+            associations(&Associations { list, complete: false, nr_unreadable: 2 }),
+            "  interrupt  task        prio  wakeups  handlers run  mispredicted  success  last seen  trust\n\
+             \x20 24:snd     jackd (70)    80     4000          1000             1   99.9 %      1.5 s     16\n\
+             \x20 24:snd     jackd (7)     80     4000             0             1        -      1.5 s     16\n\
+             There are more; the kernel shows one page.\n\
+             Lines that could not be read, as those of a task with a line break in its name: 2.\n"
+        );
+    }
+
+    #[test]
+    fn nothing_learned_is_said_to_be_nothing() {
+        let empty = Associations { complete: true, ..Associations::default() };
+        assert!(associations(&empty).starts_with("The kernel has learned of no"));
+    }
+}
