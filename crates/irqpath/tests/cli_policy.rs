@@ -22,8 +22,8 @@ cd /sys/kernel/irqpath
 echo 0 | tee learn/enabled > migrate/enabled
 echo 200 > migrate/watchdog_us
 echo 3 > learn/learned
-printf '%s\\n' 'irq name pid comm prio hits runs misses age_ms credit' \\
-  '24 snd 70 my task 80 40 10 1 1500 12' > associations
+printf 'irq\\tname\\tpid\\tcomm\\tprio\\thits\\truns\\tmisses\\tage_ms\\tcredit\\n' > associations
+printf '24\\tsnd\\t70\\tmy task\\t80\\t40\\t10\\t1\\t1500\\t12\\n' >> associations
 chmod 444 learn/learned associations
 cd /
 ";

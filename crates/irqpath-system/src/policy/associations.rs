@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The kernel's table of associations. Names in it may hold spaces, and it ends with the page.
+//! The kernel's table of associations: fields between tabs. It ends with the page.
 
 use std::cmp::Reverse;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use super::{PolicyError, require_policies};
 use crate::Host;
 
 const PATH: &str = "sys/kernel/irqpath/associations";
-const TITLES: &str = "irq name pid comm prio hits runs misses age_ms credit";
+const TITLES: &str = "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit";
 
 /// An interrupt and a real-time task that it wakes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +46,7 @@ pub struct Associations {
     pub list: Vec<Association>,
     /// False if there are more than the kernel shows.
     pub complete: bool,
-    /// Lines that could not be read, as those of a task whose name holds a line break.
+    /// Lines that could not be read, as those of a task whose name holds a tab or a line break.
     pub nr_unreadable: usize,
 }
 
@@ -73,40 +72,25 @@ pub(super) fn parse(rows: &str) -> Associations {
 }
 
 fn row(line: &str) -> Option<Association> {
-    let mut words = line.rsplitn(7, ' ');
-    let trust = number(words.next())?;
-    let age_ms: u64 = number(words.next())?;
-    let nr_mispredicted = number(words.next())?;
-    let nr_runs = number(words.next())?;
-    let nr_wakeups = number(words.next())?;
-    let priority = number(words.next())?;
-    let (irq, names) = words.next()?.split_once(' ')?;
-    let (name, tid, comm) = split_names(names)?;
+    let fields: Vec<&str> = line.split('\t').collect();
+    let &[irq, name, tid, comm, priority, hits, runs, misses, age_ms, trust] = fields.as_slice()
+    else {
+        return None;
+    };
+    let (nr_runs, nr_mispredicted) = (runs.parse().ok()?, misses.parse().ok()?);
+    let age_ms: u64 = age_ms.parse().ok()?;
     Some(Association {
         irq: irq.parse().ok()?,
         name: name.to_owned(),
-        tid,
+        tid: tid.parse().ok()?,
         comm: comm.to_owned(),
-        priority,
-        nr_wakeups,
+        priority: priority.parse().ok()?,
+        nr_wakeups: hits.parse().ok()?,
         nr_runs,
         nr_mispredicted,
         success: success(nr_runs, nr_mispredicted),
         age_ns: age_ms.saturating_mul(1_000_000),
-        trust,
-    })
-}
-
-fn number<T: FromStr>(word: Option<&str>) -> Option<T> {
-    word?.parse().ok()
-}
-
-/// `name tid comm`, where the first number alone is the tid: tasks choose names such as `worker 3`,
-/// drivers do not.
-fn split_names(text: &str) -> Option<(&str, u32, &str)> {
-    text.match_indices(' ').find_map(|(at, _)| {
-        let (word, comm) = text[at + 1..].split_once(' ')?;
-        Some((&text[..at], word.parse().ok()?, comm))
+        trust: trust.parse().ok()?,
     })
 }
 

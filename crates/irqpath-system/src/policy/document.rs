@@ -21,10 +21,7 @@ pub struct Document {
 
 /// The JSON schema of [`Document`].
 pub fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(Document);
-    let id = format!("urn:irqpath:schema:policy:{}", irqpath_model::SCHEMA_VERSION);
-    schema.insert("$id".to_owned(), serde_json::Value::String(id));
-    schema.into()
+    irqpath_model::schema::<Document>("policy").into()
 }
 
 #[cfg(test)]

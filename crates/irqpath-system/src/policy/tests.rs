@@ -9,7 +9,7 @@ use super::associations::parse;
 use super::*;
 use crate::testing::{Fake, FakeAccess};
 
-const TITLES: &str = "irq name pid comm prio hits runs misses age_ms credit\n";
+const TITLES: &str = "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit\n";
 
 /// Replace a file, with this mode.
 fn put(fake: &Fake, file: &str, text: &str, mode: u32) {
@@ -204,14 +204,17 @@ fn a_refusal_names_the_file_the_error_and_what_was_done() {
 #[test]
 fn names_with_spaces_and_numbers() {
     for (line, want) in [
-        ("24 eth0-rx-0 70 jackd 80 40 10 1 1500 12", Some((24, "eth0-rx-0", 70, "jackd"))),
-        ("9 PCIe PME 70 my worker 3 80 1 0 0 0 8", Some((9, "PCIe PME", 70, "my worker 3"))),
-        ("9 acpi 70 1 2 3 80 1 0 0 0 8", Some((9, "acpi", 70, "1 2 3"))),
-        ("9 acpi 70  80 1 0 0 0 8", Some((9, "acpi", 70, ""))),
-        ("9  70 app 80 1 0 0 0 8", Some((9, "", 70, "app"))),
-        ("9 acpi 70 app 80 1 0 0 0", None),
-        ("9 acpi 70 app 80 1 0 0 0 x", None),
-        ("nine acpi 70 app 80 1 0 0 0 8", None),
+        ("24\teth0-rx-0\t70\tjackd\t80\t40\t10\t1\t1500\t12", Some((24, "eth0-rx-0", 70, "jackd"))),
+        (
+            "9\tPCIe PME\t70\tmy worker 3\t80\t1\t0\t0\t0\t8",
+            Some((9, "PCIe PME", 70, "my worker 3")),
+        ),
+        ("9\tacpi\t70\t1 2 3\t80\t1\t0\t0\t0\t8", Some((9, "acpi", 70, "1 2 3"))),
+        ("9\tacpi\t70\t\t80\t1\t0\t0\t0\t8", Some((9, "acpi", 70, ""))),
+        ("9\t\t70\tapp\t80\t1\t0\t0\t0\t8", Some((9, "", 70, "app"))),
+        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0", None),
+        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0\tx", None),
+        ("nine\tacpi\t70\tapp\t80\t1\t0\t0\t0\t8", None),
     ] {
         let read = parse(&format!("{line}\n"));
         let one = read.list.first().map(|a| (a.irq, a.name.as_str(), a.tid, a.comm.as_str()));
@@ -223,8 +226,8 @@ fn names_with_spaces_and_numbers() {
 #[test]
 fn the_table_is_sorted_and_tells_what_is_missing() {
     let table = format!(
-        "{TITLES}36 disk 72 low 10 1 0 0 0 8\n24 snd 70 jackd 80 40 10 1 1500 12\n\
-         36 disk 71 high 90 5 2 3 0 0\n36 di"
+        "{TITLES}36\tdisk\t72\tlow\t10\t1\t0\t0\t0\t8\n24\tsnd\t70\tjackd\t80\t40\t10\t1\t1500\t12\n\
+         36\tdisk\t71\thigh\t90\t5\t2\t3\t0\t0\n36\tdi"
     );
     let fake = kernel();
     put(&fake, "associations", &table, 0o444);

@@ -223,7 +223,7 @@ extern const struct attribute_group irqpath_selective_group;
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
 struct irqpath_origin *irqpath_current_origin(void);
-void irqpath_for_each_action(irqpath_visit_t visit);
+void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_contexts(void);
 void irqpath_forget_origin(struct irqpath_origin *o);
 struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp);

@@ -173,12 +173,12 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 }
 
 /**
- * irqpath_for_each_action() - visit the origins that belong to an action
+ * irqpath_visit_actions() - visit the origins that belong to an action
  * @visit: called for each; its action and the threads stay meanwhile
  *
  * Context: may sleep.
  */
-void irqpath_for_each_action(irqpath_visit_t visit)
+void irqpath_visit_actions(irqpath_visit_t visit)
 {
 	struct irqpath_origin *o;
 

@@ -97,7 +97,7 @@ static void adjust(struct irqpath_origin *o)
 
 static void adjust_all(struct kthread_work *work)
 {
-	irqpath_for_each_action(adjust);
+	irqpath_visit_actions(adjust);
 }
 
 static DEFINE_KTHREAD_WORK(adjust_work, adjust_all);

@@ -194,7 +194,8 @@ static ssize_t associations_show(struct kobject *kobj,
 				 struct kobj_attribute *attr, char *buf)
 {
 	struct task_struct *g, *p;
-	int len = sysfs_emit(buf, "irq name pid comm prio hits runs misses age_ms credit\n");
+	int len = sysfs_emit(buf, "irq\tname\tpid\tcomm\tprio\thits\truns\t"
+			     "misses\tage_ms\tcredit\n");
 
 	rcu_read_lock();
 	for_each_process_thread(g, p) {
@@ -208,7 +209,7 @@ static ssize_t associations_show(struct kobject *kobj,
 			if (!o)
 				continue;
 			len += sysfs_emit_at(buf, len,
-					     "%u %s %d %s %u %lu %lu %lu %u %u\n",
+					     "%u\t%s\t%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\n",
 					     o->irq, o->name, p->pid, p->comm,
 					     p->rt_priority, slot->hits,
 					     slot->runs, slot->misses,

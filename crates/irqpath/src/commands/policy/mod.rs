@@ -29,7 +29,7 @@ pub fn run(arguments: &Policy) -> anyhow::Result<ExitCode> {
         PolicyVerb::Assoc(show) => {
             let associations = policy::associations(&host)?;
             if show.json {
-                print_json(&Document { associations: Some(associations), ..document() })?;
+                out::json(&Document { associations: Some(associations), ..document() }, false)?;
             } else {
                 out::print(&text::associations(&associations))?;
             }
@@ -44,12 +44,8 @@ fn document() -> Document {
 
 fn policies(policies: Vec<KernelPolicy>, json: bool) -> anyhow::Result<()> {
     if json {
-        print_json(&Document { policies: Some(policies), ..document() })
+        out::json(&Document { policies: Some(policies), ..document() }, false)
     } else {
         out::print(&text::policies(&policies))
     }
-}
-
-fn print_json(document: &Document) -> anyhow::Result<()> {
-    out::print(&format!("{}\n", serde_json::to_string_pretty(document)?))
 }
