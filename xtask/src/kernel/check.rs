@@ -37,17 +37,17 @@ pub fn run(place: &Place) -> Result<ExitCode> {
             broken.extend(applies(&source, &texts)?);
             broken.extend(checkpatch(&source, place, &texts)?);
         }
-        None => println!(
+        None => eprintln!(
             "skipped: applying and checkpatch, for Linux {} is not in the lab's cache; \
              `irqpath lab build --flavour irqpath` brings it",
             place.base
         ),
     }
     for text in &broken {
-        println!("FAIL {text}");
+        eprintln!("FAIL {text}");
     }
     let added: usize = texts.iter().map(|(_, text)| measure(text).added).sum();
-    println!("{} patches, {added} added lines, {} broken rules", texts.len(), broken.len());
+    eprintln!("{} patches, {added} added lines, {} broken rules", texts.len(), broken.len());
     Ok(ExitCode::from(u8::from(!broken.is_empty())))
 }
 

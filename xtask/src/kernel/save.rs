@@ -46,9 +46,9 @@ fn save_hooks(git: &Git<'_>, hooks: &Path) -> Result<()> {
     }
     let names = files_below(hooks)?;
     let names = names.iter().map(|name| name.to_string_lossy());
-    let series: String =
-        names.filter(|name| name.ends_with(".patch")).map(|name| format!("{name}\n")).collect();
-    fs::write(hooks.join("series"), series)?;
+    let mut series: Vec<_> = names.filter(|name| name.ends_with(".patch")).collect();
+    series.push("".into()); // a final newline
+    fs::write(hooks.join("series"), series.join("\n"))?;
     Ok(())
 }
 

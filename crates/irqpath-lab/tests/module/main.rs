@@ -6,7 +6,7 @@
 //! pass without a complaint of that kernel. A guest that cannot be had is skipped, with the reason.
 //!
 //! `scene` boots guests, `ktap` reads what they print, `stock` has Debian's kernels,
-//! `debug` the one that checks itself.
+//! `own` the one with our policies, `debug` the one that checks itself.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
@@ -14,5 +14,6 @@
 mod common;
 mod debug;
 mod ktap;
+mod own;
 mod scene;
 mod stock;

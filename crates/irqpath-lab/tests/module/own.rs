@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The kernel with our policies, which `irqpath.sh` switches on under the module's device; on two CPUs
+//! tasks and interrupts part. On request as `debug` is, which also has the faults that these lack.
+
+use irqpath_lab::kernel::{Arch, Flavour};
+
+use crate::scene::Scene;
+
+#[test]
+fn everything_on_irqpath() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.run(scene.exact(), "EXACT=1 RUNS=100 LOOPS=5");
+}
+
+#[test]
+fn policies_on_two_cpus() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    let tests = "irqpath_learns irqpath_respects_priority irqpath_toggles \
+        irqpath_selective_follows irqpath_selective_obeys device_many_users kernel_log";
+    scene.run(scene.smp().append("idle=poll"), &format!("TESTS='{tests}'"));
+}
