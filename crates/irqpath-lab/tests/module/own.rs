@@ -15,7 +15,9 @@ fn everything_on_irqpath() {
 #[test]
 fn policies_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
-    let tests = "irqpath_learns irqpath_respects_priority irqpath_toggles \
-        irqpath_selective_follows irqpath_selective_obeys device_many_users kernel_log";
-    scene.run(scene.smp().append("idle=poll"), &format!("TESTS='{tests}'"));
+    // Without irqpath_toggles: each switch patches code, and QEMU before 8.1 with several threads may
+    // execute the breakpoint that stands there meanwhile.
+    let tests = "irqpath_learns irqpath_respects_priority irqpath_selective_follows \
+        irqpath_selective_obeys device_many_users kernel_log";
+    scene.run(scene.smp(), &format!("TESTS='{tests}'"));
 }

@@ -21,7 +21,7 @@ skip() {
 }
 
 milliseconds() {
-	sed 's/\.\([0-9]*\).*/\10/' /proc/uptime
+	awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime
 }
 
 # Each test in a subshell, so that it can end where it fails.
