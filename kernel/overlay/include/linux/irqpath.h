@@ -17,6 +17,10 @@
 #include <linux/sched/rt.h>
 
 struct irq_desc;
+struct list_head;
+struct napi_struct;
+struct sk_buff;
+struct sock;
 
 #ifdef CONFIG_IRQPATH
 
@@ -229,5 +233,72 @@ static inline long irqpath_schedule_timeout(long timeout)
 	irqpath_unpark(parked);
 	return timeout;
 }
+
+#ifdef CONFIG_IRQPATH_NETPRIO
+
+DECLARE_STATIC_KEY_FALSE(irqpath_netprio_key);
+
+/* Sockets: who uses them, and their end, which is always on. */
+void __irqpath_socket_used(struct sock *sk);
+void irqpath_socket_free(struct sock *sk);
+
+/* What a thread that serves held packets and NAPIs needs of net/core/dev.c. */
+void irqpath_netprio_receive(struct sk_buff *skb);
+bool irqpath_napi_poll(struct napi_struct *n);
+
+bool __irqpath_netprio_hold(struct sk_buff *skb);
+void __irqpath_netprio_hold_list(struct list_head *head);
+bool __irqpath_napi_hold(struct napi_struct *n);
+
+/* The current task sends, receives or polls. */
+static inline void irqpath_socket_used(struct sock *sk)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_socket_used(sk);
+}
+
+/**
+ * irqpath_netprio_hold() - let a received packet wait for more urgent work
+ * @skb: the packet
+ *
+ * Context: RCU read side, bottom halves disabled.
+ * Return: true if the packet has been taken.
+ */
+static inline bool irqpath_netprio_hold(struct sk_buff *skb)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		return __irqpath_netprio_hold(skb);
+	return false;
+}
+
+/* The same for a list, which loses those that have been taken. */
+static inline void irqpath_netprio_hold_list(struct list_head *head)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_netprio_hold_list(head);
+}
+
+/**
+ * irqpath_napi_hold() - keep a NAPI scheduled that brings what must wait anyway
+ * @n: the NAPI, about to complete
+ *
+ * Return: true if the NAPI has been taken.
+ */
+static inline bool irqpath_napi_hold(struct napi_struct *n)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		return __irqpath_napi_hold(n);
+	return false;
+}
+
+#else /* !CONFIG_IRQPATH_NETPRIO */
+
+static inline void irqpath_socket_used(struct sock *sk) { }
+static inline void irqpath_socket_free(struct sock *sk) { }
+static inline bool irqpath_netprio_hold(struct sk_buff *skb) { return false; }
+static inline void irqpath_netprio_hold_list(struct list_head *head) { }
+static inline bool irqpath_napi_hold(struct napi_struct *n) { return false; }
+
+#endif /* CONFIG_IRQPATH_NETPRIO */
 
 #endif /* _LINUX_IRQPATH_H */

@@ -9,6 +9,7 @@
  * migrate.c  tasks park, a hardirq offers its handler, the task runs it
  * handback.c offers that are not taken: the watchdog, and the end of an action
  * selective.c interrupts that serve no real-time task are ordinary work
+ * netprio*.c received packets in the order of their receivers' priorities
  * sysfs.c    /sys/kernel/irqpath
  *
  * An origin is never freed, only reused: a stale pointer to one can name the
@@ -146,6 +147,15 @@ struct irqpath_task {
  * @rescued: offers that the watchdog took back
  * @promoted: interrupts' threads that became real-time again
  * @demoted: interrupts' threads that became ordinary tasks
+ * @exempt: received packets without a receiver, while there was work to protect
+ * @classified: those with one
+ * @passed: of these, those that went on at once
+ * @held: those that were queued
+ * @dropped: those for which there was no room
+ * @served: held packets, by a thread of their receiver's priority
+ * @expired: held packets, by the guard
+ * @purged: held packets, dropped with their device
+ * @kept: times that a NAPI was held
  */
 struct irqpath_stats {
 	unsigned long learned;
@@ -157,6 +167,15 @@ struct irqpath_stats {
 	unsigned long rescued;
 	unsigned long promoted;
 	unsigned long demoted;
+	unsigned long exempt;
+	unsigned long classified;
+	unsigned long passed;
+	unsigned long held;
+	unsigned long dropped;
+	unsigned long served;
+	unsigned long expired;
+	unsigned long purged;
+	unsigned long kept;
 };
 
 /**

@@ -13,6 +13,7 @@
 #include <linux/sysfs.h>
 
 #include "irqpath.h"
+#include "netprio.h"
 
 /* Longer limits would leave lines masked; shorter ones beat a switch. */
 #define WATCHDOG_MIN_US	10
@@ -268,6 +269,9 @@ static const struct attribute_group *groups[] = {
 	&learn_group,
 	&migrate_group,
 	&irqpath_selective_group,
+#ifdef CONFIG_IRQPATH_NETPRIO
+	&irqpath_netprio_group,
+#endif
 	NULL,
 };
 

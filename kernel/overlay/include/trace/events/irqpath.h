@@ -5,6 +5,7 @@
 #if !defined(_TRACE_IRQPATH_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_IRQPATH_H
 
+#include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <linux/tracepoint.h>
 
@@ -118,6 +119,71 @@ TRACE_EVENT(irqpath_run_exit,
 	),
 
 	TP_printk("irq=%u woke=%d", __entry->irq, __entry->woke)
+);
+
+/**
+ * irqpath_hold - a received packet waits for more urgent work
+ * @skb: the packet
+ * @level: of its receiver: a priority as in task_struct.prio, 100 if ordinary
+ * @work: of the work
+ */
+TRACE_EVENT(irqpath_hold,
+
+	TP_PROTO(struct sk_buff *skb, unsigned int level, unsigned int work),
+
+	TP_ARGS(skb, level, work),
+
+	TP_STRUCT__entry(
+		__field(void *, skb)
+		__field(int, ifindex)
+		__field(unsigned int, len)
+		__field(unsigned int, level)
+		__field(unsigned int, work)
+	),
+
+	TP_fast_assign(
+		__entry->skb		= skb;
+		__entry->ifindex	= skb->dev->ifindex;
+		__entry->len		= skb->len;
+		__entry->level		= level;
+		__entry->work		= work;
+	),
+
+	TP_printk("skb=%p ifindex=%d len=%u level=%u work=%u", __entry->skb,
+		  __entry->ifindex, __entry->len, __entry->level,
+		  __entry->work)
+);
+
+/**
+ * irqpath_serve - a held packet goes on
+ * @skb: the packet
+ * @level: in whose queue it was
+ * @waited_ns: how long it was held
+ * @expired: the guard found that this was for too long
+ */
+TRACE_EVENT(irqpath_serve,
+
+	TP_PROTO(struct sk_buff *skb, unsigned int level, u64 waited_ns,
+		 bool expired),
+
+	TP_ARGS(skb, level, waited_ns, expired),
+
+	TP_STRUCT__entry(
+		__field(void *, skb)
+		__field(unsigned int, level)
+		__field(u64, waited_ns)
+		__field(bool, expired)
+	),
+
+	TP_fast_assign(
+		__entry->skb		= skb;
+		__entry->level		= level;
+		__entry->waited_ns	= waited_ns;
+		__entry->expired	= expired;
+	),
+
+	TP_printk("skb=%p level=%u waited_ns=%llu expired=%d", __entry->skb,
+		  __entry->level, __entry->waited_ns, __entry->expired)
 );
 
 #endif /* _TRACE_IRQPATH_H */

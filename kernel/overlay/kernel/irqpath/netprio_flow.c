@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose packet it is: the lookup that the protocol will do later, before it.
+ *
+ * Only what is clear from its first headers: unicast UDP and TCP for an address
+ * of this host, not a fragment, not from a device that is part of another one.
+ * Everything else has no receiver here, and is not held. The lookup is that of
+ * the protocols, so that namespaces, addresses and connections count as they do
+ * there, with one difference: it runs no program of a reuseport group, whose
+ * members it may therefore confuse.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/addrconf.h>
+#include <net/inet6_hashtables.h>
+#include <net/inet_hashtables.h>
+#include <net/ip.h>
+#include <net/sock.h>
+#include <net/udp.h>
+
+#include "netprio.h"
+
+/* Source and destination: where UDP and TCP both have them. */
+struct ports {
+	__be16 source;
+	__be16 dest;
+};
+
+static struct irqpath_receiver *receiver_udp(struct sock *sk)
+{
+	/* A tunnel's: what is in the packet is not for the task. */
+	if (!sk || udp_test_bit(ENCAP_ENABLED, sk))
+		return NULL;
+	return READ_ONCE(sk->sk_irqpath);
+}
+
+/* Receivers are freed by RCU: the socket's reference need not be kept. */
+static struct irqpath_receiver *receiver_tcp(struct sock *sk, bool refcounted)
+{
+	struct irqpath_receiver *r = NULL;
+
+	if (!sk)
+		return NULL;
+	if (sk->sk_state == TCP_NEW_SYN_RECV)
+		r = READ_ONCE(inet_reqsk(sk)->rsk_listener->sk_irqpath);
+	else if (sk_fullsock(sk))
+		r = READ_ONCE(sk->sk_irqpath);
+	if (refcounted)
+		sock_gen_put(sk);
+	return r;
+}
+
+static struct irqpath_receiver *receiver_of_ipv4(struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	const struct ports *ports;
+	const struct iphdr *ip;
+	struct ports _ports;
+	struct iphdr _ip;
+	bool refcounted;
+	struct sock *sk;
+
+	ip = skb_header_pointer(skb, 0, sizeof(_ip), &_ip);
+	if (!ip || ip->version != 4 || ip->ihl < 5 || ip_is_fragment(ip) ||
+	    (ip->protocol != IPPROTO_UDP && ip->protocol != IPPROTO_TCP))
+		return NULL;
+	ports = skb_header_pointer(skb, ip->ihl * 4, sizeof(_ports), &_ports);
+	if (!ports || !inet_lookup_ifaddr_rcu(net, ip->daddr))
+		return NULL;
+
+	if (ip->protocol == IPPROTO_UDP)
+		return receiver_udp(__udp4_lib_lookup(net, ip->saddr,
+						      ports->source, ip->daddr,
+						      ports->dest,
+						      skb->dev->ifindex, 0,
+						      net->ipv4.udp_table,
+						      NULL));
+	sk = __inet_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
+			   ip->saddr, ports->source, ip->daddr, ports->dest,
+			   skb->dev->ifindex, 0, &refcounted);
+	return receiver_tcp(sk, refcounted);
+}
+
+#if IS_BUILTIN(CONFIG_IPV6)
+/* With an extension header, such as a fragment's, it has no receiver. */
+static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	const struct ipv6hdr *ip;
+	const struct ports *ports;
+	struct ports _ports;
+	struct ipv6hdr _ip;
+	bool refcounted;
+	struct sock *sk;
+
+	ip = skb_header_pointer(skb, 0, sizeof(_ip), &_ip);
+	if (!ip || ip->version != 6 ||
+	    (ip->nexthdr != IPPROTO_UDP && ip->nexthdr != IPPROTO_TCP))
+		return NULL;
+	ports = skb_header_pointer(skb, sizeof(*ip), sizeof(_ports), &_ports);
+	if (!ports || !ipv6_chk_addr(net, &ip->daddr, skb->dev, 0))
+		return NULL;
+
+	if (ip->nexthdr == IPPROTO_UDP)
+		return receiver_udp(__udp6_lib_lookup(net, &ip->saddr,
+						      ports->source, &ip->daddr,
+						      ports->dest,
+						      skb->dev->ifindex, 0,
+						      net->ipv4.udp_table,
+						      NULL));
+	sk = __inet6_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
+			    &ip->saddr, ports->source, &ip->daddr,
+			    ntohs(ports->dest), skb->dev->ifindex, 0,
+			    &refcounted);
+	return receiver_tcp(sk, refcounted);
+}
+#else
+static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
+{
+	return NULL;
+}
+#endif
+
+/* The packet goes on to another device, or comes from one inside of it. */
+static bool is_part_of_another(const struct net_device *dev)
+{
+	return dev->flags & IFF_LOOPBACK || rcu_access_pointer(dev->rx_handler) ||
+	       netif_is_l3_slave(dev);
+}
+
+/**
+ * irqpath_receiver_of() - for whom a packet is
+ * @skb: it, its data at the network header
+ *
+ * Context: RCU read side, bottom halves disabled.
+ * Return: the receivers, valid on this read side, or NULL.
+ */
+struct irqpath_receiver *irqpath_receiver_of(struct sk_buff *skb)
+{
+	if (skb->pkt_type != PACKET_HOST || skb_vlan_tag_present(skb) ||
+	    is_part_of_another(skb->dev))
+		return NULL;
+	if (skb->protocol == htons(ETH_P_IP))
+		return receiver_of_ipv4(skb);
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return receiver_of_ipv6(skb);
+	return NULL;
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Held packets and NAPIs, and who serves them.
+ *
+ * The thread of a level has its priority, and may run on any CPU that threads
+ * of the kernel may run on: the scheduler finds it one, and holds it back where
+ * the work is more urgent.
+ *
+ * The guard is for packets that wait for longer than irqpath_max_hold_us: it
+ * runs above the interrupts' threads and serves the oldest, as many of a level
+ * as one poll of a NAPI may, and then not before the limit has passed again. So
+ * no receiver is cut off, and no flood gets past those it has to wait for.
+ *
+ * A level also has NAPIs that bring nothing but packets for it. They are polled
+ * by its thread when it has nothing else to serve, or once by the guard when
+ * irqpath_napi_hold_us have passed; until then the packets stay in the device.
+ */
+#include <linux/filter.h>
+#include <linux/kthread.h>
+#include <linux/netdevice.h>
+#include <trace/events/irqpath.h>
+#include <uapi/linux/sched/types.h>
+
+#include "netprio.h"
+
+/* Packets served in one go, with bottom halves disabled. */
+#define BATCH		16
+
+/* How long a packet may be held, in microseconds; 0: for ever. */
+unsigned int irqpath_max_hold_us = 100000;
+
+/* How long a NAPI may be held, in microseconds; 0: none is. */
+unsigned int irqpath_napi_hold_us;
+
+/* How many packets a level may hold. */
+unsigned int irqpath_queue_limit = 1000;
+
+static struct task_struct *guard;
+
+/* NAPIs that are held or being polled. */
+static atomic_t nr_napis;
+
+/**
+ * irqpath_rest_ns() - how much longer a packet may wait
+ * @since_ns: since when it has
+ * @now_ns: the time
+ * @limit_ns: how long it may
+ *
+ * Return: 0 if it may not.
+ */
+u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns)
+{
+	u64 waited_ns = now_ns - since_ns;
+
+	return waited_ns < limit_ns ? limit_ns - waited_ns : 0;
+}
+
+static u64 limit_ns(void)
+{
+	return READ_ONCE(irqpath_max_hold_us) * (u64)NSEC_PER_USEC;
+}
+
+static void start_timer(struct hrtimer *timer, u64 rest_ns)
+{
+	if (rest_ns)
+		hrtimer_start(timer, ns_to_ktime(rest_ns),
+			      HRTIMER_MODE_REL_HARD);
+}
+
+/**
+ * irqpath_level_add() - queue a packet
+ * @level: where
+ * @skb: it
+ * @first: set if there was none
+ *
+ * Return: false if there is no room.
+ */
+bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
+		       bool *first)
+{
+	bool room;
+
+	raw_spin_lock(&level->lock);
+	*first = skb_queue_empty(&level->queue);
+	room = skb_queue_len(&level->queue) < READ_ONCE(irqpath_queue_limit);
+	if (room) {
+		__skb_queue_tail(&level->queue, skb);
+		atomic_inc(&irqpath_nr_held);
+	}
+	raw_spin_unlock(&level->lock);
+	return room;
+}
+
+/**
+ * irqpath_level_kick() - there is a first packet
+ * @level: in this level
+ *
+ * Context: RCU read side, no lock is held.
+ */
+void irqpath_level_kick(struct irqpath_level *level)
+{
+	/* A timer that runs already comes too early, and is started again. */
+	if (!hrtimer_is_queued(&level->limit))
+		start_timer(&level->limit, limit_ns());
+	wake_up_process(level->thread);
+}
+
+/* The timer starts with the first, and the others do not put it off. */
+static void napi_put(struct irqpath_level *level, struct napi_struct *n)
+{
+	raw_spin_lock(&level->lock);
+	list_add_tail(&n->poll_list, &level->napis);
+	raw_spin_unlock(&level->lock);
+	if (!hrtimer_is_queued(&level->napi_limit))
+		start_timer(&level->napi_limit,
+			    max(READ_ONCE(irqpath_napi_hold_us), 1U) *
+			    (u64)NSEC_PER_USEC);
+}
+
+/**
+ * irqpath_level_add_napi() - keep a NAPI for a level
+ * @level: the level
+ * @n: the NAPI, scheduled, and in no list
+ *
+ * Context: the poll of @n, on an RCU read side.
+ */
+void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
+{
+	atomic_inc(&nr_napis);
+	napi_put(level, n);
+	wake_up_process(level->thread);
+}
+
+static struct napi_struct *napi_take(struct irqpath_level *level)
+{
+	struct napi_struct *n;
+
+	raw_spin_lock(&level->lock);
+	n = list_first_entry_or_null(&level->napis, struct napi_struct,
+				     poll_list);
+	if (n)
+		list_del_init(&n->poll_list);
+	raw_spin_unlock(&level->lock);
+	return n;
+}
+
+/* Poll a NAPI once. It completes, or is held again, or has more to give. */
+static bool poll_napi(struct irqpath_level *level)
+{
+	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
+	struct napi_struct *n = napi_take(level);
+
+	if (!n)
+		return false;
+	local_bh_disable();
+	bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
+	if (irqpath_napi_poll(n))
+		napi_put(level, n);
+	else
+		atomic_dec(&nr_napis);
+	bpf_net_ctx_clear(bpf_net_ctx);
+	local_bh_enable();
+	return true;
+}
+
+static struct sk_buff *take(struct irqpath_level *level)
+{
+	struct sk_buff *skb;
+
+	raw_spin_lock(&level->lock);
+	skb = __skb_dequeue(&level->queue);
+	raw_spin_unlock(&level->lock);
+	return skb;
+}
+
+/**
+ * irqpath_held_end() - a packet has been served, or freed
+ * @r: its receiver: the next packet need not go behind it
+ */
+void irqpath_held_end(struct irqpath_receiver *r)
+{
+	raw_spin_lock(&r->lock);
+	r->nr_held--;
+	raw_spin_unlock(&r->lock);
+	irqpath_receiver_put(r);
+	atomic_dec(&irqpath_nr_held);
+}
+
+/*
+ * Returns how many. Who wants to serve, too, waits and lends its priority: two
+ * servers could change the order.
+ */
+static unsigned int serve(struct irqpath_level *level, bool expired)
+{
+	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
+	struct sk_buff *skb;
+	unsigned int nr = 0;
+
+	mutex_lock(&level->serving);
+	local_bh_disable();
+	bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
+	while (nr < BATCH && (skb = take(level))) {
+		struct irqpath_held held = *irqpath_held(skb);
+
+		trace_irqpath_serve(skb, level->nr,
+				    ktime_get_ns() - held.since_ns, expired);
+		rcu_read_lock();
+		irqpath_netprio_receive(skb);
+		rcu_read_unlock();
+		irqpath_held_end(held.receiver);
+		nr++;
+	}
+	if (expired)
+		this_cpu_add(irqpath_cpus.stats.expired, nr);
+	else
+		this_cpu_add(irqpath_cpus.stats.served, nr);
+	bpf_net_ctx_clear(bpf_net_ctx);
+	local_bh_enable();
+	mutex_unlock(&level->serving);
+	return nr;
+}
+
+static int level_thread(void *data)
+{
+	struct irqpath_level *level = data;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		if (skb_queue_empty_lockless(&level->queue) &&
+		    list_empty_careful(&level->napis)) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		/* The receivers of one priority must come between the packets. */
+		if (serve(level, false) == BATCH)
+			yield();
+		else
+			poll_napi(level);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static enum hrtimer_restart level_limit(struct hrtimer *timer)
+{
+	struct irqpath_level *level = container_of(timer, struct irqpath_level,
+						   limit);
+
+	if (!skb_queue_empty_lockless(&level->queue)) {
+		WRITE_ONCE(level->due, true);
+		wake_up_process(guard);
+	}
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart level_napi_limit(struct hrtimer *timer)
+{
+	struct irqpath_level *level = container_of(timer, struct irqpath_level,
+						   napi_limit);
+
+	if (!list_empty_careful(&level->napis)) {
+		WRITE_ONCE(level->napi_due, true);
+		wake_up_process(guard);
+	}
+	return HRTIMER_NORESTART;
+}
+
+/* Poll once each of those that are held now. */
+static void relieve_napis(struct irqpath_level *level)
+{
+	size_t nr;
+
+	raw_spin_lock(&level->lock);
+	nr = list_count_nodes(&level->napis);
+	raw_spin_unlock(&level->lock);
+	while (nr-- && poll_napi(level))
+		;
+}
+
+/* Of a level whose timer has come, serve what has waited for too long. */
+static void relieve(struct irqpath_level *level)
+{
+	u64 limit = limit_ns(), rest = limit;
+	struct sk_buff *first;
+	unsigned int nr;
+
+	raw_spin_lock(&level->lock);
+	first = skb_peek(&level->queue);
+	if (first)
+		rest = irqpath_rest_ns(irqpath_held(first)->since_ns,
+				       ktime_get_ns(), limit);
+	raw_spin_unlock(&level->lock);
+	if (!first)
+		return;
+	if (!rest) {
+		rest = limit;
+		for (nr = 0; nr < NAPI_POLL_WEIGHT; nr += BATCH) {
+			if (serve(level, true) < BATCH)
+				break;
+		}
+	}
+	if (!skb_queue_empty_lockless(&level->queue))
+		start_timer(&level->limit, rest);
+}
+
+/* Returns whether there was anything to do; then the guard is running. */
+static bool look_after(struct irqpath_level *level)
+{
+	bool any = false;
+
+	if (READ_ONCE(level->due)) {
+		__set_current_state(TASK_RUNNING);
+		WRITE_ONCE(level->due, false);
+		relieve(level);
+		any = true;
+	}
+	if (READ_ONCE(level->napi_due)) {
+		__set_current_state(TASK_RUNNING);
+		WRITE_ONCE(level->napi_due, false);
+		relieve_napis(level);
+		any = true;
+	}
+	return any;
+}
+
+static int guard_thread(void *data)
+{
+	unsigned int nr;
+
+	for (;;) {
+		bool any = false;
+
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
+			struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
+
+			if (level)
+				any |= look_after(level);
+		}
+		if (!any)
+			schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/**
+ * irqpath_current_level() - whose thread this is
+ *
+ * Return: a level, or NULL.
+ */
+struct irqpath_level *irqpath_current_level(void)
+{
+	if (!(current->flags & PF_KTHREAD) ||
+	    kthread_func(current) != level_thread)
+		return NULL;
+	return kthread_data(current);
+}
+
+/**
+ * irqpath_level_begin() - make what a level needs, and its thread
+ * @level: the level, its number set
+ *
+ * Return: 0, or why there is no thread.
+ */
+int irqpath_level_begin(struct irqpath_level *level)
+{
+	bool ordinary = level->nr == IRQPATH_LEVEL_ORDINARY;
+	struct sched_param param = {
+		.sched_priority = ordinary ? 0 : MAX_RT_PRIO - 1 - level->nr,
+	};
+
+	raw_spin_lock_init(&level->lock);
+	__skb_queue_head_init(&level->queue);
+	INIT_LIST_HEAD(&level->napis);
+	mutex_init(&level->serving);
+	hrtimer_init(&level->limit, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	level->limit.function = level_limit;
+	hrtimer_init(&level->napi_limit, CLOCK_MONOTONIC,
+		     HRTIMER_MODE_REL_HARD);
+	level->napi_limit.function = level_napi_limit;
+
+	level->thread = kthread_create(level_thread, level, "netprio/%d",
+				       param.sched_priority);
+	if (IS_ERR(level->thread))
+		return PTR_ERR(level->thread);
+	if (!ordinary)
+		sched_setscheduler_nocheck(level->thread, SCHED_FIFO, &param);
+	wake_up_process(level->thread);
+	return 0;
+}
+
+/**
+ * irqpath_level_end() - the reverse
+ * @level: the level, with nothing in it; the guard has ended
+ */
+void irqpath_level_end(struct irqpath_level *level)
+{
+	kthread_stop(level->thread);
+	hrtimer_cancel(&level->limit);
+	hrtimer_cancel(&level->napi_limit);
+	WARN_ON_ONCE(!skb_queue_empty(&level->queue));
+	WARN_ON_ONCE(!list_empty(&level->napis));
+}
+
+/**
+ * irqpath_level_drain() - serve some of what is held, beside the level's thread
+ * @level: where
+ */
+void irqpath_level_drain(struct irqpath_level *level)
+{
+	serve(level, false);
+	poll_napi(level);
+}
+
+/**
+ * irqpath_holds_any() - whether anything is held or being served
+ */
+bool irqpath_holds_any(void)
+{
+	return atomic_read(&irqpath_nr_held) || atomic_read(&nr_napis);
+}
+
+/**
+ * irqpath_guard_begin() - make the guard
+ *
+ * Return: 0, or why there is none.
+ */
+int irqpath_guard_begin(void)
+{
+	/* Above the threads of interrupts, which might leave it no time. */
+	struct sched_param param = { .sched_priority = MAX_RT_PRIO / 2 + 1 };
+	struct task_struct *p;
+
+	p = kthread_create(guard_thread, NULL, "netprio_guard");
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	sched_setscheduler_nocheck(p, SCHED_FIFO, &param);
+	guard = p;
+	wake_up_process(p);
+	return 0;
+}
+
+void irqpath_guard_end(void)
+{
+	kthread_stop(guard);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which tasks receive from a socket.
+ *
+ * A task becomes a receiver when it reads, polls or writes: a sender waits for
+ * acknowledgements. What is kept is who, not its priority: that is looked up
+ * for each packet, so that a change of it counts at once and needs no hook,
+ * and a task that has ended counts as nobody. A socket that nobody has used,
+ * or only the kernel itself, has no receiver: its packets are never held.
+ *
+ * A task that has given the socket away counts until it ends: then packets are
+ * held less than they could be, which harms no receiver.
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "netprio.h"
+
+static struct task_struct *task_of(struct pid *pid)
+{
+	struct task_struct *p = pid ? pid_task(pid, PIDTYPE_PID) : NULL;
+
+	return p && !(p->flags & PF_EXITING) ? p : NULL;
+}
+
+static unsigned int level_of(struct pid *pid)
+{
+	struct task_struct *p = task_of(pid);
+
+	return p ? irqpath_level_of(READ_ONCE(p->prio)) : IRQPATH_LEVEL_NONE;
+}
+
+/**
+ * irqpath_receiver_level() - the highest priority of a socket's receivers
+ * @r: they, locked
+ *
+ * Context: RCU read side.
+ * Return: their level, or IRQPATH_LEVEL_NONE.
+ */
+unsigned int irqpath_receiver_level(struct irqpath_receiver *r)
+{
+	unsigned int level = IRQPATH_LEVEL_NONE;
+	int i;
+
+	lockdep_assert_held(&r->lock);
+
+	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++)
+		level = min(level, level_of(r->pid[i]));
+	return level;
+}
+
+/* Takes the place of nobody, or of the lowest if that is lower than this task. */
+static struct pid *add(struct irqpath_receiver *r, struct pid *pid)
+{
+	unsigned int lowest = level_of(pid), level;
+	struct pid **place = NULL, *old;
+	int i;
+
+	lockdep_assert_held(&r->lock);
+
+	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++) {
+		if (r->pid[i] == pid)
+			return NULL;
+		level = level_of(r->pid[i]);
+		if (level > lowest) {
+			lowest = level;
+			place = &r->pid[i];
+		}
+	}
+	if (!place)
+		return NULL;
+	old = *place;
+	*place = get_pid(pid);
+	return old;
+}
+
+static struct irqpath_receiver *receiver_make(struct sock *sk)
+{
+	struct irqpath_receiver *r = kzalloc(sizeof(*r),
+					     GFP_NOWAIT | __GFP_NOWARN);
+
+	if (!r)
+		return NULL;
+	refcount_set(&r->refs, 1);
+	raw_spin_lock_init(&r->lock);
+	/* A full barrier: who finds it finds it initialised. */
+	if (cmpxchg(&sk->sk_irqpath, NULL, r)) {
+		kfree(r);
+		r = READ_ONCE(sk->sk_irqpath);
+	}
+	return r;
+}
+
+static bool is_known(struct irqpath_receiver *r, struct pid *pid)
+{
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++) {
+		if (READ_ONCE(r->pid[i]) == pid)
+			return true;
+	}
+	return false;
+}
+
+/* The current task uses a socket. Without memory it does so once more. */
+void __irqpath_socket_used(struct sock *sk)
+{
+	struct irqpath_receiver *r;
+	struct pid *old;
+
+	/* Of the kernel's threads nobody knows whom they serve. */
+	if (current->flags & PF_KTHREAD ||
+	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+		return;
+	r = READ_ONCE(sk->sk_irqpath) ?: receiver_make(sk);
+	/* The current task's own entry is there or not, whoever else writes. */
+	if (!r || is_known(r, task_pid(current)))
+		return;
+
+	rcu_read_lock();
+	raw_spin_lock(&r->lock);
+	old = add(r, task_pid(current));
+	raw_spin_unlock(&r->lock);
+	/* The thread of its level is made before it is needed. */
+	irqpath_level_get(irqpath_level_of(current->prio));
+	rcu_read_unlock();
+	put_pid(old);
+}
+
+/**
+ * irqpath_receiver_put() - give up a reference
+ * @r: to this
+ */
+void irqpath_receiver_put(struct irqpath_receiver *r)
+{
+	int i;
+
+	if (!refcount_dec_and_test(&r->refs))
+		return;
+	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++)
+		put_pid(r->pid[i]);
+	kfree_rcu(r, rcu);
+}
+
+/* The socket goes; packets that are held for it may still be there. */
+void irqpath_socket_free(struct sock *sk)
+{
+	if (sk->sk_irqpath)
+		irqpath_receiver_put(sk->sk_irqpath);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests for the parts of netprio that need no packet: levels, who waits
+ * for whom, and how long.
+ */
+#include <kunit/test.h>
+
+#include "netprio.h"
+
+static void level_is_a_priority(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, irqpath_level_of(-1), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_level_of(0), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_level_of(49), 49);
+	/* Ordinary tasks are equal, whatever their nice values. */
+	KUNIT_EXPECT_EQ(test, irqpath_level_of(MAX_RT_PRIO),
+			IRQPATH_LEVEL_ORDINARY);
+	KUNIT_EXPECT_EQ(test, irqpath_level_of(MAX_PRIO - 1),
+			IRQPATH_LEVEL_ORDINARY);
+}
+
+static void only_lower_receivers_wait(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, irqpath_waits(80, 79));
+	KUNIT_EXPECT_FALSE(test, irqpath_waits(79, 79));
+	KUNIT_EXPECT_FALSE(test, irqpath_waits(20, 79));
+	KUNIT_EXPECT_TRUE(test, irqpath_waits(IRQPATH_LEVEL_ORDINARY, 98));
+}
+
+static void nobody_waits_for_ordinary_work(struct kunit *test)
+{
+	unsigned int level;
+
+	for (level = 0; level <= IRQPATH_LEVEL_NONE; level++)
+		KUNIT_EXPECT_FALSE(test, irqpath_waits(level,
+						       IRQPATH_LEVEL_ORDINARY));
+}
+
+static void unknown_receivers_do_not_wait(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, irqpath_waits(IRQPATH_LEVEL_NONE, 0));
+}
+
+static void rest_ends_with_the_limit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1000, 50), 50);
+	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1049, 50), 1);
+	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1050, 50), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 5000, 50), 0);
+}
+
+static struct kunit_case irqpath_netprio_cases[] = {
+	KUNIT_CASE(level_is_a_priority),
+	KUNIT_CASE(only_lower_receivers_wait),
+	KUNIT_CASE(nobody_waits_for_ordinary_work),
+	KUNIT_CASE(unknown_receivers_do_not_wait),
+	KUNIT_CASE(rest_ends_with_the_limit),
+	{}
+};
+
+static struct kunit_suite irqpath_netprio_suite = {
+	.name = "irqpath_netprio",
+	.test_cases = irqpath_netprio_cases,
+};
+
+kunit_test_suite(irqpath_netprio_suite);
