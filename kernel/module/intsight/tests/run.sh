@@ -17,6 +17,7 @@ KO=${1:-$here/../intsight.ko}
 . "$here/device.sh"
 . "$here/nic.sh"
 . "$here/irqpath.sh"
+. "$here/netprio.sh"
 
 run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	bad_input wrong_order memory \
@@ -32,4 +33,6 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_learns irqpath_migrates irqpath_respects_priority \
 	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
 	irqpath_selective_follows irqpath_selective_obeys \
+	netprio_follows_priority netprio_holds_device netprio_limits_wait \
+	netprio_queue_limit netprio_toggles netprio_unload \
 	unload_busy_loop leaks kernel_log}

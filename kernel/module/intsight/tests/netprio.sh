@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What a kernel with irqpath makes of packets whose receiver is not what the CPU
+# should do: netprio, with bursts of the test NIC for a FIFO 20 task (netsink),
+# beside a CPU-bound job (netjob). Sourced by run.sh.
+
+NP=/sys/kernel/irqpath/netprio
+NP_COUNTS="exempt classified passed held dropped served expired purged kept"
+
+netprio_count() {
+	eval "echo \$(($(cat $NP/"$1") - np_$1))"
+}
+
+# netprio NR_PORTS COUNT: the NIC is up, and netsink waits for so many packets.
+# NP_MAX_US, NP_NAPI_US: limits.
+netprio() {
+	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
+	needs netsink netjob
+	load_nic
+	configure peer echo ring 4096 burst_pps "${PPS:-1000}" burst_ports "$1"
+	ip addr add 10.9.0.1/24 dev isight0
+	ip link set isight0 up
+	echo "${NP_MAX_US:-100000}" > $NP/max_hold_us
+	echo "${NP_NAPI_US:-0}" > $NP/napi_hold_us
+	echo 1000 > $NP/queue_limit
+	for count in $NP_COUNTS; do
+		eval "np_$count=$(cat $NP/$count)"
+	done
+	echo 1 > $NP/enabled || fail "netprio cannot be enabled"
+	netsink -n "$2" -T 3000 -p 20 5000 "$1" > /tmp/netsink &
+	sink=$!
+	last=$(printf ':%04X ' $((4999 + $1)))
+	tries=0
+	until grep -q "$last" /proc/net/udp; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || fail "netsink has no sockets"
+		sleep 0.01
+	done
+}
+
+# busy FIFO_PRIORITY: for three times 50 ms of each 100 ms.
+busy() {
+	taskset 1 netjob -n 3 -i 50000000 -P 100000000 -p "$1" > /tmp/netjob ||
+		fail "netjob"
+}
+
+# What was classified has gone one way, and what was held another.
+netprio_balances() {
+	ways=$(($(netprio_count passed) + $(netprio_count held) +
+		$(netprio_count dropped)))
+	[ "$(netprio_count classified)" = $ways ] ||
+		fail "classified and lost: $(cd $NP && grep . $NP_COUNTS)"
+	ways=$(($(netprio_count served) + $(netprio_count expired) +
+		$(netprio_count purged)))
+	[ "$(netprio_count held)" = $ways ] ||
+		fail "held and lost: $(cd $NP && grep . $NP_COUNTS)"
+}
+
+netprio_off() {
+	echo 0 > $NP/enabled || fail "netprio cannot be disabled"
+	netprio_balances
+	echo 0 > $NP/napi_hold_us
+	echo 100000 > $NP/max_hold_us
+	if grep -hE '^netprio' /proc/[0-9]*/comm 2> /dev/null; then
+		fail "a thread is left"
+	fi
+}
+
+# all_came: netsink has had what it waits for, each port in order.
+all_came() {
+	wait $sink || fail "not all came: $(cat /tmp/netsink)"
+	if grep '^# port' /tmp/netsink | grep -v 'disordered 0$'; then
+		fail "out of order"
+	fi
+}
+
+# Below the job they wait, above it they do not; nothing is lost in either case.
+test_netprio_follows_priority() {
+	netprio 3 500
+	echo 500 > $N/burst
+	busy 30
+	all_came
+	[ "$(netprio_count held)" -gt 0 ] || fail "nothing was held"
+	[ "$(netprio_count dropped)" = 0 ] || fail "dropped"
+	netprio_off
+	unload
+
+	netprio 1 300
+	echo 300 > $N/burst
+	busy 10
+	all_came
+	[ "$(netprio_count held)" = 0 ] || fail "held for a job below"
+	netprio_off
+	unload
+}
+
+# With the device's interrupt off while its packets wait.
+test_netprio_holds_device() {
+	NP_NAPI_US=200000
+	netprio 2 500
+	echo 500 > $N/burst
+	busy 30
+	all_came
+	[ "$(netprio_count kept)" -gt 0 ] || fail "the NAPI was not held"
+	netprio_off
+	near=$(here_counts)
+	raised_all "$near"
+	unload
+}
+
+# Nothing waits for longer than it may: the guard comes.
+test_netprio_limits_wait() {
+	NP_MAX_US=10000
+	netprio 1 300
+	echo 300 > $N/burst
+	busy 30
+	all_came
+	[ "$(netprio_count expired)" -gt 0 ] || fail "no packet came in time"
+	netprio_off
+	for bad in 999 10000001 -1 x; do
+		if echo $bad 2> /dev/null > $NP/max_hold_us; then
+			fail "max_hold_us takes $bad"
+		fi
+	done
+	unload
+}
+
+# A full queue loses packets, counts them, and keeps the order of the others.
+test_netprio_queue_limit() {
+	netprio 1 100000
+	echo 2 > $NP/queue_limit
+	burst_of 1000 &
+	burst=$!
+	busy 30
+	wait $burst || fail "the burst"
+	wait $sink
+	grep -q 'disordered 0$' /tmp/netsink || fail "$(cat /tmp/netsink)"
+	lost=$(netprio_count dropped)
+	[ "$lost" -gt 0 ] || fail "nothing was lost"
+	came=$(sed -n 's/.* received \([0-9]*\) .*/\1/p' /tmp/netsink)
+	[ $((came + lost)) = 1000 ] || fail "$came came, $lost lost, of 1000"
+	netprio_off
+	unload
+}
+
+# Switched off and on under a flood beside the job.
+test_netprio_toggles() {
+	NP_NAPI_US=20000
+	netprio 2 1500
+	(while :; do
+		echo 0 > $NP/enabled
+		sleep 0.01
+		echo 1 > $NP/enabled
+		# The level's thread is made beside the job.
+		sleep 0.1
+	done) &
+	toggler=$!
+	echo 1500 > $N/burst
+	taskset 1 netjob -n 60 -i 10000000 -P 25000000 -p 30 > /tmp/netjob
+	all_came
+	kill $toggler
+	wait $toggler 2> /dev/null
+	[ "$(netprio_count held)" -gt 0 ] || fail "nothing was held"
+	netprio_off
+	unload
+}
+
+# The NIC goes while its packets and it are held.
+test_netprio_unload() {
+	NP_NAPI_US=50000
+	netprio 1 100000
+	echo 100000 > $N/burst
+	busy 30 &
+	job=$!
+	sleep 0.12
+	unload
+	wait $job
+	kill $sink
+	wait $sink 2> /dev/null
+	netprio_off
+	nothing_left
+}
