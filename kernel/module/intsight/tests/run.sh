@@ -18,6 +18,7 @@ KO=${1:-$here/../intsight.ko}
 . "$here/nic.sh"
 . "$here/irqpath.sh"
 . "$here/netprio.sh"
+. "$here/shield.sh"
 
 run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	bad_input wrong_order memory \
@@ -35,4 +36,6 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_selective_follows irqpath_selective_obeys \
 	netprio_follows_priority netprio_holds_device netprio_limits_wait \
 	netprio_queue_limit netprio_toggles netprio_unload \
+	shield_files shield_tasks shield_moves shield_forks shield_setaffinity \
+	shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs \
 	unload_busy_loop leaks kernel_log}

@@ -12,6 +12,7 @@
 
 #include <linux/bitops.h>
 #include <linux/interrupt.h>
+#include <linux/irqpath_shield.h>
 #include <linux/jump_label.h>
 #include <linux/sched.h>
 #include <linux/sched/rt.h>

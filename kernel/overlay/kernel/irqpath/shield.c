@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shielded CPUs, for tasks: only what is bound to nothing but shielded CPUs
+ * runs on them.
+ *
+ * Whatever sets the affinity of a task ends in set_cpus_allowed_common(). There
+ * the mask is kept as what was asked for, and what holds is made from it: the
+ * same without the shielded CPUs, if a CPU that can be used is left. So it does
+ * not matter who asks (sched_setaffinity(), a cpuset, a driver, hotplug), nor
+ * whether before or after the shield was set; a thread that is bound to one CPU
+ * stays where it is.
+ *
+ * When a shield changes, and when a CPU comes or goes, each task is asked to
+ * have the affinity that it asked for once more. A task that is forked
+ * meanwhile does the same before it runs first.
+ *
+ * Deadline tasks are left alone: they were admitted to all CPUs of their root
+ * domain.
+ */
+#include <linux/pid.h>
+#include <linux/sched/task.h>
+
+#include "shield.h"
+
+DEFINE_STATIC_KEY_FALSE(irqpath_procs_key);
+
+static bool leaves_some(const struct cpumask *cpus,
+			const struct cpumask *shield,
+			const struct cpumask *usable)
+{
+	int cpu;
+
+	for_each_cpu_andnot(cpu, cpus, shield)
+		if (cpumask_test_cpu(cpu, usable))
+			return true;
+	return false;
+}
+
+/**
+ * irqpath_shield_cut() - take the shielded CPUs from an affinity
+ * @cpus: the affinity
+ * @shield: the shielded CPUs
+ * @usable: CPUs that work can be done on now
+ *
+ * Return: true if there was something to take, and a usable CPU is left;
+ * otherwise @cpus is as it was.
+ */
+bool irqpath_shield_cut(struct cpumask *cpus, const struct cpumask *shield,
+			const struct cpumask *usable)
+{
+	if (!cpumask_intersects(cpus, shield) ||
+	    !leaves_some(cpus, shield, usable))
+		return false;
+	cpumask_andnot(cpus, cpus, shield);
+	return true;
+}
+
+/**
+ * irqpath_shield_is_cut() - whether irqpath_shield_cut() made an affinity
+ * @cpus: the affinity that holds
+ * @asked: the affinity it was made from
+ * @shield: the shielded CPUs
+ * @usable: CPUs that work can be done on now
+ */
+bool irqpath_shield_is_cut(const struct cpumask *cpus,
+			   const struct cpumask *asked,
+			   const struct cpumask *shield,
+			   const struct cpumask *usable)
+{
+	if (!leaves_some(asked, shield, usable))
+		return cpumask_equal(cpus, asked);
+	return cpumask_subset(cpus, asked) &&
+	       !cpumask_intersects(cpus, shield) &&
+	       cpumask_weight(cpus) == cpumask_weight_andnot(asked, shield);
+}
+
+/*
+ * A task that must stay on its CPU and asks for an affinity itself would wait
+ * for itself to leave, were that CPU taken from it.
+ */
+static bool is_exempt(struct task_struct *p)
+{
+	return p->policy == SCHED_DEADLINE ||
+	       (p == current && p->migration_disabled);
+}
+
+/* What holds for @p, cpus_mask, is what was asked for. Reduce it. */
+static void reduce(struct task_struct *p)
+{
+	struct irqpath_cpuset *set;
+
+	guard(rcu)();
+	set = rcu_dereference(irqpath_shield_procs.set);
+	if (set && !is_exempt(p) &&
+	    irqpath_shield_cut(&p->cpus_mask, &set->cpus, cpu_active_mask))
+		p->nr_cpus_allowed = cpumask_weight(&p->cpus_mask);
+}
+
+/**
+ * irqpath_shield_task() - the affinity of a task is being set
+ * @p: the task, its cpus_mask just set to @asked
+ * @asked: what is asked for
+ * @yield: @p can run nowhere else: leave it
+ *
+ * Context: p->pi_lock is held, and rq->lock if @p is queued.
+ */
+void irqpath_shield_task(struct task_struct *p, const struct cpumask *asked,
+			 bool yield)
+{
+	if (asked != &p->irqpath_asked)
+		cpumask_copy(&p->irqpath_asked, asked);
+	if (static_branch_unlikely(&irqpath_procs_key) && !yield)
+		reduce(p);
+}
+
+/**
+ * irqpath_shield_settled() - setting a task's affinity would change nothing
+ * @p: the task
+ * @asked: what is asked for
+ *
+ * Context: p->pi_lock is held.
+ */
+bool irqpath_shield_settled(struct task_struct *p, const struct cpumask *asked)
+{
+	struct irqpath_cpuset *set;
+
+	if (!cpumask_equal(&p->irqpath_asked, asked))
+		return false;
+	guard(rcu)();
+	set = rcu_dereference(irqpath_shield_procs.set);
+	if (!set || is_exempt(p))
+		return cpumask_equal(&p->cpus_mask, asked);
+	return irqpath_shield_is_cut(&p->cpus_mask, asked, &set->cpus,
+				     cpu_active_mask);
+}
+
+void __irqpath_shield_fork(struct task_struct *p)
+{
+	lockdep_assert_held(&p->pi_lock);
+
+	cpumask_copy(&p->cpus_mask, &p->irqpath_asked);
+	p->nr_cpus_allowed = cpumask_weight(&p->cpus_mask);
+	reduce(p);
+}
+
+/* The next task with at least this number, which is moved on. */
+static struct task_struct *next_task_from(pid_t *nr)
+{
+	struct task_struct *p = NULL;
+	struct pid *pid;
+
+	guard(rcu)();
+	while (!p) {
+		pid = find_ge_pid(*nr, &init_pid_ns);
+		if (!pid)
+			return NULL;
+		*nr = pid_nr(pid) + 1;
+		p = pid_task(pid, PIDTYPE_PID);
+	}
+	return get_task_struct(p);
+}
+
+/*
+ * By number, because setting an affinity may sleep. Whoever is not yet in the
+ * list of tasks when the lock is taken sees the new set when it first runs;
+ * all others are found. A task none of whose CPUs can be used cannot be set,
+ * which is right: it asked for no other.
+ */
+static void walk_tasks(void)
+{
+	struct task_struct *p;
+	pid_t nr = 1;
+
+	read_lock(&tasklist_lock);
+	read_unlock(&tasklist_lock);
+
+	while ((p = next_task_from(&nr))) {
+		set_cpus_allowed_ptr(p, irqpath_asked(p));
+		put_task_struct(p);
+		cond_resched();
+	}
+}
+
+struct irqpath_shield irqpath_shield_procs = {
+	.key = &irqpath_procs_key,
+	.walk = walk_tasks,
+};
