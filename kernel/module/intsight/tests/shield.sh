@@ -22,13 +22,11 @@ affinity_is() {
 # their interrupt, which may stay where a shield has sent it, and workers of
 # workqueues come and go between their pools.
 affinities() {
-	for status in /proc/[0-9]*/task/[0-9]*/status; do
-		awk '$1 == "Name:" { name = $2 }
-		     $1 == "Pid:" { pid = $2 }
-		     $1 == "Cpus_allowed:" { cpus = $2 }
-		     END { if (cpus && name !~ /^(irq\/|kworker)/)
-			     print pid, name, cpus }' "$status" 2> /dev/null
-	done | sort
+	cat /proc/[0-9]*/task/[0-9]*/status 2> /dev/null | awk '
+		$1 == "Name:" { name = $2 }
+		$1 == "Pid:" { pid = $2 }
+		$1 == "Cpus_allowed:" && name !~ /^(irq\/|kworker)/ {
+			print pid, name, $2 }'
 }
 
 asked_of_irqs() {
@@ -36,6 +34,7 @@ asked_of_irqs() {
 }
 
 shield() {
+	[ "$SHIELD" != no ] || skip "SHIELD=no"
 	[ -d $S ] || skip "no $S: a kernel without CONFIG_IRQPATH_SHIELD"
 	[ "$(cat /sys/devices/system/cpu/online)" = $BOTH ] ||
 		skip "CPUs $(cat /sys/devices/system/cpu/online): not two"
@@ -142,15 +141,12 @@ test_shield_moves() {
 
 # everybody_has LIST WHEN: every program, but not those that end meanwhile.
 everybody_has() {
-	for status in /proc/[0-9]*/status; do
-		cat "$status" 2> /dev/null | awk -v cpus="$1" '
-			$1 == "Name:" { name = $2 }
-			$1 == "Kthread:" { user = !$2 }
-			$1 == "Cpus_allowed_list:" { found = $2 }
-			END { if (user && found && found != cpus) {
-				print "# " name " has " found; exit 1 } }' ||
-			fail "$2: not every task has $1"
-	done
+	cat /proc/[0-9]*/status 2> /dev/null | awk -v cpus="$1" '
+		$1 == "Name:" { name = $2 }
+		$1 == "Kthread:" { user = !$2 }
+		$1 == "Cpus_allowed_list:" && user && $2 != cpus {
+			print "# " name " has " $2; wrong = 1 }
+		END { exit wrong }' || fail "$2: not every task has $1"
 }
 
 fork_without_end() {
@@ -354,6 +350,7 @@ test_shield_ltmrs() {
 	[ "$(cat $S/ltmrs)" = 2 ] || fail "ltmrs is not nohz_full= at first"
 	shield_refuses ltmrs 1
 	without=$(ticks)
+	[ "$without" -lt 50 ] || skip "the tick of this machine does not stop"
 	set_shield ltmrs 0
 	with=$(ticks)
 	set_shield all 2
