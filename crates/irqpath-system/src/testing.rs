@@ -87,7 +87,7 @@ impl Fake {
                     // The kernel prints a mask in one way only; files keep what was written.
                     let is_mask = ["affinity", "cpumask", "_cpus"].iter().any(|end| {
                         path.file_name().is_some_and(|n| n.to_string_lossy().ends_with(end))
-                    });
+                    }) || path.parent().is_some_and(|p| p.ends_with("proc/shield"));
                     let mask = crate::mask::parse(&text).filter(|_| is_mask);
                     let text = mask.map_or(text.trim().to_owned(), |cpus| format!("CPU {cpus}"));
                     found.insert(path, text);

@@ -112,8 +112,10 @@ pub struct Switches {
 /// How tasks are kept off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum How {
-    /// A partition where there can be one, otherwise affinities
+    /// The kernel's shield where it has one, else a partition where there can be one, else affinities
     Auto,
+    /// /proc/shield, of a kernel with irqpath
+    Kernel,
     /// An isolated partition of cgroup version 2 (Linux 6.2)
     Partition,
     /// The affinity of every task; new ones inherit it

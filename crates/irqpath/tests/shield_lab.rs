@@ -123,3 +123,12 @@ fn no_cgroups() {
     let Some(outcome) = run(Flavour::Stock, "none", 36) else { return };
     holds(&outcome, "affinities");
 }
+
+#[test]
+fn the_kernels_own() {
+    if !asked("shields of the kernel") {
+        return;
+    }
+    let Some(outcome) = run(Flavour::Irqpath, "kernel", 48) else { return };
+    holds(&outcome, "the kernel (/proc/shield)");
+}

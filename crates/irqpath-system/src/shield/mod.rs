@@ -4,7 +4,7 @@
 //!
 //! `snapshot` reads the host, `plan` decides without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `heirs` finds tasks that
-//! inherited what we set, `status` and `measure` tell how the shield holds.
+//! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the shield holds.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
 //! without us, so setting twice, or with other CPUs, ends where setting once does.
@@ -14,6 +14,7 @@ mod check;
 mod document;
 mod enter;
 mod heirs;
+mod kernel;
 mod measure;
 mod partition;
 mod plan;
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub use document::{Document, schema};
 pub use enter::enter;
+pub use kernel::KernelShield;
 pub use measure::{Arrived, Measured, Ran, measure};
 pub use partition::RUN_DIRECTORY;
 pub use plan::{Kept, Obstacle, ObstacleKind, Plan, plan};
@@ -103,8 +105,11 @@ impl Switch {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
-    /// A partition where the host can have one, otherwise affinities.
+    /// The kernel's own shield where it has one, a partition where the host can have one, otherwise
+    /// affinities.
     Auto,
+    /// `/proc/shield`, of a kernel with irqpath.
+    Kernel,
     /// An isolated partition of cgroup version 2: the scheduler leaves the CPUs alone, and no task
     /// outside can ask for them.
     Partition,
@@ -189,6 +194,9 @@ pub enum ShieldError {
         /// Why.
         reason: String,
     },
+    /// `--mechanism kernel` on a kernel that cannot.
+    #[error("this kernel has no /proc/shield (CONFIG_IRQPATH_SHIELD); use --mechanism auto")]
+    NoKernelShield,
     /// A program is to run on CPUs that are not shielded.
     #[error("CPU {cpus} is not shielded (shielded: {shielded}); shield it with irqpath shield set")]
     NotShielded {

@@ -9,12 +9,14 @@ use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kernel::{self, KernelShield};
 use super::{Irq, MaskFile, Mechanism, Snapshot, Switch, Wanted, boot, partition};
 use crate::Task;
 use crate::change::{Form, Step, Target, Value};
 use crate::journal::{Ledger, Refusal};
 
 const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
+pub(super) const NEW_IRQS: &str = "proc/irq/default_smp_affinity";
 
 /// Why something stays on the shielded CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,8 @@ pub struct Plan {
     pub tasks: Vec<Step>,
     /// Whether a partition is made.
     pub partition: bool,
+    /// Whether the kernel's own shield is used, for interrupts and tasks.
+    pub kernel: bool,
     /// What cannot be had.
     pub obstacles: Vec<Obstacle>,
     /// What stays because it was asked onto the shielded CPUs.
@@ -76,6 +80,7 @@ pub struct Plan {
 /// Decide.
 pub fn plan(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Plan {
     let mut planner = Planner { snapshot, wanted, ledger, plan: Plan::default() };
+    planner.kernel();
     planner.mechanism();
     planner.masks();
     if wanted.has(Switch::Irqs) {
@@ -122,13 +127,26 @@ impl Planner<'_> {
         self.plan.settings.push(step);
     }
 
+    /// The kernel adds our CPUs to those that somebody else shields.
+    fn kernel(&mut self) {
+        let shield: Option<&KernelShield> = self.snapshot.kernel_shield.as_ref();
+        let Some(shield) = shield.filter(|_| kernel::is_wanted(self.wanted)) else { return };
+        self.plan.kernel = true;
+        for addition in shield.additions(self.wanted, &self.snapshot.nohz_full) {
+            let base = self.base(&addition.target, addition.found);
+            let label = format!("CPUs that the kernel shields from {}", addition.label);
+            self.setting(addition.target, label, base.union(&addition.cpus));
+        }
+    }
+
     /// A partition takes every task off its CPUs, also one that asked for them alone. Where there
     /// is such a task, affinities are the only way to leave it there.
     fn mechanism(&mut self) {
         let asked = self.snapshot.tasks.iter().find(|task| {
             !task.fixed && self.only_shielded(&self.task_base(task)) && !is_irq_thread(task)
         });
-        if self.wanted.mechanism == Mechanism::Affinity || !self.wanted.has(Switch::Tasks) {
+        let chosen = self.plan.kernel || self.wanted.mechanism == Mechanism::Affinity;
+        if chosen || !self.wanted.has(Switch::Tasks) {
             return;
         }
         let cgroup = &self.snapshot.cgroup;
@@ -169,6 +187,9 @@ impl Planner<'_> {
         let form = if file.list { Form::List } else { Form::Mask };
         let target = Target::File { path: file.path.clone(), form };
         let base = self.base(&target, &file.cpus);
+        if self.plan.kernel && file.path == NEW_IRQS {
+            return; // the kernel sees to new ones, too
+        }
         // An empty mask switches packet spreading off, which is none of our business.
         if base.is_disjoint(&self.wanted.cpus) && self.ledger.get(&target).is_none() {
             return;
@@ -199,6 +220,9 @@ impl Planner<'_> {
         let asked = self.snapshot.irqbalance.is_none() && base != irq.hint;
         if self.only_shielded(&base) && asked {
             self.plan.kept.push(Kept { label, cpus: base });
+            return;
+        }
+        if self.plan.kernel && !self.only_shielded(&base) {
             return;
         }
         let cpus = if self.only_shielded(&base) { self.rest() } else { self.without(&base) };
@@ -283,6 +307,9 @@ impl Planner<'_> {
                 return;
             }
         }
+        if self.plan.kernel && self.wanted.has(Switch::Tasks) {
+            return;
+        }
         let new = match (concerned && !alone, held && guard) {
             (true, _) => self.without(&base),
             (false, true) => task.affinity.clone(), // the kernel's business since
@@ -328,7 +355,8 @@ pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
         // Other files are those of the partition.
         Target::File { path, .. } => {
             let mask = snapshot.masks.iter().find(|mask| mask.path == *path);
-            mask.map_or(Switch::Tasks, |mask| mask.switch)
+            let switch = mask.map(|mask| mask.switch).or_else(|| kernel::switch_of(path));
+            switch.unwrap_or(Switch::Tasks)
         }
         Target::Irqbalance { .. } => Switch::Irqs,
         Target::TaskAffinity { task } => {

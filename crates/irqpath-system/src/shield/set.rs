@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::check::{check, check_files, check_rights};
 use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
 use super::status::held_back;
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, partition};
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
 use crate::Host;
 use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, put_back, undo};
 use crate::journal::{Journal, JournalError, Ledger, exists, peek};
@@ -93,12 +93,17 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
         })
     });
     let changed = planned.collect();
-    let Plan { partition, obstacles, kept, .. } = plan;
-    Ok(Set { wanted: wanted.clone(), mechanism: in_force(partition), changed, obstacles, kept })
+    let mechanism = in_force(&plan, wanted);
+    let Plan { obstacles, kept, .. } = plan;
+    Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept })
 }
 
-const fn in_force(partition: bool) -> Mechanism {
-    if partition { Mechanism::Partition } else { Mechanism::Affinity }
+fn in_force(plan: &Plan, wanted: &Wanted) -> Mechanism {
+    match (plan.partition, plan.kernel && wanted.has(Switch::Tasks)) {
+        (true, _) => Mechanism::Partition,
+        (false, true) => Mechanism::Kernel,
+        (false, false) => Mechanism::Affinity,
+    }
 }
 
 /// Set a shield, or change the one that is set.
@@ -108,6 +113,9 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
     let mut journal = Journal::open(host, OWNER)?;
     let snapshot = Snapshot::read(host, access)?;
     let plan = plan(&snapshot, wanted, &journal.ledger().without_refusals());
+    if wanted.mechanism == Mechanism::Kernel && !plan.kernel {
+        return Err(ShieldError::NoKernelShield);
+    }
     check_files(host, &plan, &snapshot)?;
     if wanted.mechanism == Mechanism::Partition && !plan.partition {
         return Err(no_partition(&plan.obstacles));
@@ -183,11 +191,12 @@ impl Setter<'_> {
             partition::decline(journal, &self.snapshot.cgroup.mount, &o.reason)?;
         }
         let last = self.release_stale(journal)?;
+        let mechanism = in_force(&last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
         Ok(Set {
             wanted: self.wanted.clone(),
-            mechanism: in_force(last.partition),
+            mechanism,
             changed: outcomes.into_iter().filter_map(changed).collect(),
             obstacles,
             kept: last.kept,

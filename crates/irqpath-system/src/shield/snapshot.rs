@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use irqpath_model::CpuList;
 
-use super::Switch;
+use super::plan::NEW_IRQS;
+use super::{KernelShield, Switch};
 use crate::change::{Access, TaskId};
 use crate::kernel::parameter;
 use crate::{Host, SystemError, Task, mask};
@@ -83,6 +84,8 @@ pub struct Snapshot {
     pub tasks: Vec<Task>,
     /// Cgroups.
     pub cgroup: Cgroup,
+    /// The kernel's own shield, where it has one.
+    pub kernel_shield: Option<KernelShield>,
     /// irqbalance.
     pub irqbalance: Option<IrqBalance>,
 }
@@ -121,6 +124,7 @@ impl Snapshot {
             masks: masks(host),
             timer_migration: host.fact("proc/sys/kernel/timer_migration"),
             cgroup: cgroup(host, version),
+            kernel_shield: KernelShield::read(host),
             irqbalance: irqbalance(&tasks, access),
             version,
             cmdline,
@@ -164,7 +168,7 @@ fn irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
 /// Files with masks, apart from those of single interrupts.
 fn masks(host: &Host) -> Vec<MaskFile> {
     let mut paths = vec![
-        ("proc/irq/default_smp_affinity".to_owned(), Switch::Irqs, "new interrupts".to_owned()),
+        (NEW_IRQS.to_owned(), Switch::Irqs, "new interrupts".to_owned()),
         ("proc/sys/net/core/rps_default_mask".into(), Switch::Irqs, "new packet queues".into()),
         (format!("{WORKQUEUES}/cpumask"), Switch::Workqueues, "unbound workqueues".into()),
         ("proc/sys/kernel/watchdog_cpumask".into(), Switch::Timers, "watchdogs".into()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::Measured;
 use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, is_irq_thread, plan};
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, kernel, partition};
 use crate::change::{Access, Step, Target, Value};
 use crate::journal::{Ledger, peek};
 use crate::{Host, Task};
@@ -112,7 +112,11 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let snapshot = Snapshot::read(host, access)?;
     let plan = plan(&snapshot, &wanted, &ledger);
     let has_partition = partition::is_held(&ledger);
-    status.mechanism = Some(if has_partition { Mechanism::Partition } else { Mechanism::Affinity });
+    status.mechanism = Some(match (has_partition, kernel::is_held(&ledger)) {
+        (true, _) => Mechanism::Partition,
+        (false, true) => Mechanism::Kernel,
+        (false, false) => Mechanism::Affinity,
+    });
     let look = Look {
         access,
         ledger: &ledger,
@@ -128,7 +132,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         .filter_map(|step| drift(&look, step))
         .collect();
     status.drift.extend(has_partition.then(|| broken(access, &snapshot, &wanted.cpus)).flatten());
-    status.pending = pending(&snapshot, &wanted);
+    status.pending = pending(&snapshot, &wanted, plan.kernel);
     status.obstacles = plan.obstacles;
     // Said when the shield was set; what is in force is known now.
     status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
@@ -182,11 +186,17 @@ fn broken(access: &dyn Access, snapshot: &Snapshot, cpus: &CpuList) -> Option<Dr
     })
 }
 
-/// An interrupt controller may move a line only while it serves it.
-fn pending(snapshot: &Snapshot, wanted: &Wanted) -> Vec<Kept> {
+/// An interrupt controller may move a line only while it serves it. The kernel's own shield leaves
+/// the affinity as it was asked for.
+fn pending(snapshot: &Snapshot, wanted: &Wanted, kernel: bool) -> Vec<Kept> {
     let waits = |irq: &&super::Irq| {
         let effective = irq.effective.as_ref();
-        irq.affinity.is_disjoint(&wanted.cpus)
+        let moved = if kernel {
+            !irq.affinity.is_subset(&wanted.cpus)
+        } else {
+            irq.affinity.is_disjoint(&wanted.cpus)
+        };
+        moved
             && effective.is_some_and(|cpus| !cpus.is_disjoint(&wanted.cpus))
             && !irq.name.is_empty()
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shields on machines made of files: cgroup version 2, and none that can be used.
 
+mod kernel;
 mod killed;
 mod plans;
 mod seen;
@@ -73,6 +74,15 @@ fn with_cgroups() -> Fake {
         .file("sys/fs/cgroup/cgroup.subtree_control", "cpu\n")
         .file("sys/fs/cgroup/cgroup.procs", "")
         .file("sys/fs/cgroup/system.slice/cgroup.procs", "")
+}
+
+/// The same with a shield of the kernel's; somebody keeps interrupts off CPU 1 with it.
+fn with_kernel_shield() -> Fake {
+    with_cgroups()
+        .file("proc/shield/procs", "0\n")
+        .file("proc/shield/irqs", "2\n")
+        .file("proc/shield/ltmrs", "0\n")
+        .file("sys/devices/system/cpu/nohz_full", "3\n")
 }
 
 fn wanted(cpus: &str) -> Wanted {

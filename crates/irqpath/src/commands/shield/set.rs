@@ -43,6 +43,7 @@ fn wanted(arguments: &ShieldSet) -> Wanted {
         switches: switches(&arguments.switches),
         mechanism: match arguments.mechanism {
             How::Auto => Mechanism::Auto,
+            How::Kernel => Mechanism::Kernel,
             How::Partition => Mechanism::Partition,
             How::Affinity => Mechanism::Affinity,
         },

@@ -32,6 +32,7 @@ fn rows<T>(text: &mut String, heading: &str, all: &[T], row: impl Fn(&T) -> Stri
 
 fn how(mechanism: Mechanism) -> &'static str {
     match mechanism {
+        Mechanism::Kernel => "the kernel (/proc/shield)",
         Mechanism::Partition => "cgroup partition",
         Mechanism::Affinity | Mechanism::Auto => "affinities",
     }

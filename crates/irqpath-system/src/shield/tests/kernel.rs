@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! On a kernel with `/proc/shield`: masks of the kernel instead of every task and interrupt.
+
+use super::*;
+
+#[test]
+fn the_kernels_masks_are_added_to_and_put_back() {
+    let fake = with_kernel_shield();
+    let (host, before) = (fake.host(), fake.snapshot());
+    let access = FakeAccess::new(&fake);
+    let done = set(&host, &access, &wanted("2-3")).unwrap();
+    assert_eq!(done.mechanism, Mechanism::Kernel);
+    let mask = |name: &str| text(&host, &format!("proc/shield/{name}"));
+    assert_eq!([mask("procs"), mask("irqs"), mask("ltmrs")], ["c", "e", "8"]);
+    // What the kernel does is left to it; what it leaves where it is, because it asked for nothing
+    // else, is still moved if it was a driver that put it there.
+    assert_eq!((affinity(&fake, 40), affinity(&fake, 2)), ("0-3".into(), "0-3".into()));
+    assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "f");
+    assert_eq!(text(&host, "proc/irq/default_smp_affinity"), "f");
+    assert_eq!(text(&host, "proc/irq/10/smp_affinity"), "3");
+    assert!(!host.path("sys/fs/cgroup/irqpath.shield").exists());
+    let kept: Vec<_> = done.kept.iter().map(|k| k.label.as_str()).collect();
+    assert_eq!(kept, ["irq 9 (asked)"]);
+    let status = status(&host, &access).unwrap();
+    assert_eq!((status.mechanism, status.drift), (Some(Mechanism::Kernel), vec![]));
+    reset(&host, &access).unwrap();
+    assert_eq!(fake.snapshot(), before);
+}
+
+#[test]
+fn other_cpus_and_switches_start_from_what_was_before() {
+    let fake = with_kernel_shield();
+    let (host, before) = (fake.host(), fake.snapshot());
+    let access = FakeAccess::new(&fake);
+    set(&host, &access, &wanted("2-3")).unwrap();
+    set(&host, &access, &only("2", &[Switch::Irqs])).unwrap();
+    assert_eq!(text(&host, "proc/shield/irqs"), "6");
+    assert_eq!(text(&host, "proc/shield/procs"), "0");
+    reset(&host, &access).unwrap();
+    assert_eq!(fake.snapshot(), before);
+}
+
+#[test]
+fn other_mechanisms_leave_the_kernels_alone() {
+    for mechanism in [Mechanism::Affinity, Mechanism::Partition] {
+        let fake = with_kernel_shield();
+        let host = fake.host();
+        let asked = Wanted { mechanism, ..wanted("2-3") };
+        let done = set(&host, &FakeAccess::new(&fake), &asked).unwrap();
+        assert_eq!(done.mechanism, mechanism);
+        assert_eq!(text(&host, "proc/shield/procs"), "0");
+        assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "3");
+    }
+    let fake = with_cgroups();
+    let asked = Wanted { mechanism: Mechanism::Kernel, ..wanted("2-3") };
+    let refused = set(&fake.host(), &FakeAccess::new(&fake), &asked);
+    assert!(matches!(refused, Err(ShieldError::NoKernelShield)));
+}
