@@ -29,6 +29,7 @@ pub fn choose(lab: &Lab, machine: &Machine) -> Result<Accelerator, VmError> {
         Mode::Exact => Accelerator::TcgExact,
         Mode::Smp { .. } if kvm_runs(lab, machine)? => Accelerator::Kvm,
         Mode::Smp { .. } => Accelerator::TcgMulti,
+        Mode::Turns { .. } => Accelerator::TcgSingle,
     })
 }
 

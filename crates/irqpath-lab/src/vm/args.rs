@@ -115,7 +115,7 @@ fn cpu(arch: Arch, accelerator: Accelerator) -> &'static str {
 fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
     match machine.mode {
         Mode::Exact => args.pair("-smp", "1"),
-        Mode::Smp { cpus } => args.pair("-smp", cpus.to_string()),
+        Mode::Smp { cpus } | Mode::Turns { cpus } => args.pair("-smp", cpus.to_string()),
     }
     match accelerator {
         Accelerator::TcgExact => {
@@ -125,6 +125,7 @@ fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
             args.pair("-seed", "1");
         }
         Accelerator::TcgMulti => args.pair("-accel", "tcg,thread=multi"),
+        Accelerator::TcgSingle => args.pair("-accel", "tcg,thread=single"),
         Accelerator::Kvm => args.pair("-accel", "kvm"),
     }
 }

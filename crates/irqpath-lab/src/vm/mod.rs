@@ -44,6 +44,12 @@ pub enum Mode {
         /// How many.
         cpus: u32,
     },
+    /// Several virtual CPUs that take turns on one of the host: slower, but QEMU before 8.1 has no
+    /// trouble then with a guest that patches its code all the time.
+    Turns {
+        /// How many.
+        cpus: u32,
+    },
 }
 
 /// Who executes the guest's instructions.
@@ -53,6 +59,8 @@ pub enum Accelerator {
     TcgExact,
     /// QEMU's translator, one host thread per virtual CPU.
     TcgMulti,
+    /// QEMU's translator, one host thread for all virtual CPUs.
+    TcgSingle,
     /// The processor.
     Kvm,
 }
@@ -115,6 +123,11 @@ impl Machine {
         Self { mode: Mode::Smp { cpus }, limit_guest: None, ..Self::exact(kernel) }
     }
 
+    /// A machine with several virtual CPUs in real time, which take turns.
+    pub fn turns(kernel: &Kernel, cpus: u32) -> Self {
+        Self { mode: Mode::Turns { cpus }, ..Self::smp(kernel, cpus) }
+    }
+
     /// Adds kernel parameters.
     pub fn append(mut self, parameters: &str) -> Self {
         self.append.extend([" ", parameters]);
@@ -153,6 +166,7 @@ impl fmt::Display for Accelerator {
         f.write_str(match self {
             Self::TcgExact => "tcg, exact",
             Self::TcgMulti => "tcg, multi-threaded",
+            Self::TcgSingle => "tcg, one thread",
             Self::Kvm => "kvm",
         })
     }

@@ -8,22 +8,30 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
+use crate::own::SHIELDS;
 use crate::scene::Scene;
 
-fn debug(machine: fn(&Scene) -> Machine) {
+fn debug(machine: fn(&Scene) -> Machine, variables: &str) {
     let Some(scene) = Scene::with(Flavour::Debug, Arch::X86_64) else { return };
     // KASAN takes a share of it.
     let machine = Machine { memory_mib: 2048, ..machine(&scene) };
-    scene.run(machine, "LOOPS=20 RUNS=20 PPS=100 RTT=20000");
+    scene.run(machine, variables);
 }
+
+const EVERYTHING: &str = "LOOPS=20 RUNS=20 PPS=100 RTT=20000 SHIELD=no";
 
 #[test]
 fn debug_exact() {
-    debug(Scene::exact);
+    debug(Scene::exact, EVERYTHING);
 }
 
 /// Leaks do not depend on the number of CPUs, and looking for them makes every allocation slow.
 #[test]
 fn debug_smp() {
-    debug(|scene| scene.smp().append("kmemleak=off"));
+    debug(|scene| scene.smp().append("kmemleak=off"), EVERYTHING);
+}
+
+#[test]
+fn debug_shields() {
+    debug(|scene| scene.turns().append("kmemleak=off"), SHIELDS);
 }

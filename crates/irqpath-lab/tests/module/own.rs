@@ -21,3 +21,14 @@ fn policies_on_two_cpus() {
         irqpath_selective_obeys device_many_users kernel_log";
     scene.run(scene.smp(), &format!("TESTS='{tests}'"));
 }
+
+/// The tests of shield.sh.
+pub const SHIELDS: &str = "TESTS='shield_files shield_tasks shield_moves shield_forks \
+    shield_setaffinity shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs kernel_log'";
+
+/// Each shield patches code when it is set and when it is lifted.
+#[test]
+fn shields_on_two_cpus() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.run(scene.turns().append("nohz_full=1"), SHIELDS);
+}

@@ -42,9 +42,17 @@ impl Scene {
 
     /// Two CPUs: what only happens if two things happen at once.
     pub fn smp(&self) -> Machine {
+        self.two(Machine::smp(&self.kernel, 2))
+    }
+
+    /// Two CPUs that take turns, for kernels that patch themselves all the time.
+    pub fn turns(&self) -> Machine {
+        self.two(Machine::turns(&self.kernel, 2))
+    }
+
+    fn two(&self, machine: Machine) -> Machine {
         // On a busy host the timer's interrupt may come too late for that check.
-        let machine = Machine::smp(&self.kernel, 2).append("no_timer_check");
-        Machine { devices: self.devices(), ..machine }
+        Machine { devices: self.devices(), ..machine.append("no_timer_check") }
     }
 
     /// Not for the kernel that checks itself: each load enables the device, for which ACPI tells
