@@ -8,7 +8,7 @@ use irqpath_model::CpuList;
 
 use super::plan::is_irq_thread;
 use crate::Task;
-use crate::change::{Target, TaskId, Value};
+use crate::change::{Intent, Step, Target, TaskId, Value};
 use crate::journal::Ledger;
 
 /// Who is held: by number, with the value before us and the values that we gave.
@@ -34,10 +34,19 @@ impl<'a> Ancestors<'a> {
     }
 
     /// What a task that is not held would have without us; `None` if that is what it has.
+    pub fn original(&self, task: &Task, tasks: &BTreeMap<u32, &Task>) -> Option<CpuList> {
+        self.legacy(task, tasks).map(|(original, _)| original.clone())
+    }
+
+    /// Its ancestor's value before us, and the one that the ancestor should have now.
     ///
     /// A thread inherits from its process, a process from its parent. One that was there before the
     /// shield and is not held chose its affinity itself, and so did everything it forked.
-    pub fn original(&self, task: &Task, tasks: &BTreeMap<u32, &Task>) -> Option<CpuList> {
+    fn legacy(
+        &self,
+        task: &Task,
+        tasks: &BTreeMap<u32, &Task>,
+    ) -> Option<(&'a CpuList, &'a Value)> {
         const GENERATIONS: usize = 64;
         let kernels_own = task.fixed || is_irq_thread(task);
         if kernels_own || task.id.start_ticks < self.since_ticks || self.holds(task) {
@@ -48,7 +57,7 @@ impl<'a> Ancestors<'a> {
         for _ in 0..GENERATIONS {
             let up = if from.id.tid == from.tgid { from.ppid } else { from.tgid };
             if let Some((_, original, ours)) = self.held.get(&up) {
-                return ours.contains(&affinity).then(|| (*original).clone());
+                return ours.contains(&affinity).then_some((*original, ours.last()?));
             }
             from = tasks.get(&up)?;
             if from.id.start_ticks < self.since_ticks {
@@ -56,5 +65,23 @@ impl<'a> Ancestors<'a> {
             }
         }
         None
+    }
+    /// Heirs that a change of the shield meets: `due` is to change them, or they have what their
+    /// ancestor had before it was changed. What they inherited was a change of ours, and is to be
+    /// written down as one before it is changed again.
+    pub fn left_behind(&self, tasks: &[Task], due: &[Step]) -> Vec<Intent> {
+        let by_tid = tasks.iter().map(|task| (task.id.tid, task)).collect();
+        let is_due = |task: &Task| due.iter().any(|step| step.target.task() == Some(task.id));
+        let intent = |task: &Task| {
+            let (original, wanted) = self.legacy(task, &by_tid)?;
+            let found = Value::Cpus(task.affinity.clone());
+            (found != *wanted || is_due(task)).then(|| Intent {
+                target: Target::TaskAffinity { task: task.id },
+                label: task.label(),
+                before: Value::Cpus(original.clone()),
+                new: found,
+            })
+        };
+        tasks.iter().filter_map(intent).collect()
     }
 }

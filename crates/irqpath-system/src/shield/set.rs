@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{check, check_files, check_rights};
+use super::heirs::Ancestors;
 use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
 use super::status::held_back;
 use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
@@ -207,8 +208,12 @@ impl Setter<'_> {
         let mut all = Vec::new();
         for _ in 0..ROUNDS {
             self.snapshot.tasks = self.host.tasks();
-            let steps = plan(&self.snapshot, self.wanted, journal.ledger()).tasks;
-            let steps = due(journal.ledger(), differing(&self.snapshot, steps));
+            let steps = self.due_tasks(journal.ledger());
+            let steps = if self.adopt_heirs(journal, &steps)? {
+                self.due_tasks(journal.ledger())
+            } else {
+                steps
+            };
             let outcomes = apply(self.access, journal, steps)?;
             let moved = |o: &Outcome| matches!(o.verdict, Verdict::Done | Verdict::Became(_));
             let any = outcomes.iter().any(moved);
@@ -218,6 +223,19 @@ impl Setter<'_> {
             }
         }
         Ok(all)
+    }
+
+    fn due_tasks(&self, ledger: &Ledger) -> Vec<Step> {
+        let steps = plan(&self.snapshot, self.wanted, ledger).tasks;
+        due(ledger, differing(&self.snapshot, steps))
+    }
+
+    /// True if there were any: what is due is another thing then.
+    fn adopt_heirs(&self, journal: &mut Journal, due: &[Step]) -> Result<bool, JournalError> {
+        let since = entry(journal).map_or(u64::MAX, |entry| entry.since_ticks);
+        let heirs = Ancestors::new(journal.ledger(), since).left_behind(&self.snapshot.tasks, due);
+        journal.intend(&heirs)?;
+        Ok(!heirs.is_empty())
     }
 
     fn partition_holds(&self, ledger: &Ledger) -> bool {

@@ -139,6 +139,22 @@ fn who_inherited_our_affinity_gets_the_ancestors_back() {
 }
 
 #[test]
+fn who_inherited_follows_a_shield_of_other_cpus_and_gets_the_ancestors_back() {
+    for (first, second, inherited, follows) in
+        [("3", "2-3", "0-2", "0-1"), ("2-3", "3", "0-1", "0-2")]
+    {
+        let fake = machine();
+        set(&fake.host(), &access(&fake), &wanted(first)).unwrap();
+        let fake =
+            fake.task(100, 40, "child", inherited, 0).task(101, 100, "grandchild", inherited, 0);
+        set(&fake.host(), &access(&fake), &wanted(second)).unwrap();
+        assert_eq!([100, 101].map(|tid| affinity(&fake, tid)), [follows, follows]);
+        reset(&fake.host(), &access(&fake)).unwrap();
+        assert_eq!([100, 101].map(|tid| affinity(&fake, tid)), ["0-3", "0-3"]);
+    }
+}
+
+#[test]
 fn a_partition_that_does_not_come_true_is_taken_back_and_affinities_are_used() {
     let word = "sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition";
     let fake = with_cgroups();
