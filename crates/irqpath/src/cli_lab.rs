@@ -164,6 +164,8 @@ const fn about(flavour: Flavour) -> &'static str {
             "small PREEMPT_RT kernel, built here from Debian's source (x86_64 only)"
         }
         Flavour::Debug => "the same with lockdep, KASAN and other checks (x86_64 only)",
+        Flavour::Unconfigured => "irqpath with CONFIG_IRQPATH=n (x86_64 only)",
+        Flavour::Unpatched => "irqpath without its patches (x86_64 only)",
     }
 }
 

@@ -73,6 +73,7 @@ fn choose(lab: &Lab, apt: &Apt<'_>, listed: &SourcePin) -> Result<Package, Kerne
 fn fragments(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
     let names: &[&str] = match flavour {
         Flavour::Debug => &["base", "debug"],
+        Flavour::Unconfigured | Flavour::Unpatched => &["base", "unconfigured"],
         _ => &["base"],
     };
     let directory = project.kernel().join("config");
@@ -88,7 +89,10 @@ impl<'a> Recipe<'a> {
         let paths = fragments(&lab.project, flavour);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let tools = tools(&pins.compiler)?;
-        let additions = Additions::of(&lab.project, &pins.source.package);
+        let additions = match flavour {
+            Flavour::Unpatched => Additions::none(),
+            _ => Additions::of(&lab.project, &pins.source.package),
+        };
         Ok(Self { lab, flavour, fragment: Fragment::read(&paths)?, pins, additions, tools })
     }
 

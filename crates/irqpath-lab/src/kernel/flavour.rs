@@ -24,12 +24,24 @@ pub enum Flavour {
     Irqpath,
     /// The same with the kernel's own checks: lockdep, KASAN, object debugging.
     Debug,
+    /// That of `Irqpath` with `CONFIG_IRQPATH=n`: the patches, and nothing that they call.
+    Unconfigured,
+    /// The same without the patches.
+    Unpatched,
 }
 
 impl Flavour {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::StockRt, Self::Stock, Self::Stock61Rt, Self::Stock61, Self::Irqpath, Self::Debug];
+    pub const ALL: [Self; 8] = [
+        Self::StockRt,
+        Self::Stock,
+        Self::Stock61Rt,
+        Self::Stock61,
+        Self::Irqpath,
+        Self::Debug,
+        Self::Unconfigured,
+        Self::Unpatched,
+    ];
 
     /// As typed and printed.
     pub const fn name(self) -> &'static str {
@@ -40,12 +52,14 @@ impl Flavour {
             Self::Stock61 => "stock-6.1",
             Self::Irqpath => "irqpath",
             Self::Debug => "debug",
+            Self::Unconfigured => "unconfigured",
+            Self::Unpatched => "unpatched",
         }
     }
 
     /// True if Debian built it.
     pub const fn is_stock(self) -> bool {
-        !matches!(self, Self::Irqpath | Self::Debug)
+        matches!(self, Self::StockRt | Self::Stock | Self::Stock61Rt | Self::Stock61)
     }
 }
 
@@ -174,7 +188,7 @@ mod tests {
         let error = "stok".parse::<Flavour>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, irqpath, debug"
+            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, irqpath, debug, unconfigured, unpatched"
         );
         assert!("riscv".parse::<Arch>().unwrap_err().to_string().contains("x86_64, arm64"));
     }

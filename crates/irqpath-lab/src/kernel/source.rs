@@ -54,6 +54,11 @@ impl Additions {
         Self { overlay: there("overlay".into()), hooks: there(Path::new("hooks").join(base)) }
     }
 
+    /// For a kernel that is Debian's source as it is.
+    pub(super) const fn none() -> Self {
+        Self { overlay: None, hooks: None }
+    }
+
     /// Add them to the inputs of what is made with them.
     pub(super) fn add_to(&self, mut inputs: Inputs) -> Result<Inputs, KernelError> {
         for (name, directory) in [("overlay", &self.overlay), ("hooks", &self.hooks)] {
