@@ -6,6 +6,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The file by which a project directory is known.
 const MARK: &str = "lab/kernels.toml";
@@ -80,6 +81,16 @@ impl Project {
     /// Configuration fragments, hooks and overlay.
     pub fn kernel(&self) -> PathBuf {
         self.root.join("kernel")
+    }
+
+    /// Commit of the checkout, twelve digits, and `+` if files of it have been changed; none if
+    /// this is no checkout.
+    pub fn commit(&self) -> Option<String> {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(&self.root).args(["describe", "--always", "--abbrev=12", "--dirty=+"]);
+        let answer = git.args(["--exclude=*"]).output().ok()?;
+        let text = String::from_utf8(answer.stdout).ok()?;
+        answer.status.success().then(|| text.trim().to_owned())
     }
 
     /// Source of a module of ours.

@@ -38,7 +38,8 @@ pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
 pub use point::Point;
 pub use reproduction::{
-    Claim, Figures, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction, SlowRuns,
+    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
+    Reproduction, SlowRuns,
 };
 pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};
 pub use result::{

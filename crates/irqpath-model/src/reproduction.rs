@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The reproduction table: what a document reports, what this kernel shows, and the verdict.
 //!
-//! `irqpath lab run` stores it as `reproduction.json`; reports print it. Figures keep full
+//! `irqpath lab run` stores it as `reproduction.json`; reports print it, and `irqpath lab list`
+//! gathers several of them. Figures keep full
 //! precision here and are rounded where they are printed.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,12 +39,15 @@ impl Reproduction {
 }
 
 /// One experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduced {
     /// Its id, as in `experiments/`.
     pub id: String,
     /// One line.
     pub title: String,
+    /// Number of the document, or `irqpath` for what no document measured.
+    #[serde(default)]
+    pub document: String,
     /// Document and section.
     pub source: String,
     /// What ran.
@@ -58,6 +64,37 @@ pub struct Reproduced {
     /// What made runs slow, by column and series, the most frequent first.
     #[serde(default)]
     pub slow: Vec<SlowRuns>,
+    /// What there are no figures of.
+    #[serde(default)]
+    pub not_run: Vec<NotRun>,
+    /// Digest of all that measures; a result with another one is of another experiment.
+    #[serde(default)]
+    pub recipe: String,
+    /// The run that made it; none for an experiment that was not run.
+    #[serde(default)]
+    pub made: Option<Made>,
+}
+
+/// What made a result.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Made {
+    /// The command.
+    pub command: Vec<String>,
+    /// irqpath's own version.
+    pub irqpath_version: String,
+    /// Commit of the checkout, with `+` behind it if files had been changed; empty if unknown.
+    pub commit: String,
+}
+
+/// An experiment, or a part of it, without figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotRun {
+    /// The column, or empty if it is all of them.
+    pub column: String,
+    /// The series, or empty if it is all of them.
+    pub series: String,
+    /// Why.
+    pub why: String,
 }
 
 /// Runs of one series that were slow for the same reason.
@@ -89,7 +126,7 @@ pub struct Figures {
 }
 
 /// One kernel that an experiment ran on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReproducedColumn {
     /// Heading.
     pub name: String,
@@ -101,6 +138,9 @@ pub struct ReproducedColumn {
     pub directory: String,
     /// Splats (lockdep, KASAN, warnings) of a guest that went on, one line each.
     pub splats: Vec<String>,
+    /// Every metric by its name: what claims are about.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// One claim.
@@ -143,6 +183,13 @@ pub enum OutcomeVerdict {
     Differs,
     /// Could not be computed on this column.
     Missing,
+}
+
+impl NotRun {
+    /// All of an experiment.
+    pub fn all(why: &str) -> Self {
+        Self { column: String::new(), series: String::new(), why: why.to_owned() }
+    }
 }
 
 impl Reproduced {

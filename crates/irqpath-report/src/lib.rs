@@ -9,7 +9,7 @@
 //! - [`parquet`]: `samples.parquet`, written while tracing and read back by `irqpath report`
 //! - [`perfetto`]: a trace for the Perfetto UI
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
-//! - [`reproduction`]: the lab's table of documents against measurements
+//! - [`reproduction`], [`markdown`]: the lab's table of documents against measurements
 //! - `conditions`: what terminal and page both say about tests of response and determinism
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
@@ -20,6 +20,7 @@ pub mod causes;
 mod conditions;
 pub mod html;
 pub mod json;
+pub mod markdown;
 pub mod openmetrics;
 pub mod parquet;
 pub mod perfetto;

@@ -90,9 +90,14 @@ pub struct LabShell {
 
 #[derive(Debug, Args)]
 pub struct LabList {
-    /// Results of an earlier run
+    /// Results of an earlier run; repeatable, and the last one of an experiment counts
     #[arg(long, value_name = "DIR", default_value = RESULTS, value_hint = ValueHint::DirPath)]
-    pub results: PathBuf,
+    pub results: Vec<PathBuf>,
+
+    /// Write the page of all experiments (Markdown) instead: paper against measurement, claim by
+    /// claim, and what was not run
+    #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
+    pub page: Option<PathBuf>,
 
     /// Print the list as JSON
     #[arg(long)]
@@ -125,7 +130,7 @@ pub struct LabRun {
 }
 
 /// Where results go unless another place is named.
-const RESULTS: &str = "lab-results";
+pub const RESULTS: &str = "lab-results";
 
 fn parameter(text: &str) -> Result<(String, Parameter), String> {
     let (name, value) = text.split_once('=').ok_or("needs NAME=VALUE, such as REPS=1000")?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::definition::{Column, Definition};
+use super::definition::Definition;
 
 /// One claim.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -105,8 +105,8 @@ impl Value {
 
 impl Check {
     /// True if the claim is about this column.
-    pub fn applies_to(&self, column: &Column) -> bool {
-        self.columns.is_empty() || self.columns.contains(&column.name)
+    pub fn applies_to(&self, column: &str) -> bool {
+        self.columns.is_empty() || self.columns.iter().any(|name| name == column)
     }
 
     /// What became of it on one column.

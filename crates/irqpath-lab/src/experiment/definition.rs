@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::check::Check;
 use super::error::ExperimentError;
+use crate::cache::Inputs;
 use crate::kernel::{Arch, Flavour};
 
 /// One experiment.
@@ -52,7 +53,13 @@ pub struct Definition {
     pub flame: Option<FlamePath>,
     /// What `lab gate` watches.
     pub gate: Option<Gate>,
+    /// Digest of all of the above that measures, and of the scripts.
+    #[serde(skip)]
+    pub recipe: String,
 }
+
+/// Keys of the file that say something about the measurement and change nothing in it.
+const SAID: [&str; 6] = ["title", "source", "workload", "time_limit_s", "check", "gate"];
 
 /// Where an experiment comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -80,12 +87,18 @@ pub enum Mode {
 pub struct GuestNeeds {
     /// Script in `experiments/jobs/` that makes one series.
     pub job: String,
+    /// Scripts there that the job sources.
+    #[serde(default)]
+    pub sources: Vec<String>,
     /// Static programs from `lab/guest/`, without `.c`.
     #[serde(default)]
     pub programs: Vec<String>,
     /// Programs of the host's distribution, with their libraries.
     #[serde(default)]
     pub host_programs: Vec<String>,
+    /// Other files of the host's distribution; they are in the same places in the guest.
+    #[serde(default)]
+    pub host_files: Vec<String>,
     /// Clocks that intsight is also built with alone, as `/modules/intsight-CLOCK.ko`.
     #[serde(default)]
     pub clocks: Vec<String>,
@@ -101,6 +114,13 @@ pub struct GuestNeeds {
     /// Kernel parameters in addition to those of the mode.
     #[serde(default)]
     pub append: String,
+}
+
+impl GuestNeeds {
+    /// The job and what it sources.
+    pub fn scripts(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.job).chain(&self.sources)
+    }
 }
 
 fn default_memory_mib() -> u32 {
@@ -218,14 +238,22 @@ impl Definition {
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
-        let definition: Self = toml::from_str(&text).map_err(|source| ExperimentError::Syntax {
-            path: path.to_owned(),
-            source: Box::new(source),
-        })?;
+        let syntax =
+            |source| ExperimentError::Syntax { path: path.to_owned(), source: Box::new(source) };
+        let mut definition: Self = toml::from_str(&text).map_err(syntax)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        definition.problem(&stem).map_or(Ok(definition.clone()), |what| {
-            Err(ExperimentError::Invalid { path: path.to_owned(), what })
-        })
+        if let Some(what) = definition.problem(&stem) {
+            return Err(ExperimentError::Invalid { path: path.to_owned(), what });
+        }
+        let mut measures: toml::Table = toml::from_str(&text).map_err(syntax)?;
+        measures.retain(|key, _| !SAID.contains(&key));
+        let mut inputs = Inputs::of("experiment", 1).value("file", &measures.to_string());
+        let jobs = path.with_file_name("jobs");
+        for script in definition.guest.scripts() {
+            inputs = inputs.file(script, &jobs.join(script))?;
+        }
+        definition.recipe = inputs.key();
+        Ok(definition)
     }
 
     /// Series that exist on a column.

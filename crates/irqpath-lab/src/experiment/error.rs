@@ -37,6 +37,9 @@ pub enum ExperimentError {
         /// What is wrong.
         what: String,
     },
+    /// A script of an experiment cannot be read.
+    #[error(transparent)]
+    Script(#[from] crate::cache::CacheError),
     /// There is no such experiment.
     #[error("there is no experiment {id}; `irqpath lab list` shows those there are")]
     Unknown {

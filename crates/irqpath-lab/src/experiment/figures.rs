@@ -2,8 +2,9 @@
 //! From the files that a guest left to figures: one series at a time.
 //!
 //! A series leaves `NAME/` (a copy of intsight's directory), `NAME.csv` (stamps of a guest
-//! program), `NAME.values` or `NAME.trace.json` (what irqpath found), or several of these. Metrics are named after series, interval and
-//! statistic: `softirq.q50`, `waiter.user.q50`, `truth.joined`.
+//! program), `NAME.values` or `NAME.trace.json` (what irqpath found), or several of these; or
+//! `NAME.left_out`, the reason why this kernel cannot do it. Metrics are named after series, interval
+//! and statistic: `softirq.q50`, `waiter.user.q50`, `truth.joined`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,6 +31,8 @@ pub struct SeriesResult {
     pub samples: Vec<(String, Vec<u64>)>,
     /// Every metric, without the series' name.
     pub metrics: BTreeMap<String, f64>,
+    /// Why it was not measured: then there is nothing else.
+    pub left_out: Option<String>,
 }
 
 impl SeriesResult {
@@ -49,6 +52,10 @@ pub fn read(
 ) -> Result<SeriesResult, String> {
     let mut result = SeriesResult { name: series.name.clone(), ..SeriesResult::default() };
     let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
+    if let Ok(why) = std::fs::read_to_string(at(".left_out")) {
+        result.left_out = Some(why.trim().to_owned());
+        return Ok(result);
+    }
     if at("").join("csv_results").is_dir() {
         let (bench, lengths) = runs(definition, column, &at(""))?;
         result.bench = bench;

@@ -3,6 +3,7 @@
 
 mod attribute;
 mod check;
+mod collect;
 mod definition;
 mod error;
 mod figures;
@@ -16,6 +17,7 @@ mod workers;
 
 pub use attribute::Attributed;
 pub use check::{Check, Figures, Range, Value, Verdict};
+pub use collect::collect;
 pub use definition::{
     Column, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series, Source,
     read_all,

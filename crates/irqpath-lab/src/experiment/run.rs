@@ -234,8 +234,10 @@ fn guest(
     let source = lab.project.kernel().join("module/intsight");
     let mut guest = Guest::new(kernel)
         .job(&job::script(definition, column, &replaced, recorded(definition, options).is_some()))
-        .file(&format!("/jobs/{}", needs.job), &jobs.join(&needs.job), 0o644)
         .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
+    for script in needs.scripts() {
+        guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);
+    }
     for clock in &needs.clocks {
         let built = module::build(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
         guest = guest.file(&format!("/modules/intsight-{clock}.ko"), &built, 0o644);
@@ -245,6 +247,9 @@ fn guest(
     }
     for name in &needs.host_programs {
         guest = guest.program(name);
+    }
+    for path in &needs.host_files {
+        guest = guest.file(path, Path::new(path), 0o644);
     }
     if needs.irqpath {
         let path = options.irqpath.as_deref().ok_or(ExperimentError::NoIrqpath)?;

@@ -5,30 +5,76 @@ use std::path::Path;
 
 use irqpath_model::bench::Latencies;
 use irqpath_model::{
-    Claim, Figures as Rows, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn, SlowRuns,
+    Claim, Figures as Rows, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
+    SlowRuns,
 };
 
 use irqpath_report::html;
 
 use super::check::{Check, Figures, Range, Value, Verdict};
-use super::definition::{Definition, Mode};
-use super::run::ColumnRun;
+use super::definition::{Column, Definition, Mode};
+use super::run::{ColumnRun, Options};
 
-/// The experiment's part of the table.
-pub fn reproduced(definition: &Definition, runs: &[ColumnRun]) -> Reproduced {
-    let figures: Figures =
-        runs.iter().map(|run| (run.column.name.clone(), run.metrics())).collect();
+/// The experiment's part of the table: what `made` it, with which options.
+pub fn reproduced(
+    definition: &Definition,
+    runs: &[ColumnRun],
+    options: &Options,
+    made: &Made,
+) -> Reproduced {
+    let columns: Vec<_> = runs.iter().map(|run| column(definition, run)).collect();
+    Reproduced {
+        claims: definition.checks.iter().map(|check| judged(check, &columns)).collect(),
+        columns,
+        figures: runs.iter().flat_map(rows).collect(),
+        slow: runs.iter().flat_map(slow).collect(),
+        not_run: not_run(definition, runs, options),
+        recipe: recipe(definition, options),
+        made: Some(made.clone()),
+        ..said(definition)
+    }
+}
+
+/// What a file says of its experiment, without any result.
+pub(super) fn said(definition: &Definition) -> Reproduced {
     Reproduced {
         id: definition.id.clone(),
         title: definition.title.clone(),
+        document: definition.source.document.clone(),
         source: source(definition),
         workload: definition.workload.trim().to_owned(),
         exact: definition.mode == Mode::Exact,
-        columns: runs.iter().map(|run| column(definition, run)).collect(),
-        claims: definition.checks.iter().map(|check| claim(check, runs, &figures)).collect(),
-        figures: runs.iter().flat_map(rows).collect(),
-        slow: runs.iter().flat_map(slow).collect(),
+        ..Reproduced::default()
     }
+}
+
+/// The definition's; parameters that were replaced make it another one.
+fn recipe(definition: &Definition, options: &Options) -> String {
+    let replaced = options.parameters.iter().map(|(name, value)| format!(" {name}={value}"));
+    std::iter::once(definition.recipe.clone()).chain(replaced).collect()
+}
+
+/// Columns without a result, and series that a column left out.
+fn not_run(definition: &Definition, runs: &[ColumnRun], options: &Options) -> Vec<NotRun> {
+    let absent = |column: &&Column| !runs.iter().any(|run| run.column.name == column.name);
+    let why = |column: &Column| {
+        let asked_for = options.columns.is_empty() || options.columns.contains(&column.name);
+        let why = if asked_for { "its guest went wrong" } else { "it was not asked for" };
+        NotRun { column: column.name.clone(), ..NotRun::all(why) }
+    };
+    let columns = definition.columns.iter().filter(absent).map(why);
+    columns.chain(runs.iter().flat_map(left_out)).collect()
+}
+
+/// Series that this kernel cannot do.
+fn left_out(run: &ColumnRun) -> impl Iterator<Item = NotRun> {
+    run.series.iter().filter_map(|series| {
+        Some(NotRun {
+            column: run.column.name.clone(),
+            series: series.name.clone(),
+            why: series.left_out.clone()?,
+        })
+    })
 }
 
 /// The rows of numbers of a column: intsight's series by their first clock, and intervals.
@@ -82,31 +128,34 @@ fn column(definition: &Definition, run: &ColumnRun) -> ReproducedColumn {
         image_sha256: run.kernel.sha256.clone(),
         directory: directory(&definition.id, &run.column.name),
         splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
+        metrics: run.metrics(),
     }
 }
 
-fn claim(check: &Check, runs: &[ColumnRun], figures: &Figures) -> Claim {
+/// The claim on each of the columns that it is about.
+pub(super) fn judged(check: &Check, columns: &[ReproducedColumn]) -> Claim {
+    let figures: Figures =
+        columns.iter().map(|column| (column.name.clone(), column.metrics.clone())).collect();
     let holds = if check.expect == Range::default() {
         OutcomeVerdict::Stated
     } else {
         OutcomeVerdict::Holds
     };
-    let judged = runs.iter().filter(|run| check.applies_to(&run.column)).map(|run| {
-        let name = &run.column.name;
-        let (ours, verdict) = match check.judge(name, figures) {
+    let outcome = |column: &ReproducedColumn| {
+        let (ours, verdict) = match check.judge(&column.name, &figures) {
             Verdict::Holds(value) => (shown(&check.value, value), holds),
             Verdict::Differs(value) => (shown(&check.value, value), OutcomeVerdict::Differs),
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };
-        Outcome { column: name.clone(), ours, verdict }
-    });
+        Outcome { column: column.name.clone(), ours, verdict }
+    };
     Claim {
         claim: check.claim.clone(),
         paper: check.paper.clone(),
         expect: expectation(&check.value, check.expect),
         differs: check.differs.clone(),
         must: check.must,
-        outcomes: judged.collect(),
+        outcomes: columns.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
     }
 }
 
@@ -114,6 +163,8 @@ fn claim(check: &Check, runs: &[ColumnRun], figures: &Figures) -> Claim {
 fn shown(value: &Value, number: f64) -> String {
     match value {
         Value::Ratio(..) => format!("{number:.2}"),
+        // What rounds to nothing has no sign.
+        Value::Change(..) if number.abs() < 0.05 => "0.0 %".to_owned(),
         Value::Change(..) => format!("{number:+.1} %"),
         Value::Per(..) => format!("{number:.1}"),
         Value::Metric(_) | Value::Difference(..) if number.fract() == 0.0 => format!("{number:.0}"),
@@ -144,7 +195,7 @@ pub fn store(
     let file = |name: &str| std::fs::File::create(directory.join(name));
     serde_json::to_writer_pretty(file("reproduction.json")?, table)?;
     irqpath_report::reproduction::write_text(file("reproduction.txt")?, table)?;
-    irqpath_report::reproduction::write_markdown(file("reproduction.md")?, table)?;
+    irqpath_report::markdown::write_page(file("reproduction.md")?, table)?;
     let mut pictures = Vec::new();
     for (experiment, runs) in table.experiments.iter().zip(runs) {
         for run in runs {

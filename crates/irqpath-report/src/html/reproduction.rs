@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
-use crate::reproduction::{HEADINGS, cells, name, reason, slow_rows, unit_note, word};
+use crate::reproduction::{HEADINGS, cells, missing, name, reason, slow_rows, unit_note, word};
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/report.css"), include_str!("../../assets/reproduction.css")];
@@ -140,6 +140,9 @@ fn section(w: &mut impl Write, experiment: &Reproduced, pictures: &[&Picture]) -
         for splat in &column.splats {
             writeln!(w, "<p class=\"warning\">{}: {}</p>", Text(&column.name), Text(splat))?;
         }
+    }
+    for part in missing(&experiment.not_run) {
+        writeln!(w, "<p class=\"note prose\">Not run: {}.</p>", Text(&part))?;
     }
     claims(w, experiment)?;
     figures(w, experiment)?;
@@ -277,6 +280,7 @@ mod tests {
             image_sha256: "00".into(),
             directory: name.into(),
             splats: vec!["BUG: \"x\" & y".into()],
+            ..ReproducedColumn::default()
         };
         table.experiments.push(Reproduced {
             id: "one".into(),
@@ -304,6 +308,7 @@ mod tests {
                 cause: "add_timer_on < asm_sysvec_irq_work".into(),
                 nr: 98,
             }],
+            ..Reproduced::default()
         });
         table
     }

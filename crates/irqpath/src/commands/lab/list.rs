@@ -2,16 +2,25 @@
 //! `irqpath lab list`: the experiments, and what became of them when they last ran.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
 use irqpath_model::{OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_report::markdown;
 use serde::Serialize;
 
-use crate::cli_lab::LabList;
+use crate::cli_lab::{LabList, RESULTS};
 use crate::out;
+use crate::staging::{StagedFile, full};
+
+/// What makes the page, as it says itself.
+const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
+/// What `lab run` stores in its directory.
+const TABLE: &str = "reproduction.json";
 
 /// One line of the list.
 #[derive(Debug, Serialize)]
@@ -20,6 +29,8 @@ struct Line {
     title: String,
     exact: bool,
     columns: Vec<String>,
+    /// Digest of what measures; a result has the same.
+    recipe: String,
     /// What the last run showed; empty if there is none.
     state: String,
 }
@@ -27,8 +38,18 @@ struct Line {
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let last = last(&arguments.results);
-    let lines: Vec<Line> = definitions.iter().map(|d| line(d, last.as_ref())).collect();
+    let table = Reproduction {
+        experiments: experiment::collect(&definitions, &stored(&arguments.results)?),
+        // The page says itself which results these were.
+        ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
+    };
+    if let Some(path) = &arguments.page {
+        page(path, &table)?;
+        out::print(&format!("wrote {}\n", path.display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lines: Vec<Line> =
+        definitions.iter().zip(&table.experiments).map(|(d, e)| line(d, e)).collect();
     if arguments.json {
         out::json(&lines, false)?;
     } else {
@@ -37,21 +58,36 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn last(results: &Path) -> Option<Reproduction> {
-    let text = std::fs::read(results.join("reproduction.json")).ok()?;
-    serde_json::from_slice(&text).ok()
+/// The tables in these directories; the default one need not be there.
+fn stored(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
+    let default = Path::new(RESULTS).join(TABLE);
+    let paths = directories.iter().map(|directory| directory.join(TABLE));
+    let read = |path: PathBuf| {
+        let what = || format!("{} is not a table that lab run has written", path.display());
+        let text = std::fs::read(&path).with_context(what)?;
+        serde_json::from_slice(&text).with_context(what)
+    };
+    paths.filter(|path| *path != default || path.exists()).map(read).collect()
 }
 
-fn line(definition: &Definition, last: Option<&Reproduction>) -> Line {
-    let reproduced = |table: &Reproduction| {
-        table.experiments.iter().find(|experiment| experiment.id == definition.id).map(state)
-    };
+fn page(path: &Path, table: &Reproduction) -> anyhow::Result<()> {
+    let (staged, file) = StagedFile::create(path)?;
+    let mut file = BufWriter::new(file);
+    markdown::write_page(&mut file, table)
+        .and_then(|()| file.flush())
+        .with_context(|| full(path))?;
+    staged.commit()?;
+    Ok(())
+}
+
+fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
     Line {
         id: definition.id.clone(),
         title: definition.title.clone(),
         exact: definition.mode == Mode::Exact,
         columns: definition.columns.iter().map(|column| column.name.clone()).collect(),
-        state: last.and_then(reproduced).unwrap_or_default(),
+        recipe: definition.recipe.clone(),
+        state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, ExperimentError, Options};
-use irqpath_model::Reproduction;
+use irqpath_model::{Made, Reproduction};
 
 use crate::cli_lab::LabRun;
 use crate::{meta, out};
@@ -25,12 +25,19 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
     let started_at = meta::now();
+    // Of now: what is edited while guests run is not in them.
+    let commit = lab.project.commit().unwrap_or_default();
     let runs = experiment::run(lab, &wanted, &options).map_err(told)?;
     lab.progress.clear();
-    let mut table = Reproduction::new(env!("CARGO_PKG_VERSION"), meta::command());
+    let made = Made {
+        command: meta::command(),
+        irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit,
+    };
+    let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
     for (definition, runs) in wanted.iter().zip(&runs.columns) {
         store(definition, runs, &arguments.output, &started_at)?;
-        table.experiments.push(experiment::reproduced(definition, runs));
+        table.experiments.push(experiment::reproduced(definition, runs, &options, &made));
     }
     experiment::store(&table, &runs.columns, &arguments.output)
         .with_context(|| format!("{} cannot be written", arguments.output.display()))?;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The page of the documentation, word for word. `IRQPATH_BLESS=1 cargo test` rewrites the file
+//! under `tests/golden`; look at it before it is committed.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+use std::path::Path;
+
+use irqpath_model::bench::BenchQuantiles;
+use irqpath_model::{
+    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
+    Reproduction, SlowRuns,
+};
+use irqpath_report::markdown::write_page;
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+fn made(command: &str) -> Made {
+    Made { command: words(command), irqpath_version: "0.1.0".into(), commit: "0123456789ab".into() }
+}
+
+fn column(name: &str, splats: &[&str]) -> ReproducedColumn {
+    ReproducedColumn {
+        name: name.into(),
+        kernel: format!("6.12.1-{name} 6.12.1-1"),
+        image_sha256: "f0".repeat(32),
+        directory: name.into(),
+        splats: splats.iter().map(|splat| (*splat).to_owned()).collect(),
+        ..ReproducedColumn::default()
+    }
+}
+
+fn outcome(column: &str, ours: &str, verdict: OutcomeVerdict) -> Outcome {
+    Outcome { column: column.into(), ours: ours.into(), verdict }
+}
+
+fn left_out(series: &str) -> NotRun {
+    NotRun { column: "rt".into(), series: series.into(), ..NotRun::all("this kernel has none") }
+}
+
+fn load() -> Reproduced {
+    let quantiles =
+        BenchQuantiles { n: 50_000, min_ns: 1, q05_ns: 2, q50_ns: 3, q95_ns: 4, max_ns: 1_005 };
+    Reproduced {
+        id: "intspect-load".into(),
+        title: "Delay under load".into(),
+        document: "001".into(),
+        source: "document 001, 5.6".into(),
+        workload: "CPU-bound tasks.\n".into(),
+        exact: true,
+        columns: vec![column("rt", &["WARNING: here"]), column("stock", &[])],
+        claims: vec![
+            Claim {
+                claim: "a|b grows".into(),
+                paper: "2.0".into(),
+                expect: "at least 1".into(),
+                differs: Some("\nBecause of try_to_wake_up().\nAnd more.".into()),
+                must: true,
+                outcomes: vec![
+                    outcome("rt", "3.25", OutcomeVerdict::Holds),
+                    outcome("stock", "0.5", OutcomeVerdict::Differs),
+                ],
+            },
+            Claim {
+                claim: "How many".into(),
+                paper: "-".into(),
+                expect: "stated".into(),
+                differs: None,
+                must: false,
+                outcomes: vec![outcome("rt", "7", OutcomeVerdict::Stated)],
+            },
+        ],
+        figures: vec![Figures {
+            column: "rt".into(),
+            series: "softirq".into(),
+            interval: String::new(),
+            quantiles,
+            max_irq_ns: None,
+        }],
+        slow: vec![SlowRuns {
+            column: "rt".into(),
+            series: "softirq".into(),
+            cause: "add_timer_on < asm_sysvec_irq_work".into(),
+            nr: 98,
+        }],
+        not_run: ["tasklet", "tasklet_hi"].map(left_out).into(),
+        made: Some(made("/opt/irqpath lab run all -o /srv/results")),
+        ..Reproduced::default()
+    }
+}
+
+fn small(id: &str, document: &str) -> Reproduced {
+    Reproduced {
+        id: id.into(),
+        title: "Small".into(),
+        document: document.into(),
+        not_run: vec![NotRun::all("there is no result")],
+        ..Reproduced::default()
+    }
+}
+
+#[test]
+fn the_page() {
+    let table = Reproduction {
+        experiments: vec![
+            small("ihm-mixed", "000"),
+            load(),
+            small("off-cost", "irqpath"),
+            small("next", "005"),
+        ],
+        ..Reproduction::new("0.1.0", words("irqpath lab list --page docs/reproduction.md"))
+    };
+    let mut out = Vec::new();
+    write_page(&mut out, &table).unwrap();
+    let got = String::from_utf8(out).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/reproduction.md");
+    if std::env::var_os("IRQPATH_BLESS").is_some() {
+        std::fs::write(&path, &got).unwrap();
+    }
+    assert_eq!(got, std::fs::read_to_string(&path).unwrap());
+}
