@@ -6,7 +6,8 @@
  * Every response is compared with its request. The CSV comes at the end: number, cycle counter
  * before the request and after the response; lines that begin with # hold what else happened:
  * responses that did not come within a second or were not right (the exit status is 1 then),
- * context switches of this task and of the whole machine.
+ * context switches of this task and of the whole machine. With -a several of them begin at the same
+ * moment of CLOCK_MONOTONIC, with -d they last equally long.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -32,8 +33,10 @@ struct totals {
 
 static const char usage[] =
 "usage: netping [-t (TCP)] [-n COUNT] [-w WARMUP] [-b BYTES] [-p FIFO_PRIORITY] [-i INTERVAL_NS]\n"
-"               [-H (CPU-bound task below)] IP PORT\n";
+"               [-a AT_MS] [-d AT_MOST_MS] [-H (CPU-bound task below)] IP PORT\n";
 
+static uint64_t count = 1000, warmup = 10, size = 10, priority, interval_ns, at_ms, at_most_ms;
+static bool tcp, hog;
 static char request[MAX_MESSAGE], response[MAX_MESSAGE];
 static uint64_t nr_lost, nr_wrong;
 
@@ -50,14 +53,14 @@ static void start_hog(void)
 }
 
 /* Each request differs from the one before it, as far as its size allows. */
-static void fill(uint64_t number, size_t size)
+static void fill(uint64_t number)
 {
 	for (size_t i = 8; i < size; i++)
 		request[i] = number + i;
 	memcpy(request, &number, size < sizeof(number) ? size : sizeof(number));
 }
 
-static bool receive_all(int fd, size_t size)
+static bool receive_all(int fd)
 {
 	size_t done = 0;
 
@@ -73,7 +76,7 @@ static bool receive_all(int fd, size_t size)
 	return true;
 }
 
-static void send_all(int fd, size_t size)
+static void send_all(int fd)
 {
 	size_t done = 0;
 
@@ -87,16 +90,16 @@ static void send_all(int fd, size_t size)
 }
 
 /* A datagram that comes too late is the answer to an earlier request. */
-static void transact(int fd, bool tcp, uint64_t number, size_t size, struct sample *sample)
+static void transact(int fd, uint64_t number, struct sample *sample)
 {
 	uint64_t answered;
 	bool came;
 
-	fill(number, size);
+	fill(number);
 	sample->begin = cycles();
-	send_all(fd, size);
+	send_all(fd);
 	do {
-		came = tcp ? receive_all(fd, size) :
+		came = tcp ? receive_all(fd) :
 			     recv(fd, response, sizeof(response), 0) == (ssize_t)size;
 		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
 		sample->end = cycles();
@@ -122,29 +125,24 @@ static void take_totals(struct totals *totals)
 		fclose(stat);
 }
 
-static void print_totals(const struct totals *a, const struct totals *b, uint64_t count)
+static void print_totals(const struct totals *a, const struct totals *b, uint64_t nr)
 {
 	int64_t elapsed = (b->time.tv_sec - a->time.tv_sec) * 1000000000LL + b->time.tv_nsec -
 			  a->time.tv_nsec;
 
 	printf("# transactions %llu lost %llu wrong %llu elapsed_ns %lld\n",
-	       (unsigned long long)count, (unsigned long long)nr_lost,
+	       (unsigned long long)nr, (unsigned long long)nr_lost,
 	       (unsigned long long)nr_wrong, (long long)elapsed);
 	printf("# switches own %ld machine %llu\n",
 	       b->usage.ru_nvcsw + b->usage.ru_nivcsw - a->usage.ru_nvcsw - a->usage.ru_nivcsw,
 	       b->switches - a->switches);
 }
 
-int main(int argc, char **argv)
+static void parse(int argc, char **argv)
 {
-	uint64_t count = 1000, warmup = 10, size = 10, priority = 0, interval_ns = 0, i;
-	struct timeval second = { .tv_sec = 1 };
-	bool tcp = false, hog = false;
-	struct totals before, after;
-	struct sample *samples;
-	int opt, fd;
+	int opt;
 
-	while ((opt = getopt(argc, argv, "tn:w:b:p:i:H")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:w:b:p:i:a:d:H")) != -1) {
 		switch (opt) {
 		case 't': tcp = true; break;
 		case 'n': count = number(optarg); break;
@@ -152,12 +150,57 @@ int main(int argc, char **argv)
 		case 'b': size = number(optarg); break;
 		case 'p': priority = number(optarg); break;
 		case 'i': interval_ns = number(optarg); break;
+		case 'a': at_ms = number(optarg); break;
+		case 'd': at_most_ms = number(optarg); break;
 		case 'H': hog = true; break;
 		default: quit(usage);
 		}
 	}
 	if (argc - optind != 2 || !size || size > MAX_MESSAGE)
 		quit(usage);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+static void begin_together(void)
+{
+	struct timespec at = { .tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000 };
+
+	if (now_ms() >= at_ms)
+		quit("the time to begin has passed; -a must be later");
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/* Returns how many there were. */
+static uint64_t transact_all(int fd, struct sample *samples)
+{
+	const uint64_t until = at_most_ms ? now_ms() + at_most_ms : UINT64_MAX;
+	struct timespec pause = { .tv_nsec = interval_ns };
+	uint64_t i;
+
+	for (i = 0; i < count && (!at_most_ms || now_ms() < until); i++) {
+		if (interval_ns)
+			nanosleep(&pause, NULL);
+		transact(fd, warmup + i, &samples[i]);
+	}
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	struct timeval second = { .tv_sec = 1 };
+	struct totals before, after;
+	struct sample *samples;
+	uint64_t i, nr;
+	int fd;
+
+	parse(argc, argv);
 	samples = calloc(count + 1, sizeof(*samples));
 	if (!samples)
 		die("memory for %llu samples", (unsigned long long)count);
@@ -170,21 +213,17 @@ int main(int argc, char **argv)
 	be_fifo(priority);
 
 	for (i = 0; i < warmup; i++)
-		transact(fd, tcp, i, size, &samples[count]);
+		transact(fd, i, &samples[count]);
+	if (at_ms)
+		begin_together();
 	take_totals(&before);
-	for (i = 0; i < count; i++) {
-		struct timespec pause = { .tv_nsec = interval_ns };
-
-		if (interval_ns)
-			nanosleep(&pause, NULL);
-		transact(fd, tcp, warmup + i, size, &samples[i]);
-	}
+	nr = transact_all(fd, samples);
 	take_totals(&after);
 
 	puts("number,begin,end");
-	for (i = 0; i < count; i++)
+	for (i = 0; i < nr; i++)
 		printf("%llu,%llu,%llu\n", (unsigned long long)i,
 		       (unsigned long long)samples[i].begin, (unsigned long long)samples[i].end);
-	print_totals(&before, &after, count);
+	print_totals(&before, &after, nr);
 	return nr_lost || nr_wrong;
 }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One series of ihm-contend or ihm-mispredict: two tasks that send requests through the test NIC,
+# whose own peer answers; a CPU-bound task below them.
+#
+# HIGH_PRIO, HIGH_RTT_US and LOW_PRIO, LOW_RTT_US: the tasks; a low round trip of 0 leaves the low
+# one away, a high one of 0 gives the high one no answer once it is known. IRQ_PRIO: priority
+# of the NIC's interrupt threads, empty is the kernel's default. LENGTH_MS: how long both talk, less
+# than a second.
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
+policies_needed
+N=/sys/class/net/isight0/intsight
+insmod /modules/intsight.ko nic=1 nr_devices=0
+echo "$LOW_RTT_US" > $N/rtt_us
+echo 5000 > $N/slow_port
+echo $((HIGH_RTT_US > 0 ? HIGH_RTT_US : 500)) > $N/slow_rtt_us
+echo echo > $N/peer
+ip addr add 10.9.0.1/24 dev isight0
+ip link set isight0 up
+irq_priority "${IRQ_PRIO:-}" 'isight[01]'
+policies_on
+runs_before=$(migrated)
+misses_before=$(mispredicted)
+
+talk() {
+	netping -a "$at" -d "$LENGTH_MS" -n 100000 -b "$SIZE" "$@"
+}
+at=$(later_ms 400)
+talk -p "$HIGH_PRIO" 10.9.0.2 5000 > "/results/$SERIES.csv" &
+high=$!
+low=
+if [ "$LOW_RTT_US" != 0 ]; then
+	talk -p "$LOW_PRIO" 10.9.0.2 6000 > /tmp/low.csv &
+	low=$!
+fi
+if [ "$HIGH_RTT_US" = 0 ]; then
+	# Its first requests have been answered by then, and it sleeps until both begin.
+	sleep 0.2
+	echo 10000000 > $N/slow_rtt_us
+fi
+calc_on
+# Who gets no answer has lost it; that is counted.
+wait $high || true
+[ -z "$low" ] || wait $low || true
+calc_off
+
+# totals NAME RTT_US FILE: what a task did.
+totals() {
+	awk '/^# transactions/ { print name ".rate", $3 * 1e9 / $NF; print name ".lost", $5
+			       print name ".path_ns", $NF / $3 - rtt * 1000 }' name="$1" rtt="$2" "$3"
+}
+{
+	if [ "$HIGH_RTT_US" = 0 ]; then
+		rm "/results/$SERIES.csv"
+	else
+		totals high "$HIGH_RTT_US" "/results/$SERIES.csv"
+	fi
+	[ -z "$low" ] || totals low "$LOW_RTT_US" /tmp/low.csv
+	success "$runs_before" "$misses_before"
+} > "/results/$SERIES.values"
+policies_off
+rmmod intsight

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What jobs on an irqpath kernel share; they source it.
+#
+# POLICIES are switched on for a series, once SETTINGS (policy/file=value) are written. A kernel that
+# lacks one of them leaves the series out: nothing else is measured under its name.
+P=/sys/kernel/irqpath
+
+left_out() {
+	echo "$1" > "/results/$SERIES.left_out"
+	exit 0
+}
+
+# Before anything else is done.
+policies_needed() {
+	for policy in ${POLICIES:-}; do
+		[ -e "$P/$policy/enabled" ] || left_out "this kernel has no policy $policy"
+	done
+	for setting in ${SETTINGS:-}; do
+		[ -e "$P/${setting%=*}" ] || left_out "this kernel has no setting ${setting%=*}"
+	done
+}
+
+policies_on() {
+	for setting in ${SETTINGS:-}; do
+		cat "$P/${setting%=*}" > "/tmp/setting-${setting##*/}"
+		echo "${setting#*=}" > "$P/${setting%=*}"
+	done
+	for policy in ${POLICIES:-}; do
+		echo 1 > "$P/$policy/enabled"
+	done
+}
+
+# The settings are put back: the next series may not name them.
+policies_off() {
+	for policy in ${POLICIES:-}; do
+		echo 0 > "$P/$policy/enabled"
+		grep -r . "$P/$policy" > "/results/$SERIES.$policy"
+	done
+	for setting in ${SETTINGS:-}; do
+		cat "/tmp/setting-${setting##*/}" > "$P/${setting%=*}"
+	done
+}
+
+# What migrate has counted: handlers that tasks ran, and those of them that woke another task.
+migrated() {
+	cat $P/migrate/migrated
+}
+mispredicted() {
+	cat $P/migrate/mispredicted
+}
+
+# success MIGRATED MISPREDICTED: what has come since then, and the share that was predicted well.
+success() {
+	runs=$(($(migrated) - $1))
+	misses=$(($(mispredicted) - $2))
+	echo "migrated $runs"
+	echo "mispredicted $misses"
+	[ $runs = 0 ] || awk -v runs=$runs -v misses=$misses 'BEGIN { print "success", 100 - 100 * misses / runs }'
+}
+
+# irq_priority PRIORITY NAME: of the threads of the interrupts of this name, which is a pattern; an
+# empty priority is the kernel's default.
+irq_priority() {
+	[ -n "$1" ] || return 0
+	# shellcheck disable=SC2013 # numbers
+	for irq in $(awk -v name="^$2\$" '$NF ~ name { print $1 + 0 }' /proc/interrupts); do
+		prio "$1" "irq/$irq-"
+	done
+}
+
+# The CPU-bound task below all others, from calc_on until calc_off.
+calc_on() {
+	mkfifo /tmp/ready /tmp/hold
+	hog 1 < /tmp/hold > /tmp/ready &
+	calc=$!
+	exec 9> /tmp/hold
+	read -r _ < /tmp/ready
+}
+calc_off() {
+	kill "$calc"
+	wait "$calc" || true
+	exec 9>&-
+	rm /tmp/ready /tmp/hold
+}
+
+# Milliseconds of CLOCK_MONOTONIC, so much later than now.
+later_ms() {
+	awk -v later="$1" '{ print int($1 * 1000) + later }' /proc/uptime
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One series of ihm-mixed: a task that waits for a device's timer, and one below it that sends
+# requests through the test NIC meanwhile.
+#
+# REPS, DELAY_NS, TIMER_PRIO: the first. NET_PRIO, SIZE, RTT_US: the other; TCP=1: a server in another
+# namespace answers, one above the client, else the NIC's own peer answers UDP. TIMER_IRQ_PRIO,
+# NET_IRQ_PRIO: priorities of the interrupts' threads, empty is the kernel's default.
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
+policies_needed
+N=/sys/class/net/isight0/intsight
+insmod /modules/intsight.ko nic=1
+echo "$RTT_US" > $N/rtt_us
+server=
+if [ "$TCP" = 1 ]; then
+	server=$(netserver 5000)
+	prio $((NET_PRIO + 1)) netserver
+else
+	echo echo > $N/peer
+	ip addr add 10.9.0.1/24 dev isight0
+	ip link set isight0 up
+fi
+irq_priority "${TIMER_IRQ_PRIO:-}" intsight0
+irq_priority "${NET_IRQ_PRIO:-}" 'isight[01]'
+policies_on
+at=$(later_ms 200)
+[ "$TCP" = 0 ] || set -- -t
+netping "$@" -a "$at" -d $((REPS * DELAY_NS / 1000000)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
+	10.9.0.2 5000 > /tmp/net.csv &
+net=$!
+calc_on
+waiter -n "$REPS" -t "$DELAY_NS" -p "$TIMER_PRIO" > "/results/$SERIES.csv"
+wait $net
+calc_off
+awk '/^# transactions/ { print "rate", $3 * 1e9 / $NF; print "path_ns", $NF / $3 - rtt * 1000 }' \
+	rtt="$RTT_US" /tmp/net.csv > "/results/$SERIES.values"
+policies_off
+[ -z "$server" ] || kill "$server"
+rmmod intsight
