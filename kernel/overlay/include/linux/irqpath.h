@@ -20,14 +20,36 @@
 struct irq_desc;
 struct list_head;
 struct napi_struct;
+struct net;
+struct rq;
+struct rq_flags;
 struct sk_buff;
 struct sock;
+
+/**
+ * struct irqpath_flow - what of a packet names the socket that it is for
+ * @net: namespace of the device
+ * @protocol: IPPROTO_UDP or IPPROTO_TCP; 0 if unknown
+ * @port: the local port
+ * @peer: the remote port; 0 is any
+ */
+struct irqpath_flow {
+	struct net	*net;
+	u16		protocol;
+	__be16		port;
+	__be16		peer;
+};
+
+typedef bool (*irqpath_peek_t)(void *dev_id, struct irqpath_flow *flow);
 
 #ifdef CONFIG_IRQPATH
 
 DECLARE_STATIC_KEY_FALSE(irqpath_learn_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_selective_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_direct_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
+DECLARE_PER_CPU(struct task_struct *, irqpath_direct_task);
 
 /* Life of tasks and actions: always on, none of them on a fast path. */
 void irqpath_fork(struct task_struct *p);
@@ -36,6 +58,8 @@ void irqpath_task_free(struct task_struct *p);
 void irqpath_setscheduler(struct task_struct *p);
 void irqpath_action_add(struct irq_desc *desc, struct irqaction *action);
 void irqpath_action_del(struct irqaction *action);
+
+void irqpath_set_peek(unsigned int irq, void *dev_id, irqpath_peek_t peek);
 
 /* What a task that runs a handler needs of kernel/irq/manage.c. */
 void irqpath_finalize_oneshot(struct irq_desc *desc, struct irqaction *action);
@@ -48,11 +72,18 @@ void __irqpath_softirq_raise(unsigned int nr);
 void __irqpath_softirq_enter(unsigned int nr);
 void __irqpath_softirq_exit(void);
 bool __irqpath_park(void);
-void __irqpath_unpark(void);
+bool __irqpath_unpark(bool may_sleep_on);
+void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
 bool __irqpath_target_runs(struct irqaction *action);
 bool __irqpath_thread_yields(struct irqaction *action, int nr);
 void __irqpath_sched_switch(struct task_struct *next);
+struct mm_struct *__irqpath_mm(struct task_struct *p);
+bool __irqpath_direct_wake(struct task_struct *p);
+struct task_struct *__irqpath_direct_next(struct rq *rq,
+					  struct task_struct *prev, int mode,
+					  struct rq_flags *rf);
+void irqpath_direct_settle(struct rq *rq);
 
 /**
  * irqpath_waking() - learn from a wakeup
@@ -126,7 +157,17 @@ static inline bool irqpath_park(void)
 static inline void irqpath_unpark(bool parked)
 {
 	if (parked)
-		__irqpath_unpark();
+		__irqpath_unpark(false);
+}
+
+/**
+ * irqpath_wait_socket() - the task is about to sleep for a packet to a socket
+ * @sk: the socket
+ */
+static inline void irqpath_wait_socket(const struct sock *sk)
+{
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		__irqpath_wait_socket(sk);
 }
 
 /**
@@ -178,6 +219,67 @@ static inline bool irqpath_keeps_slice(void)
 	return static_branch_unlikely(&irqpath_selective_key);
 }
 
+/**
+ * irqpath_mm() - the address space that a task needs while it runs
+ * @p: a task in a context switch
+ *
+ * Return: p->mm, or NULL if it only runs a handler.
+ */
+static inline struct mm_struct *irqpath_mm(struct task_struct *p)
+{
+	if (static_branch_unlikely(&irqpath_las_key))
+		return __irqpath_mm(p);
+	return p->mm;
+}
+
+/**
+ * irqpath_direct_wake() - let a task run next without being queued
+ * @p: the task, its state matched, in no queue and on no CPU as far as known
+ *
+ * Context: try_to_wake_up(), p->pi_lock held.
+ * Return: true if @p is woken.
+ */
+static inline bool irqpath_direct_wake(struct task_struct *p)
+{
+	if (static_branch_unlikely(&irqpath_direct_key) && in_hardirq() &&
+	    rt_prio(p->prio))
+		return __irqpath_direct_wake(p);
+	return false;
+}
+
+/**
+ * irqpath_direct_next() - the task that a hardirq chose to run next
+ * @rq: this CPU's
+ * @prev: the running task
+ * @mode: how __schedule() was called
+ * @rf: of rq_lock()
+ *
+ * Context: __schedule(), interrupts disabled.
+ * Return: the task, with rq->lock held and all that precedes the switch done,
+ * or NULL with nothing done.
+ */
+static inline struct task_struct *
+irqpath_direct_next(struct rq *rq, struct task_struct *prev, int mode,
+		    struct rq_flags *rf)
+{
+	if (static_branch_unlikely(&irqpath_direct_key) &&
+	    this_cpu_read(irqpath_direct_task))
+		return __irqpath_direct_next(rq, prev, mode, rf);
+	return NULL;
+}
+
+/**
+ * irqpath_rq_locked() - bring a queue up to date before anyone looks at it
+ * @rq: just locked
+ * @cpu: whose it is
+ */
+static inline void irqpath_rq_locked(struct rq *rq, int cpu)
+{
+	if (static_branch_unlikely(&irqpath_direct_key) &&
+	    unlikely(per_cpu(irqpath_direct_task, cpu)))
+		irqpath_direct_settle(rq);
+}
+
 #else /* !CONFIG_IRQPATH */
 
 static inline void irqpath_fork(struct task_struct *p) { }
@@ -195,7 +297,11 @@ static inline void irqpath_softirq_raise(unsigned int nr) { }
 static inline void irqpath_softirq_enter(unsigned int nr) { }
 static inline void irqpath_softirq_exit(void) { }
 static inline bool irqpath_park(void) { return false; }
+static inline bool __irqpath_unpark(bool may_sleep_on) { return false; }
 static inline void irqpath_unpark(bool parked) { }
+static inline void irqpath_wait_socket(const struct sock *sk) { }
+static inline void irqpath_set_peek(unsigned int irq, void *dev_id,
+				    irqpath_peek_t peek) { }
 static inline bool irqpath_offer(struct irq_desc *desc,
 				 struct irqaction *action) { return false; }
 
@@ -206,6 +312,16 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 
 static inline void irqpath_sched_switch(struct task_struct *next) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
+static inline struct mm_struct *irqpath_mm(struct task_struct *p)
+{
+	return p->mm;
+}
+
+static inline bool irqpath_direct_wake(struct task_struct *p) { return false; }
+static inline struct task_struct *
+irqpath_direct_next(struct rq *rq, struct task_struct *prev, int mode,
+		    struct rq_flags *rf) { return NULL; }
+static inline void irqpath_rq_locked(struct rq *rq, int cpu) { }
 
 #endif /* CONFIG_IRQPATH */
 
@@ -222,16 +338,18 @@ static inline void irqpath_schedule(void)
 {
 	bool parked = irqpath_park();
 
-	schedule();
-	irqpath_unpark(parked);
+	do {
+		schedule();
+	} while (parked && __irqpath_unpark(true));
 }
 
 static inline long irqpath_schedule_timeout(long timeout)
 {
 	bool parked = irqpath_park();
 
-	timeout = schedule_timeout(timeout);
-	irqpath_unpark(parked);
+	do {
+		timeout = schedule_timeout(timeout);
+	} while (parked && __irqpath_unpark(timeout > 0));
 	return timeout;
 }
 

@@ -25,18 +25,21 @@ DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
  * @slots: IRQPATH_NR_SLOTS of them
  * @now: jiffies
  *
- * Return: a free one, else the one that was not hit for the longest time.
+ * Return: a free one, else the one that was not hit for the longest time; NULL
+ * if all are pinned.
  */
 struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
 				       unsigned long now)
 {
-	struct irqpath_slot *oldest = slots;
+	struct irqpath_slot *oldest = NULL;
 	int i;
 
 	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
 		if (!slots[i].origin)
 			return &slots[i];
-		if (now - slots[i].last > now - oldest->last)
+		if (slots[i].pinned)
+			continue;
+		if (!oldest || now - slots[i].last > now - oldest->last)
 			oldest = &slots[i];
 	}
 	return oldest;
@@ -71,36 +74,95 @@ static bool task_may_learn(struct task_struct *p)
 	       rt_prio(p->normal_prio);
 }
 
-/* The rare case: a wakeup of @t by an origin that it does not know. */
-static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
+static struct irqpath_slot *slot_find(struct irqpath_task *t,
+				      struct irqpath_origin *o)
 {
-	struct irqpath_slot *slot;
-	unsigned long flags;
 	int i;
 
-	raw_spin_lock_irqsave(&t->lock, flags);
-	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
-	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
-		goto out;
 	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
 		if (t->slot[i].origin == o)
-			goto out;
+			return &t->slot[i];
 	}
+	return NULL;
+}
+
+/* Return: the new association, or NULL if there is no room or it is too late. */
+static struct irqpath_slot *slot_make(struct irqpath_task *t,
+				      struct irqpath_origin *o)
+{
+	struct irqpath_slot *slot;
+
+	lockdep_assert_held(&t->lock);
+
+	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
+	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
+		return NULL;
 	slot = irqpath_slot_pick(t->slot, jiffies);
+	if (!slot)
+		return NULL;
 	slot_clear(slot);
-	slot->hits = 1;
+	slot->hits = 0;
 	slot->runs = 0;
 	slot->misses = 0;
 	slot->last = jiffies;
 	slot->credit = IRQPATH_CREDIT_START;
+	slot->pinned = false;
 	WRITE_ONCE(slot->origin, o);
 	WRITE_ONCE(o->quiet, 0);
 	if (atomic_inc_return(&o->nr_targets) == 1)
 		irqpath_select();
 	irqpath_count(learned);
 	trace_irqpath_learn(o, t->task);
-out:
+	return slot;
+}
+
+/* The rare case: a wakeup of @t by an origin that it does not know. */
+static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
+{
+	struct irqpath_slot *slot;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&t->lock, flags);
+	slot = slot_find(t, o) ? NULL : slot_make(t, o);
+	if (slot)
+		slot->hits = 1;
 	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+/**
+ * irqpath_pin() - make an association by hand, or leave it to learning
+ * @p: a real-time task of user space
+ * @o: the origin, or NULL
+ * @pinned: which
+ *
+ * Return: 0, -ENXIO without an origin, -EINVAL if the task cannot have
+ * associations, -ENOSPC if all that it can have are pinned, -ENOMEM, or
+ * -ENOENT if there is nothing to leave.
+ */
+int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
+{
+	struct irqpath_task *t = irqpath_task_get(p, GFP_KERNEL);
+	struct irqpath_slot *slot;
+	int ret = 0;
+
+	if (!o)
+		return -ENXIO;
+	if (!task_may_learn(p))
+		return -EINVAL;
+	if (!t)
+		return -ENOMEM;
+	raw_spin_lock_irq(&t->lock);
+	slot = slot_find(t, o);
+	if (!slot && pinned)
+		slot = slot_make(t, o);
+	if (!slot)
+		ret = pinned ? -ENOSPC : -ENOENT;
+	else if (pinned)
+		slot->credit = IRQPATH_CREDIT_MAX;
+	if (slot)
+		slot->pinned = pinned;
+	raw_spin_unlock_irq(&t->lock);
+	return ret;
 }
 
 /* The interrupt served a task: it is not quiet, if it was. */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests for the parts of irqpath that need no interrupt: which slot an
- * association gets, how long a prediction is trusted, and which interrupts are
- * real-time work. In the guests of
- * the lab and wherever CONFIG_IRQPATH_KUNIT_TEST is set they run at boot.
+ * association gets, how long a prediction is trusted, whose packet it is, and
+ * which interrupts are real-time work. In the guests of the lab and wherever
+ * CONFIG_IRQPATH_KUNIT_TEST is set they run at boot.
  */
 #include <kunit/test.h>
+#include <linux/in.h>
 #include <linux/jiffies.h>
 
 #include "irqpath.h"
@@ -48,6 +49,19 @@ static void slot_oldest_is_forgotten(struct kunit *test)
 	s->slot[0].last = 2000;
 	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
 			    &s->slot[1]);
+}
+
+static void slot_pinned_stays(struct kunit *test)
+{
+	struct slots *s = full_slots(test, 1000);
+	int i;
+
+	s->slot[0].pinned = true;
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
+			    &s->slot[1]);
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++)
+		s->slot[i].pinned = true;
+	KUNIT_EXPECT_NULL(test, irqpath_slot_pick(s->slot, 2000));
 }
 
 static void slot_age_survives_jiffies_wrap(struct kunit *test)
@@ -108,14 +122,40 @@ static void serves_while_not_quiet(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, irqpath_serves(1, 0, 10, false, true));
 }
 
+static void packet_names_the_socket(struct kunit *test)
+{
+	static const struct irqpath_flow packet = {
+		.protocol = IPPROTO_TCP, .port = htons(80), .peer = htons(999),
+	};
+	struct irqpath_flow socket = packet;
+
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+	/* Bound, and not connected. */
+	socket.peer = 0;
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+	socket.peer = htons(998);
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	socket.peer = packet.peer;
+	socket.port = htons(81);
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	socket.port = packet.port;
+	socket.protocol = IPPROTO_UDP;
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	/* It waits for something else, such as poll(): perhaps for this. */
+	socket.protocol = 0;
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+}
+
 static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(slot_free_is_taken),
 	KUNIT_CASE(slot_oldest_is_forgotten),
 	KUNIT_CASE(slot_age_survives_jiffies_wrap),
+	KUNIT_CASE(slot_pinned_stays),
 	KUNIT_CASE(credit_ends_after_mispredictions),
 	KUNIT_CASE(credit_comes_back_with_wakeups),
 	KUNIT_CASE(credit_asks_for_one_in_five),
 	KUNIT_CASE(serves_while_not_quiet),
+	KUNIT_CASE(packet_names_the_socket),
 	{}
 };
 

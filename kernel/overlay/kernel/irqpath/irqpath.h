@@ -7,9 +7,13 @@
  *            context works for
  * assoc.c    which origins wake which real-time task
  * migrate.c  tasks park, a hardirq offers its handler, the task runs it
+ * demux.c    packets name the task that their interrupt is for
+ * las.c      the handler runs before the task's address space is loaded
  * handback.c offers that are not taken: the watchdog, and the end of an action
+ * direct.c   from a hardirq to the task that it woke, past the run queue
  * selective.c interrupts that serve no real-time task are ordinary work
  * netprio*.c received packets in the order of their receivers' priorities
+ * proc.c     /proc/irq/N/irqpath_target, associations made by hand
  * sysfs.c    /sys/kernel/irqpath
  *
  * An origin is never freed, only reused: a stale pointer to one can name the
@@ -48,6 +52,8 @@
  * @irq: its number
  * @forced: the action's handler is a forced thread's
  * @name: of the action, cut
+ * @has_file: /proc/irq/N/irqpath_target of the line is this origin's
+ * @peek: looks at the packet behind the interrupt, or NULL
  * @runner: the task that runs the handler in the thread's place
  * @nr_targets: associations that name this origin
  * @quiet: activations since the last wakeup of a real-time task
@@ -62,6 +68,8 @@ struct irqpath_origin {
 	unsigned int		irq;
 	bool			forced;
 	char			name[TASK_COMM_LEN];
+	bool			has_file;
+	irqpath_peek_t		peek;
 	struct task_struct	*runner;
 	atomic_t		nr_targets;
 	unsigned int		quiet;
@@ -79,6 +87,7 @@ struct irqpath_origin {
  * @misses: of these, those that did not wake the task
  * @last: jiffies of the last hit
  * @credit: trust, see irqpath_credit()
+ * @pinned: made by hand, see proc.c: is not forgotten, and keeps its trust
  *
  * Written under irqpath_task.lock, but for the counters, which may lose one.
  */
@@ -89,6 +98,7 @@ struct irqpath_slot {
 	unsigned long		misses;
 	unsigned long		last;
 	unsigned int		credit;
+	bool			pinned;
 };
 
 enum irqpath_state {
@@ -112,12 +122,16 @@ enum irqpath_state {
  * @offered: the association behind the offer
  * @from: the origin that is offered; @offered may be given to another one
  * @action: the action that is offered
+ * @flow: of the socket that the task waits for
+ * @lazy: runs without its address space, see las.c; written while the task
+ *	  sleeps with p->pi_lock held, and by the task itself
  * @own_softirqs: vectors that the running handler raised
  * @demoted: an interrupt's thread that selective has made an ordinary task
  * @set_by_hand: an interrupt's thread whose priority the administrator chose
  *
- * @node to @action are protected by irqpath_cpu.lock of @cpu; only the task
- * itself leaves IRQPATH_IDLE or changes @cpu.
+ * @node to @action, and @flow of a parked task, are protected by
+ * irqpath_cpu.lock of @cpu; only the task itself leaves IRQPATH_IDLE or
+ * changes @cpu.
  */
 struct irqpath_task {
 	struct task_struct	*task;
@@ -131,6 +145,8 @@ struct irqpath_task {
 	struct irqpath_slot	*offered;
 	struct irqpath_origin	*from;
 	struct irqaction	*action;
+	struct irqpath_flow	flow;
+	bool			lazy;
 	u32			own_softirqs;
 	bool			demoted;
 	bool			set_by_hand;
@@ -140,8 +156,11 @@ struct irqpath_task {
  * struct irqpath_stats - counters of one CPU, in the order of the sysfs files
  * @learned: associations made
  * @offered: handlers offered to a parked task
+ * @demuxed: of these, those whose packet named the task
  * @migrated: handlers that a task ran
  * @mispredicted: of these, those that did not
+ * @lazy: handlers that a task ran without its address space
+ * @mm_switched: address spaces that tasks loaded after that
  * @lost: offers that the irq thread took first
  * @elsewhere: offers that the task met on another CPU and handed back
  * @rescued: offers that the watchdog took back
@@ -156,12 +175,22 @@ struct irqpath_task {
  * @expired: held packets, by the guard
  * @purged: held packets, dropped with their device
  * @kept: times that a NAPI was held
+ * @switched: tasks that a hardirq switched to directly
+ * @overtaken: tasks that were queued before they could run, since someone else
+ *	       took the lock of the queue
+ * @busy: wakeups not done directly, since a switch was pending already
+ * @outranked: the same, since the running task outranks the woken one
+ * @remote: the same, since the woken task may not or need not run here
+ * @unfit: the same, since the running task cannot be left in its queue
  */
 struct irqpath_stats {
 	unsigned long learned;
 	unsigned long offered;
+	unsigned long demuxed;
 	unsigned long migrated;
 	unsigned long mispredicted;
+	unsigned long lazy;
+	unsigned long mm_switched;
 	unsigned long lost;
 	unsigned long elsewhere;
 	unsigned long rescued;
@@ -176,6 +205,12 @@ struct irqpath_stats {
 	unsigned long expired;
 	unsigned long purged;
 	unsigned long kept;
+	unsigned long switched;
+	unsigned long overtaken;
+	unsigned long busy;
+	unsigned long outranked;
+	unsigned long remote;
+	unsigned long unfit;
 };
 
 /**
@@ -209,11 +244,13 @@ DECLARE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
 /**
  * struct irqpath_switch - a policy's switch
  * @enabled: how it stands
+ * @learns: whether it needs associations
  * @start: what switching on needs, may fail
  * @stop: the reverse
  */
 struct irqpath_switch {
 	bool	enabled;
+	bool	learns;
 	int	(*start)(void);
 	void	(*stop)(void);
 };
@@ -232,10 +269,13 @@ static ssize_t _name##_show(struct kobject *kobj,			\
 }									\
 static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 
+extern bool irqpath_early_demux;
+extern bool irqpath_las;
 extern unsigned int irqpath_watchdog_us;
 extern unsigned int irqpath_quiet;
 extern unsigned long irqpath_allowed[], irqpath_denied[];
 extern const struct attribute_group irqpath_selective_group;
+extern const struct attribute_group irqpath_direct_group;
 
 #define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
 
@@ -244,6 +284,16 @@ typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 struct irqpath_origin *irqpath_current_origin(void);
 void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_contexts(void);
+struct irqpath_origin *irqpath_origin_of(unsigned int irq);
+bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq);
+void irqpath_proc_del(struct irq_desc *desc);
+int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned);
+void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+			     irqpath_peek_t peek);
+bool irqpath_waits_for(const struct irqpath_flow *waits,
+		       const struct irqpath_flow *packet);
+bool irqpath_peek(struct irqpath_origin *o, struct irqaction *action,
+		  struct irqpath_flow *flow);
 void irqpath_forget_origin(struct irqpath_origin *o);
 struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp);
 struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
@@ -253,9 +303,13 @@ bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 		    unsigned int limit, bool allowed, bool denied);
 void irqpath_select(void);
 void irqpath_select_thread_set(struct irqpath_task *t);
+int irqpath_direct_start(void);
+void irqpath_direct_stop(void);
 int irqpath_selective_start(void);
 void irqpath_selective_stop(void);
 bool irqpath_disarm(struct irqpath_task *t);
+void irqpath_own_mm(struct irqpath_task *t);
+int irqpath_las_set(bool on);
 void irqpath_watch(struct irqpath_cpu *c);
 void irqpath_update_expected(struct irqpath_cpu *c);
 void irqpath_withdraw(struct irqpath_origin *o);

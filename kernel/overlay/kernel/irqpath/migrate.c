@@ -83,21 +83,16 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 	smp_store_release(&t->state, IRQPATH_PARKED);
 }
 
-bool __irqpath_park(void)
+static bool may_park(struct irqpath_task *t)
 {
-	struct irqpath_task *t = current->irqpath;
+	return is_fifo_or_rr(current) && !(current->flags & PF_KTHREAD) &&
+	       has_trusted_slot(t) && stack_is_deep_enough();
+}
+
+static void park(struct irqpath_task *t)
+{
 	struct irqpath_cpu *c;
 	unsigned long flags;
-
-	if (!is_fifo_or_rr(current) || current->flags & PF_KTHREAD)
-		return false;
-	/* A task that got its priority by fork() and had no memory then. */
-	if (unlikely(!t)) {
-		irqpath_task_get(current, GFP_NOWAIT);
-		return false;
-	}
-	if (!has_trusted_slot(t) || !stack_is_deep_enough())
-		return false;
 
 	local_irq_save(flags);
 	t->sleep_state = READ_ONCE(current->__state);
@@ -107,6 +102,23 @@ bool __irqpath_park(void)
 	park_by_priority(c, t);
 	raw_spin_unlock(&c->lock);
 	local_irq_restore(flags);
+}
+
+bool __irqpath_park(void)
+{
+	struct irqpath_task *t = current->irqpath;
+
+	/* A task that got its priority by fork() and had no memory then. */
+	if (unlikely(!t)) {
+		if (rt_task(current))
+			irqpath_task_get(current, GFP_NOWAIT);
+		return false;
+	}
+	if (!may_park(t)) {
+		t->flow.protocol = 0;
+		return false;
+	}
+	park(t);
 	return true;
 }
 EXPORT_SYMBOL_GPL(__irqpath_park);
@@ -135,9 +147,15 @@ static struct irqpath_slot *slot_of(struct irqpath_task *t,
 	return NULL;
 }
 
+/*
+ * The first parked task that the interrupt is known to wake. @flow is that of
+ * the packet behind it, or NULL: who waits for another one is passed over, and
+ * who waits for this one needs no trust.
+ */
 static struct irqpath_task *choose(struct irqpath_cpu *c,
 				   struct irqpath_origin *o,
-				   struct irqaction *action)
+				   struct irqaction *action,
+				   const struct irqpath_flow *flow)
 {
 	struct irqpath_task *t;
 
@@ -145,11 +163,16 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
 
 	list_for_each_entry(t, &c->parked, node) {
 		struct irqpath_slot *slot = slot_of(t, o);
+		bool named = flow && t->flow.protocol;
 
-		if (slot && slot->credit && is_eligible(t, action)) {
-			t->offered = slot;
-			return t;
-		}
+		if (!slot || !is_eligible(t, action) ||
+		    (flow && !irqpath_waits_for(&t->flow, flow)) ||
+		    (!named && !slot->credit))
+			continue;
+		if (named)
+			irqpath_count(demuxed);
+		t->offered = slot;
+		return t;
 	}
 	return NULL;
 }
@@ -158,7 +181,9 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 {
 	struct irqpath_origin *o = READ_ONCE(action->irqpath);
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct irqpath_flow flow;
 	struct irqpath_task *t;
+	bool known;
 
 	/*
 	 * The last handler of the line must have returned: a thread that runs
@@ -168,8 +193,9 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	    atomic_read(&desc->threads_active) != 1 || READ_ONCE(o->runner))
 		return false;
 
+	known = READ_ONCE(o->peek) && irqpath_peek(o, action, &flow);
 	raw_spin_lock(&c->lock);
-	t = choose(c, o, action);
+	t = choose(c, o, action, known ? &flow : NULL);
 	if (t) {
 		list_move_tail(&t->node, &c->offered);
 		t->state = IRQPATH_OFFERED;
@@ -290,7 +316,8 @@ static void bh_enable_own(struct irqpath_task *t)
 	}
 }
 
-static void run_handler(struct irqpath_task *t, struct irqpath_origin *o,
+/* Return: whether the handler, or anyone else meanwhile, woke the task. */
+static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 			struct irqaction *action)
 {
 	struct irq_desc *desc = o->desc;
@@ -300,7 +327,11 @@ static void run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	trace_irqpath_run_entry(o, current);
 	WRITE_ONCE(t->origin, o);
 	t->own_softirqs = 0;
-	__set_current_state(t->sleep_state);
+	/* A lazy task never left it, and may have been woken since. */
+	if (t->lazy)
+		irqpath_count(lazy);
+	else
+		__set_current_state(t->sleep_state);
 
 	ret = action->thread_fn(action->irq, action->dev_id);
 	if (ret == IRQ_HANDLED)
@@ -309,10 +340,11 @@ static void run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	bh_enable_own(t);
 
 	woke = READ_ONCE(current->__state) == TASK_RUNNING;
-	__set_current_state(TASK_RUNNING);
 	if (!woke) {
 		t->offered->misses++;
-		t->offered->credit = irqpath_credit(t->offered->credit, false);
+		if (!t->offered->pinned)
+			t->offered->credit = irqpath_credit(t->offered->credit,
+							    false);
 		irqpath_count(mispredicted);
 	}
 	t->offered->runs++;
@@ -331,28 +363,51 @@ static void run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 			wake_up(&desc->wait_for_threads);
 	}
 	rcu_read_unlock();
+	return woke;
 }
 
-void __irqpath_unpark(void)
+/* Takes the offer. Return: as run_handler(); true if there was no handler. */
+static bool take_offer(struct irqpath_task *t)
 {
-	struct irqpath_task *t = current->irqpath;
-	struct irqpath_origin *o;
-	struct irqaction *action;
-
-	if (READ_ONCE(t->state) != IRQPATH_OFFERED && irqpath_disarm(t))
-		return;
-
 	/* Nobody else writes it while there is an offer. */
-	o = t->from;
+	struct irqpath_origin *o = t->from;
+	struct irqaction *action;
+	bool woke = true;
+
 	irqpath_map_acquire(o);
 	/* Keeps the task on this CPU, and is what the handler expects. */
 	local_bh_disable();
 	action = claim(t);
 	if (action)
-		run_handler(t, o, action);
+		woke = run_handler(t, o, action);
 	else
 		local_bh_enable();
 	irqpath_map_release(o);
+	return woke;
+}
+
+/*
+ * Return: true if the task has parked again and sleeps on, which it may only
+ * if its state has been what it slept in all the time.
+ */
+bool __irqpath_unpark(bool may_sleep_on)
+{
+	struct irqpath_task *t = current->irqpath;
+	bool offered, woke = true;
+
+	offered = READ_ONCE(t->state) == IRQPATH_OFFERED || !irqpath_disarm(t);
+	if (offered)
+		woke = take_offer(t);
+	if (!woke && may_sleep_on && t->lazy && may_park(t)) {
+		park(t);
+		return true;
+	}
+	/* In no list that is searched any more. */
+	t->flow.protocol = 0;
+	if (t->lazy)
+		irqpath_own_mm(t);
+	__set_current_state(TASK_RUNNING);
+	return false;
 }
 EXPORT_SYMBOL_GPL(__irqpath_unpark);
 

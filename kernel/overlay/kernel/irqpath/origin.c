@@ -12,12 +12,16 @@
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 
 #include "irqpath.h"
 #include "../irq/internals.h"
 
-/* All origins, and who may give them to actions and take them back. */
+/*
+ * All origins, and who may give them to actions and take them back. None ever
+ * leaves the list.
+ */
 static LIST_HEAD(irqpath_origins);
 static DEFINE_MUTEX(irqpath_origins_mutex);
 
@@ -122,7 +126,7 @@ static struct irqpath_origin *origin_find_free(void)
 	lockdep_register_key(&o->key);
 	lockdep_init_map(&o->map, "irq_handler", &o->key, 0);
 #endif
-	list_add_tail(&o->node, &irqpath_origins);
+	list_add_tail_rcu(&o->node, &irqpath_origins);
 	return o;
 }
 
@@ -136,6 +140,49 @@ static void origin_set_thread(struct irqpath_origin *o, struct irqaction *action
 	if (t)
 		WRITE_ONCE(t->origin, o);
 }
+
+static struct irqpath_origin *other_of_line(struct irqpath_origin *o, bool file)
+{
+	struct irqpath_origin *other;
+
+	lockdep_assert_held(&irqpath_origins_mutex);
+
+	list_for_each_entry(other, &irqpath_origins, node) {
+		if (other != o && other->action && other->desc == o->desc &&
+		    (other->has_file || !file))
+			return other;
+	}
+	return NULL;
+}
+
+/* A line has one file, which belongs to one of its origins. */
+static void file_add(struct irqpath_origin *o)
+{
+	if (!o->has_file && o->desc->dir && !other_of_line(o, true))
+		o->has_file = irqpath_proc_add(o->desc, o->irq);
+}
+
+static void file_del(struct irqpath_origin *o)
+{
+	struct irqpath_origin *other;
+
+	if (!o->has_file)
+		return;
+	o->has_file = false;
+	other = other_of_line(o, false);
+	if (other)
+		other->has_file = true;
+	else
+		irqpath_proc_del(o->desc);
+}
+
+/* Lines that were requested before there was /proc. */
+static int __init irqpath_files_init(void)
+{
+	irqpath_visit_actions(file_add);
+	return 0;
+}
+late_initcall(irqpath_files_init);
 
 /**
  * irqpath_action_add() - an action has been registered
@@ -162,12 +209,56 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 			    test_bit(IRQTF_FORCED_THREAD, &action->thread_flags);
 		strscpy(o->name, action->name ?: "", sizeof(o->name));
 		WRITE_ONCE(o->action, action);
+		o->quiet = 0;
+		o->peek = NULL;
 		/* Pairs with the dependency of those who read it. */
 		smp_store_release(&action->irqpath, o);
-		o->quiet = 0;
 		origin_set_thread(o, action);
 		origin_set_thread(o, action->secondary);
+		file_add(o);
 		irqpath_select();
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_origin_of() - the origin of a line
+ * @irq: its number
+ *
+ * Without the mutex: whoever removes the file that asks holds it and waits.
+ *
+ * Return: that of a handler that can migrate, if there is one, else another
+ * one, or NULL.
+ */
+struct irqpath_origin *irqpath_origin_of(unsigned int irq)
+{
+	struct irqpath_origin *o, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(o, &irqpath_origins, node) {
+		if (READ_ONCE(o->action) && o->irq == irq &&
+		    (!found || (o->forced && !found->forced)))
+			found = o;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * irqpath_origin_set_peek() - see irqpath_set_peek()
+ * @irq: the line
+ * @dev_id: of its action
+ * @peek: looks at its packets
+ */
+void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+			     irqpath_peek_t peek)
+{
+	struct irqpath_origin *o;
+
+	mutex_lock(&irqpath_origins_mutex);
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (o->action && o->irq == irq && o->action->dev_id == dev_id)
+			WRITE_ONCE(o->peek, peek);
 	}
 	mutex_unlock(&irqpath_origins_mutex);
 }
@@ -205,6 +296,7 @@ void irqpath_action_del(struct irqaction *action)
 	mutex_lock(&irqpath_origins_mutex);
 	WRITE_ONCE(action->irqpath, NULL);
 	WRITE_ONCE(o->action, NULL);
+	file_del(o);
 	irqpath_withdraw(o);
 	irqpath_forget_origin(o);
 	mutex_unlock(&irqpath_origins_mutex);

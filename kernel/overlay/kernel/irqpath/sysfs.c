@@ -33,11 +33,22 @@ static void migrate_stop(void)
 	static_branch_disable(&irqpath_migrate_key);
 }
 
-static struct irqpath_switch learn;
+static struct irqpath_switch learn = {
+	.learns = true,
+};
+
 static struct irqpath_switch migrate = {
+	.learns = true,
 	.start = migrate_start,
 	.stop = migrate_stop,
 };
+
+static void start_learning(void)
+{
+	if (!static_key_enabled(&irqpath_learn_key))
+		irqpath_forget_contexts();
+	static_branch_inc(&irqpath_learn_key);
+}
 
 /* Each user of learning holds it on by itself. */
 static int set_enabled(struct irqpath_switch *policy, bool on)
@@ -49,15 +60,14 @@ static int set_enabled(struct irqpath_switch *policy, bool on)
 	if (policy->enabled == on)
 		return 0;
 	if (on) {
-		if (!static_key_enabled(&irqpath_learn_key))
-			irqpath_forget_contexts();
-		static_branch_inc(&irqpath_learn_key);
+		if (policy->learns)
+			start_learning();
 		if (policy->start)
 			ret = policy->start();
 	} else if (policy->stop) {
 		policy->stop();
 	}
-	if (!on || ret)
+	if (policy->learns && (!on || ret))
 		static_branch_dec(&irqpath_learn_key);
 	policy->enabled = on && !ret;
 	return ret;
@@ -105,8 +115,11 @@ unsigned long irqpath_sum_stats(size_t offset)
 
 IRQPATH_STATISTIC(learned);
 IRQPATH_STATISTIC(offered);
+IRQPATH_STATISTIC(demuxed);
 IRQPATH_STATISTIC(migrated);
 IRQPATH_STATISTIC(mispredicted);
+IRQPATH_STATISTIC(lazy);
+IRQPATH_STATISTIC(mm_switched);
 IRQPATH_STATISTIC(lost);
 IRQPATH_STATISTIC(elsewhere);
 IRQPATH_STATISTIC(rescued);
@@ -166,6 +179,44 @@ static ssize_t watchdog_us_store(struct kobject *kobj,
 }
 
 static struct kobj_attribute watchdog_us_attr = __ATTR_RW(watchdog_us);
+
+static ssize_t early_demux_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(irqpath_early_demux));
+}
+
+static ssize_t early_demux_store(struct kobject *kobj,
+				 struct kobj_attribute *attr,
+				 const char *buf, size_t count)
+{
+	bool on;
+	int ret = kstrtobool(buf, &on);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(irqpath_early_demux, on);
+	return count;
+}
+
+static struct kobj_attribute early_demux_attr = __ATTR_RW(early_demux);
+
+static ssize_t las_show(struct kobject *kobj, struct kobj_attribute *attr,
+			char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(irqpath_las));
+}
+
+static ssize_t las_store(struct kobject *kobj, struct kobj_attribute *attr,
+			 const char *buf, size_t count)
+{
+	bool on;
+	int ret = kstrtobool(buf, &on) ?: irqpath_las_set(on);
+
+	return ret ?: count;
+}
+
+static struct kobj_attribute las_attr = __ATTR_RW(las);
 
 #ifdef CONFIG_IRQPATH_FAULTS
 static ssize_t drop_every_show(struct kobject *kobj,
@@ -250,9 +301,14 @@ static struct attribute *migrate_attrs[] = {
 #ifdef CONFIG_IRQPATH_FAULTS
 	&drop_every_attr.attr,
 #endif
+	&early_demux_attr.attr,
+	&las_attr.attr,
 	&offered_attr.attr,
+	&demuxed_attr.attr,
 	&migrated_attr.attr,
 	&mispredicted_attr.attr,
+	&lazy_attr.attr,
+	&mm_switched_attr.attr,
 	&lost_attr.attr,
 	&elsewhere_attr.attr,
 	&rescued_attr.attr,
@@ -272,6 +328,7 @@ static const struct attribute_group *groups[] = {
 #ifdef CONFIG_IRQPATH_NETPRIO
 	&irqpath_netprio_group,
 #endif
+	&irqpath_direct_group,
 	NULL,
 };
 

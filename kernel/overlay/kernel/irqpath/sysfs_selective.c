@@ -11,6 +11,7 @@
 #include "irqpath.h"
 
 static struct irqpath_switch selective = {
+	.learns = true,
 	.start = irqpath_selective_start,
 	.stop = irqpath_selective_stop,
 };
