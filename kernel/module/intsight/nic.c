@@ -21,6 +21,7 @@
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 
+#include "compat.h"
 #include "intsight.h"
 #include "intsight_mark.h"
 #include "nic.h"
@@ -57,6 +58,23 @@ static irqreturn_t end_irq(int irq, void *data)
 	napi_schedule(&end->napi);
 	return IRQ_HANDLED;
 }
+
+#ifdef CONFIG_IRQPATH
+/* Context: hardirq, before the handler's thread is woken. */
+static bool end_peek(void *data, struct irqpath_flow *flow)
+{
+	struct intsight_end *end = data;
+	struct intsight_ports ports;
+
+	if (!intsight_wire_peek(end, &ports))
+		return false;
+	flow->net = dev_net(end->netdev);
+	flow->protocol = ports.protocol;
+	flow->port = ports.dest;
+	flow->peer = ports.source;
+	return true;
+}
+#endif
 
 static void end_receive(struct intsight_end *end,
 			const struct intsight_parcel *parcel)
@@ -152,6 +170,9 @@ static int end_open(struct net_device *netdev)
 		intsight_wire_drain(end);
 		return ret;
 	}
+#ifdef CONFIG_IRQPATH
+	irqpath_set_peek(intsight_line_irq(end->line), end, end_peek);
+#endif
 	intsight_wire_irq_on(end);
 	netif_start_queue(netdev);
 	end_set_carrier(end, true);

@@ -73,6 +73,13 @@ struct intsight_parcel {
 	u64 cycles;
 };
 
+/* The ports of a packet, in network order. */
+struct intsight_ports {
+	u8 protocol;
+	__be16 source;
+	__be16 dest;
+};
+
 /* First in, first out; free-running indices, so that head == tail is empty. */
 struct intsight_ring {
 	struct intsight_parcel *parcels;
@@ -195,12 +202,16 @@ void intsight_wire_send(struct intsight_end *end, struct sk_buff *skb,
 			unsigned int nr_ways);
 bool intsight_wire_receive(struct intsight_end *end,
 			   struct intsight_parcel *parcel);
+bool intsight_wire_peek(struct intsight_end *end,
+			struct intsight_ports *ports);
 void intsight_wire_irq_on(struct intsight_end *end);
 int intsight_wire_burst(struct intsight_end *end, u64 nr);
 
 /* nic_peer.c */
 void intsight_peer_receive(struct intsight_end *end, struct sk_buff *skb);
 bool intsight_peer_can_burst(struct intsight_end *end);
+struct intsight_ports intsight_peer_ports(const struct intsight_end *end,
+					  u64 seq);
 struct sk_buff *intsight_peer_burst(struct intsight_end *end,
 				    const struct intsight_parcel *parcel);
 

@@ -167,6 +167,26 @@ bool intsight_peer_can_burst(struct intsight_end *end)
 }
 
 /**
+ * intsight_peer_ports() - the ports of a packet of a burst
+ * @end: where it arrives
+ * @seq: its number
+ */
+struct intsight_ports intsight_peer_ports(const struct intsight_end *end,
+					  u64 seq)
+{
+	const struct intsight_nic_config *config = end->config;
+	struct intsight_ports ports = {
+		.protocol = IPPROTO_UDP,
+		.source = htons(9),
+	};
+	u32 turn;
+
+	div_u64_rem(seq, READ_ONCE(config->burst_ports), &turn);
+	ports.dest = htons(READ_ONCE(config->burst_port) + turn);
+	return ports;
+}
+
+/**
  * intsight_peer_burst() - make a packet of a burst
  * @end: the end that receives it
  * @parcel: which
@@ -187,7 +207,7 @@ struct sk_buff *intsight_peer_burst(struct intsight_end *end,
 	struct ethhdr *eth;
 	struct udphdr *udp;
 	struct iphdr *ip;
-	u32 turn;
+	struct intsight_ports ports = intsight_peer_ports(end, parcel->seq);
 
 	skb = napi_alloc_skb(&end->napi, sizeof(*eth) + sizeof(*ip) +
 			     sizeof(*udp) + size);
@@ -210,10 +230,9 @@ struct sk_buff *intsight_peer_burst(struct intsight_end *end,
 	ip->saddr = ip->daddr ^ htonl(3);
 	ip_send_check(ip);
 
-	div_u64_rem(parcel->seq, READ_ONCE(config->burst_ports), &turn);
 	udp = skb_put(skb, sizeof(*udp));
-	udp->source = htons(9);
-	udp->dest = htons(READ_ONCE(config->burst_port) + turn);
+	udp->source = ports.source;
+	udp->dest = ports.dest;
 	udp->len = htons(sizeof(*udp) + size);
 	udp->check = 0;
 

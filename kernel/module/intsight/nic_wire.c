@@ -159,22 +159,34 @@ struct sk_buff *intsight_wire_copy(struct intsight_end *end,
 	return copy;
 }
 
+/* Whether it goes by UDP or TCP, and then its ports. */
+static bool ports_of(const struct sk_buff *skb, struct intsight_ports *ports)
+{
+	const struct ethhdr *eth = (struct ethhdr *)skb->data;
+	const struct iphdr *ip = (struct iphdr *)(eth + 1);
+	const __be16 *header;
+
+	if (skb->len < sizeof(*eth) + sizeof(*ip) ||
+	    eth->h_proto != htons(ETH_P_IP) ||
+	    (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
+		return false;
+	header = (void *)ip + ip->ihl * 4;
+	if ((void *)(header + 2) > (void *)skb_tail_pointer(skb))
+		return false;
+	ports->protocol = ip->protocol;
+	ports->source = header[0];
+	ports->dest = header[1];
+	return true;
+}
+
 /* Is it to or from the slow port? */
 static bool is_slow(const struct intsight_end *end, const struct sk_buff *skb)
 {
 	const __be16 port = htons(READ_ONCE(end->config->slow_port));
-	const struct ethhdr *eth = (struct ethhdr *)skb->data;
-	const struct iphdr *ip = (struct iphdr *)(eth + 1);
-	const __be16 *ports;
+	struct intsight_ports ports;
 
-	if (!port || skb->len < sizeof(*eth) + sizeof(*ip) ||
-	    eth->h_proto != htons(ETH_P_IP) ||
-	    (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
-		return false;
-	ports = (void *)ip + ip->ihl * 4;
-	if ((void *)(ports + 2) > (void *)skb_tail_pointer(skb))
-		return false;
-	return ports[0] == port || ports[1] == port;
+	return port && ports_of(skb, &ports) &&
+	       (ports.source == port || ports.dest == port);
 }
 
 /**
@@ -219,26 +231,50 @@ void intsight_wire_send(struct intsight_end *end, struct sk_buff *skb,
 		dev_kfree_skb_any(skb);
 }
 
-/* Takes the first that has arrived and that the poll has not seen. */
-static bool take_first(struct intsight_end *end, struct intsight_parcel *parcel)
+/* Where the first is that has arrived and that the poll has not seen, or NULL. */
+static struct intsight_ring *first_arrived(struct intsight_end *end)
 {
 	struct intsight_wire *wire = &end->wires[INTSIGHT_WIRE];
 	struct intsight_wire *slow = &end->wires[INTSIGHT_WIRE_SLOW];
-	struct intsight_ring *ring = &end->burst.ring;
 
 	lockdep_assert_held(&end->lock);
 
-	if (ring_is_empty(ring)) {
-		if (wire_due_ns(slow) < wire_due_ns(wire))
-			wire = slow;
-		ring = &wire->ring;
-		if (ring_is_empty(ring) ||
-		    wire_due_ns(wire) > ktime_get_ns())
-			return false;
+	if (!ring_is_empty(&end->burst.ring))
+		return &end->burst.ring;
+	if (wire_due_ns(slow) < wire_due_ns(wire))
+		wire = slow;
+	if (ring_is_empty(&wire->ring) || wire_due_ns(wire) > ktime_get_ns())
+		return NULL;
+	return &wire->ring;
+}
+
+/**
+ * intsight_wire_peek() - look at the next packet that has arrived
+ * @end: where
+ * @ports: filled in
+ *
+ * Context: hardirq.
+ * Return: whether there was one by UDP or TCP, and nobody held the lock.
+ */
+bool intsight_wire_peek(struct intsight_end *end, struct intsight_ports *ports)
+{
+	struct intsight_parcel *parcel;
+	struct intsight_ring *ring;
+	bool known = false;
+
+	if (!raw_spin_trylock(&end->lock))
+		return false;
+	ring = first_arrived(end);
+	if (ring) {
+		parcel = ring_first(ring);
+		known = true;
+		if (!parcel->skb)
+			*ports = intsight_peer_ports(end, parcel->seq);
+		else
+			known = ports_of(parcel->skb, ports);
 	}
-	*parcel = *ring_first(ring);
-	ring->head++;
-	return true;
+	raw_spin_unlock(&end->lock);
+	return known;
 }
 
 /**
@@ -252,13 +288,17 @@ static bool take_first(struct intsight_end *end, struct intsight_parcel *parcel)
 bool intsight_wire_receive(struct intsight_end *end,
 			   struct intsight_parcel *parcel)
 {
+	struct intsight_ring *ring;
 	unsigned long flags;
-	bool arrived;
 
 	raw_spin_lock_irqsave(&end->lock, flags);
-	arrived = take_first(end, parcel);
+	ring = first_arrived(end);
+	if (ring)
+		*parcel = *ring_first(ring);
+	if (ring)
+		ring->head++;
 	raw_spin_unlock_irqrestore(&end->lock, flags);
-	return arrived;
+	return ring;
 }
 
 /**

@@ -27,9 +27,13 @@ policy_off() {
 	fi
 }
 
-# wait_for N: N interrupts; all that were raised must be handled.
+# wait_for N [SITE [OPTION]]: N interrupts, on the CPU that takes them; all
+# that were raised must be handled.
 wait_for() {
-	waiter -n "$1" -t 1000000 -p 80 -s "${2:-read}" > /tmp/waiter.csv ||
+	irq=$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)
+	cpu=$(cat "/proc/irq/$irq/effective_affinity_list")
+	# shellcheck disable=SC2086 # more options of waiter
+	waiter -n "$1" -t 1000000 -p 80 -c "${cpu%%[,-]*}" -s "${2:-read}" ${3:-} > /tmp/waiter.csv ||
 		fail "waiter failed"
 	awk -v n="$1" '
 	/^# expired/ { if ($5 != $7) print "# raised " $5 ", handled " $7
@@ -62,6 +66,30 @@ test_irqpath_learns() {
 	policy_off learn
 }
 
+# An association made by hand, before there was an interrupt to learn from.
+test_irqpath_pinned() {
+	policy learn
+	target=/proc/irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)/irqpath_target
+	waiter -n 2 -t 1000000000 -p 80 -s read > /tmp/waiter.csv &
+	waiter=$!
+	until echo $waiter 2> /dev/null > "$target"; do
+		kill -0 $waiter 2> /dev/null || fail "cannot be pinned"
+		sleep 0.01
+	done
+	awk -v pid=$waiter '$1 == pid && $NF == 1 { seen = 1 } END { exit !seen }' "$target" ||
+		fail "not pinned: $(cat "$target")"
+	echo -$waiter > "$target" || fail "cannot be left to learning"
+	for wrong in 0 1 x $$; do
+		if echo $wrong 2> /dev/null > "$target"; then
+			fail "'$wrong' is taken for a real-time task"
+		fi
+	done
+	wait $waiter || fail "waiter failed"
+	[ "$(wc -l < "$target")" = 1 ] || fail "an association outlives its task: $(cat "$target")"
+	policy_off learn
+	[ ! -e "$target" ] || fail "$target outlives its handler"
+}
+
 # The first interrupt teaches; of the others, the task may miss a few to a
 # thread that was still awake.
 test_irqpath_migrates() {
@@ -73,6 +101,62 @@ test_irqpath_migrates() {
 		[ "$nr" -ge 180 ] || fail "$site: the task ran $nr handlers of 200"
 	done
 	policy_off migrate
+}
+
+# From the hardirq to the task, with its own handler and with the thread's.
+test_irqpath_direct() {
+	policy direct
+	for how in "read -D" poll; do
+		switched=$(cat $P/direct/switched)
+		# shellcheck disable=SC2086 # two words
+		wait_for 200 $how
+		nr=$(($(cat $P/direct/switched) - switched))
+		[ "$nr" -ge 150 ] || fail "$how: $nr direct switches of 200"
+	done
+	policy_off direct
+}
+
+# Both together, and the task's address space loaded late.
+test_irqpath_direct_migrates() {
+	policy migrate
+	echo 1 > $P/direct/enabled
+	for las in 0 1; do
+		if ! echo $las 2> /dev/null > $P/migrate/las; then
+			continue
+		fi
+		before=$(cat $P/migrate/migrated)
+		lazy=$(cat $P/migrate/lazy)
+		wait_for 200
+		nr=$(since_before)
+		[ "$nr" -ge 180 ] || fail "the task ran $nr handlers of 200"
+		lazy=$(($(cat $P/migrate/lazy) - lazy))
+		[ $las = 0 ] || [ "$lazy" -ge 150 ] || fail "$lazy of them lazily"
+	done
+	echo 0 > $P/migrate/las
+	echo 0 > $P/direct/enabled
+	policy_off migrate
+}
+
+# Two tasks at one NIC: the packet says whose interrupt it is.
+test_irqpath_demux() {
+	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
+	needs prio
+	load_pair
+	prio 90 netserver > /dev/null || fail "prio failed"
+	echo 1 > $P/migrate/enabled
+	for demux in 0 1; do
+		echo $demux > $P/migrate/early_demux
+		wrong=$(cat $P/migrate/mispredicted)
+		netping -t -n 200 -p 80 10.9.0.2 5000 > /tmp/high.csv &
+		netping -t -n 200 -p 70 10.9.0.2 5000 > /tmp/low.csv || fail "low"
+		wait $! || fail "high"
+		wrong=$(($(cat $P/migrate/mispredicted) - wrong))
+		echo "# early_demux $demux: $wrong mispredicted"
+	done
+	[ "$wrong" -le 20 ] || fail "$wrong mispredicted"
+	echo 0 > $P/migrate/enabled
+	unload_pair
+	nothing_left
 }
 
 # A thread above its task is left alone.
@@ -91,14 +175,17 @@ test_irqpath_toggles() {
 	policy migrate
 	(while :; do
 		echo 0 > $P/migrate/enabled
+		echo 1 > $P/direct/enabled
 		sleep 0.02
 		echo 1 > $P/migrate/enabled
+		echo 0 > $P/direct/enabled
 		sleep 0.02
 	done) &
 	toggler=$!
 	wait_for 2000
 	kill $toggler
 	wait $toggler 2> /dev/null
+	echo 0 > $P/direct/enabled
 	[ "$(since_before)" -gt 0 ] || fail "no handler migrated"
 	policy_off migrate
 }
