@@ -24,6 +24,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 #include "ipi.bpf.c"
 #include "hardirq.bpf.c"
+#include "policy.bpf.c"
 #include "softirq.bpf.c"
 #include "napi.bpf.c"
 #include "timer.bpf.c"

@@ -76,6 +76,7 @@ enum ip_via {
 	IP_VIA_NAPI_THREAD	= 1 << 12,
 	IP_VIA_WORK		= 1 << 13,
 	IP_VIA_REMOTE		= 1 << 14,
+	IP_VIA_MIGRATED		= 1 << 15,
 };
 
 /* irqpath_model::PathEnd. */
@@ -235,7 +236,7 @@ struct ip_cpu {
 	__u64 softirq_entry_ns;
 	__u64 shared_next;	/* next irqaction of a shared line: not a new interrupt */
 	__u32 wake_tid;		/* irq thread that the last handler asked to wake */
-	__u32 pad;
+	__u32 wake_migrates;	/* no thread: a task that will run the handler */
 	__u64 hard_entry_ns[IP_MAX_NEST];
 	struct ip_chain hard[IP_MAX_NEST];
 	struct ip_chain wake_chain;
@@ -262,6 +263,7 @@ enum ip_task_kind {
 	IP_TASK_NAPI_THREAD,
 	IP_TASK_SOFTIRQD,	/* carries nothing itself: the pending softirq does */
 	IP_TASK_KWORKER,	/* the work item carries the path */
+	IP_TASK_MIGRATED,	/* a target that runs the handler */
 };
 
 /* A task on its way: what every switch looks at, in a table indexed by tid ... */

@@ -5,6 +5,7 @@
  * sched_waking runs in the waker's context, so that context's chain is the origin of the
  * wakeup. Irq threads and NAPI threads are carriers: when they run they hand the chain on.
  * ksoftirqd and kworkers carry nothing themselves: the pending softirq and the work item do.
+ * A task that runs the handler itself carries its own path, until the handler wakes it.
  */
 
 #define IP_COMM4(a, b, c, d)	((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
@@ -74,6 +75,25 @@ static __always_inline bool ip_tag_free(struct ip_cpu *c, struct ip_tag *tag,
 	return false;
 }
 
+/* The handler that the task runs wakes the task: from here on it is its target. */
+static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *tag,
+					      struct ip_chain *context, struct task_struct *p)
+{
+	struct ip_slot *slot = ip_slot_of(p->pid);
+
+	if (!slot || tag->tid != p->pid || tag->kind != IP_TASK_MIGRATED ||
+	    tag->state != IP_SLOT_CARRIER || p->pid != c->cur_tid || ip_config.no_user)
+		return false;
+	if (context != &slot->chain)
+		__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
+	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	tag->kind = IP_TASK_TARGET;
+	tag->state = IP_SLOT_AWAIT_USER;
+	c->carrier = 0;
+	c->await_user = 1;
+	return true;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(ip_sched_waking, struct task_struct *p)
 {
@@ -82,14 +102,17 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	struct ip_slot *slot;
 	struct ip_tag *tag;
 	__u32 tid = p->pid;
-	__u8 kind;
+	__u8 kind = ip_task_kind(p);
 
 	if (!c)
 		return 0;
 	c->nr_events++;
 	if (c->wake_tid == tid && tid) {
 		context = &c->wake_chain;
+		if (c->wake_migrates)
+			kind = IP_TASK_MIGRATED;
 		c->wake_tid = 0;
+		c->wake_migrates = 0;
 	} else {
 		context = ip_context(c);
 	}
@@ -103,11 +126,10 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	}
 	if (!context)
 		return 0;
-	kind = ip_task_kind(p);
 	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
 		return 0;
 	if (ip_still_running(p)) {
-		if (kind != IP_TASK_TARGET)
+		if (kind != IP_TASK_TARGET || ip_migrated_woken(c, tag, context, p))
 			return 0;
 		__builtin_memcpy(&c->scratch, context, sizeof(c->scratch));
 		ip_stamp(&c->scratch, IP_WAKING, bpf_ktime_get_ns());
@@ -181,12 +203,12 @@ static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *
 {
 	struct ip_chain *ch = &slot->chain;
 
-	if (tag->kind == IP_TASK_IRQ_THREAD || tag->kind == IP_TASK_NAPI_THREAD) {
+	if (tag->kind != IP_TASK_TARGET) {
 		tag->state = IP_SLOT_CARRIER;
 		c->carrier = 1;
 		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
 		ch->via |= tag->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
-							     IP_VIA_NAPI_THREAD;
+			   tag->kind == IP_TASK_MIGRATED ? IP_VIA_MIGRATED : IP_VIA_NAPI_THREAD;
 		return;
 	}
 	ip_stamp(ch, IP_SWITCH_IN, now);
@@ -248,6 +270,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if (c->wake_tid) {
 		ip_lose(c, IP_LOSS_COALESCED);	/* its thread was still running */
 		c->wake_tid = 0;
+		c->wake_migrates = 0;
 	}
 	c->hard_depth = 0;	/* nothing switches inside a hardirq: heals a missed exit */
 	c->ksoftirqd = ip_task_kind(next) == IP_TASK_SOFTIRQD;

@@ -38,6 +38,9 @@ bitflags::bitflags! {
         const WORK = 1 << 13;
         /// The target ran on another CPU than the waker.
         const REMOTE = 1 << 14;
+        /// The target ran the handler itself, in the place of the irq thread (an irqpath kernel's
+        /// policy `migrate`); [`Point::IrqThread`] is its switch-in.
+        const MIGRATED = 1 << 15;
     }
 }
 
@@ -47,12 +50,16 @@ impl Via {
         Self::from_bits_retain(1 << vec as u16)
     }
 
-    /// The carriers in words: `thread+net_rx`, `timer+work`, `-` for a plain hardirq wakeup.
+    /// The carriers in words: `thread+net_rx`, `timer+work`, `task` if the target ran the handler,
+    /// `-` for a plain hardirq wakeup.
     /// A remote wakeup adds `@cpu`.
     pub fn describe(self) -> String {
         let mut parts: Vec<&str> = Vec::new();
         if self.contains(Self::IRQ_THREAD) {
             parts.push("thread");
+        }
+        if self.contains(Self::MIGRATED) {
+            parts.push("task");
         }
         for vec in SoftirqVec::ALL {
             if self.contains(Self::softirq(vec)) {

@@ -163,6 +163,9 @@ fn waiter<'a>(
     mut at_end: impl Iterator<Item = &'a Frame>,
 ) -> Option<Task> {
     let expected = match to {
+        Point::IrqThread if record.via.contains(Via::MIGRATED) => {
+            return Some(record.target.clone());
+        }
         Point::IrqThread => Via::IRQ_THREAD,
         Point::Softirq => Via::KSOFTIRQD,
         Point::SwitchIn | Point::User => return Some(record.target.clone()),

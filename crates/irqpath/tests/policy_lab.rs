@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tracer on the irqpath kernel: a handler that its task runs shows as such.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+#[path = "../../irqpath-lab/tests/common/mod.rs"]
+mod common;
+
+use irqpath_lab::guest::Guest;
+use irqpath_lab::kernel::{Arch, Flavour, module};
+use irqpath_lab::vm::Machine;
+use irqpath_model::{Origin, Point, Summary, Via};
+
+const JOB: &str = "
+waiter -n 50 -w 20 -t 5000000 -p 80 > /tmp/before.csv
+for policy in migrate direct; do echo 1 > /sys/kernel/irqpath/$policy/enabled; done
+waiter -n 400 -t 5000000 -p 80 > /tmp/waiter.csv &
+irqpath trace -d 1 -o /tmp/trace > /results/report
+cp /tmp/trace/summary.json /results/
+wait
+";
+
+#[test]
+fn a_handler_in_the_task() {
+    let Some((lab, kernel)) = common::kernel(Flavour::Irqpath, Arch::X86_64) else { return };
+    let intsight = module::build(&lab, &kernel, &lab.project.module("intsight"), &[]).unwrap();
+    let guest = Guest::new(&kernel)
+        .program_file("irqpath", &assert_cmd::cargo::cargo_bin("irqpath"))
+        .own_program("waiter")
+        .module_file(&intsight, "nr_devices=1")
+        .job(JOB);
+    let machine = Machine { limit_host: common::LIMIT, ..Machine::exact(&kernel) };
+    let outcome = machine.run(&lab, &guest.build(&lab).unwrap()).unwrap().checked().unwrap();
+
+    let summary: Summary =
+        serde_json::from_str(&outcome.results.text("summary.json").unwrap()).unwrap();
+    let migrated = summary
+        .paths
+        .iter()
+        .find(|path| path.key.via.contains(Via::MIGRATED))
+        .unwrap_or_else(|| panic!("none migrated: {}", outcome.results.text("report").unwrap()));
+    assert!(matches!(migrated.key.origin, Origin::Irq(_)), "{}", migrated.origin_name);
+    assert_eq!(migrated.via, "task");
+    let points: Vec<Point> = migrated.stages.iter().map(|stage| stage.stage).collect();
+    assert_eq!(points, [Point::IrqThread, Point::Waking, Point::User]);
+    assert!(migrated.histogram.len() > 100, "{} of 200 in a second", migrated.histogram.len());
+}
