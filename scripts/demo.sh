@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Traces this machine for ten seconds under a small load of its own and leaves the result in
 # demo-result/. Where a live trace is not possible, replays a recording, and says so first. Then
-# runs one experiment of the exact lab where QEMU is installed, and says what a shield would change.
+# runs one experiment of the exact lab where QEMU is installed, says what a shield would change, and
+# compares the policies of the irqpath kernel.
 # Needs a release build (`make demo` makes it). Touches nothing but demo-result/ and the lab's cache,
-# ~/.cache/irqpath, into which the first run fetches a kernel of Debian.
+# ~/.cache/irqpath, into which the first run fetches a kernel of Debian and builds ours.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -106,15 +107,29 @@ shield() {
     echo 'The shield is left out; the line above says why.'
 }
 
+# What the policies of the irqpath kernel make of the same interrupt.
+policies() {
+  command -v qemu-system-x86_64 >/dev/null || return 0
+  echo
+  echo 'The same on the irqpath kernel: as it is, tuned, with the policy migrate, with migrate and direct, and direct alone.'
+  echo 'The first time the kernel is built: ten minutes on two cores.'
+  "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
+    echo 'The policies are left out; the line above says why.'
+}
+
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
 exact
 tune
 shield
+policies
 
 lab_line=''
 if [[ -d $result/lab ]]; then
   lab_line=$'\n  lab/           flame graphs of the median and the worst path in the exact guest'
+fi
+if [[ -d $result/policies ]]; then
+  lab_line+=$'\n  policies/      the same with the policies of the irqpath kernel'
 fi
 cat <<EOF
 
