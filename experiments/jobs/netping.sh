@@ -3,7 +3,10 @@
 #
 # REPS, SIZE, PRIO: the client; TCP=1: a server in another namespace answers, its priority one above
 # the client's, else the NIC's own peer answers UDP. RTT_US: round trip. IRQ_PRIO: priority of the
-# NIC's interrupt threads, empty is the kernel's default. POLICIES: of an irqpath kernel.
+# NIC's interrupt threads, empty is the kernel's default. POLICIES, SETTINGS: see irqpath.sh.
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
+policies_needed
 N=/sys/class/net/isight0/intsight
 insmod /modules/intsight.ko nic=1 nr_devices=0
 echo "$RTT_US" > $N/rtt_us
@@ -16,21 +19,12 @@ else
 	ip addr add 10.9.0.1/24 dev isight0
 	ip link set isight0 up
 fi
-if [ -n "${IRQ_PRIO:-}" ]; then
-	for irq in $(awk '$NF ~ /^isight/ { print $1 + 0 }' /proc/interrupts); do
-		prio "$IRQ_PRIO" "irq/$irq-"
-	done
-fi
-for policy in ${POLICIES:-}; do
-	echo 1 > "/sys/kernel/irqpath/$policy/enabled"
-done
+irq_priority "${IRQ_PRIO:-}" isight
+policies_on
 [ "${TCP:-0}" = 0 ] || set -- -t
 netping "$@" -n "$REPS" -b "$SIZE" -p "$PRIO" -H 10.9.0.2 5000 > "/results/$SERIES.csv"
 awk '/^# transactions/ { print "elapsed_ns", $NF } /^# switches/ { print "switches", $NF }' \
 	"/results/$SERIES.csv" > "/results/$SERIES.values"
-for policy in ${POLICIES:-}; do
-	echo 0 > "/sys/kernel/irqpath/$policy/enabled"
-	grep -r . "/sys/kernel/irqpath/$policy" > "/results/$SERIES.$policy"
-done
+policies_off
 [ -z "$server" ] || kill "$server"
 rmmod intsight

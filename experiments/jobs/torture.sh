@@ -55,8 +55,8 @@ other_priorities() {
 	prio $((40 + $(random 50))) waiter
 }
 switch_policies() {
-	for policy in migrate selective learn; do
-		echo $(($(random 3) > 0)) > $P/$policy/enabled
+	for file in migrate/enabled direct/enabled selective/enabled learn/enabled migrate/las migrate/early_demux; do
+		echo $(($(random 3) > 0)) > $P/$file
 		sleep 0.03
 	done
 }
@@ -83,7 +83,7 @@ sleep 1
 # What still waits for a device that nobody else asks for an interrupt has had its last one.
 pidof waiter netping | xargs -r kill -9
 wait
-[ "${POLICIES:-}" = off ] || echo 1 > $P/migrate/enabled
+[ "${POLICIES:-}" = off ] || echo 1 | tee $P/migrate/enabled > $P/direct/enabled
 [ ! -e $P/migrate/drop_every ] || echo 0 > $P/migrate/drop_every
 
 unbalanced=0
@@ -99,7 +99,7 @@ done
 netping -t -n 100 -p 80 10.9.0.2 5000 > /tmp/last.csv || wrong "packets: $(tail -n 2 /tmp/last.csv)"
 grep . /sys/class/net/isight0/intsight/raised /sys/class/net/isight0/intsight/handled
 kill "$server"
-for policy in migrate selective learn; do
+for policy in migrate direct selective learn; do
 	echo 0 > $P/$policy/enabled
 done
 rmmod intsight || wrong "the module does not go"
@@ -112,8 +112,11 @@ fi
 	for file in /tmp/did/*; do
 		echo "${file##*/} $(cat "$file")"
 	done
-	for name in offered migrated mispredicted lost elsewhere rescued; do
+	for name in offered demuxed migrated mispredicted lazy mm_switched lost elsewhere rescued; do
 		echo "$name $(cat $P/migrate/$name)"
+	done
+	for name in switched overtaken busy outranked remote unfit; do
+		echo "$name $(cat $P/direct/$name)"
 	done
 	for name in promoted demoted; do
 		echo "$name $(cat $P/selective/$name)"

@@ -108,6 +108,9 @@ pub struct GuestNeeds {
     /// True if the guest has an HPET (x86-64 only).
     #[serde(default)]
     pub hpet: bool,
+    /// In mode smp: the virtual CPUs take turns, see [`crate::vm::Mode::Turns`].
+    #[serde(default)]
+    pub turns: bool,
     /// Memory, MiB.
     #[serde(default = "default_memory_mib")]
     pub memory_mib: u32,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel with our policies, which `irqpath.sh` switches on under the module's device; on two CPUs
-//! tasks and interrupts part. On request as `debug` is, which also has the faults that these lack.
+//! tasks and interrupts part.
 
 use irqpath_lab::kernel::{Arch, Flavour};
 
@@ -15,11 +15,11 @@ fn everything_on_irqpath() {
 #[test]
 fn policies_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
-    // Without irqpath_toggles: each switch patches code, and QEMU before 8.1 with several threads may
-    // execute the breakpoint that stands there meanwhile.
-    let tests = "irqpath_learns irqpath_respects_priority irqpath_selective_follows \
+    let tests = "irqpath_learns irqpath_migrates irqpath_direct irqpath_direct_migrates \
+        irqpath_respects_priority irqpath_toggles irqpath_selective_follows \
         irqpath_selective_obeys device_many_users kernel_log";
-    scene.run(scene.smp(), &format!("TESTS='{tests}'"));
+    // Switches patch code: virtual CPUs with a thread each may execute the breakpoint meanwhile.
+    scene.run(scene.turns(), &format!("TESTS='{tests}'"));
 }
 
 /// The tests of shield.sh.
