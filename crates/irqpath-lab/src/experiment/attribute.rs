@@ -15,7 +15,7 @@ use std::path::Path;
 use super::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
 use crate::flame::{
-    Attribution, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording, Profile,
+    Attribution, Comparison, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording, Profile,
     Recording, Symbols,
 };
 
@@ -47,9 +47,8 @@ pub struct Attributed {
     /// Instructions that the guest's stamps lie further apart than the marks, the same for every
     /// instance: a stamp is not its mark.
     pub offset: i64,
-    /// Instances whose length is what the guest measured, but for `offset`, and those where it
-    /// is not.
-    pub agreement: (usize, usize),
+    /// The instances beside what the guest measured, less `offset`.
+    pub agreement: Comparison,
 }
 
 /// A series that the recording has: its name, and the guest's own lengths of its paths.
@@ -89,7 +88,6 @@ fn of_path(
     let offset = offset(path, measured);
     let shifted: Vec<u64> =
         measured.iter().map(|length| length.saturating_add_signed(-offset)).collect();
-    let found = path.compare(&shifted);
     let at = |q: f64| path.quantile(q).and_then(|instance| path.variant_of(instance));
     let (median, worst) = (attribution.profile(at(0.5)?), attribution.profile(at(1.0)?));
     let limit = path.quantile(0.95).map_or(0, |instance| path.instances[instance].length);
@@ -113,7 +111,7 @@ fn of_path(
         nr_unexplained,
         causes,
         offset,
-        agreement: (found.exact + found.idle, found.differing.len() + found.unpaired),
+        agreement: path.compare(&shifted),
     })
 }
 
@@ -190,7 +188,7 @@ impl Attributed {
     /// Metrics of the series: `slow_runs`, `unexplained` (percent of them), `agree` (percent),
     /// `attributed` (the median's instructions), and `ran.FUNCTION` (percent).
     pub fn metrics(&self) -> Vec<(String, f64)> {
-        let (same, other) = (self.agreement.0 as u64, self.agreement.1 as u64);
+        let (same, other) = (self.agreement.nr_same() as u64, self.agreement.nr_other() as u64);
         let mut metrics = vec![
             ("slow_runs".to_owned(), self.nr_slow as f64),
             ("unexplained".to_owned(), percent(self.nr_unexplained, self.nr_slow)),

@@ -136,6 +136,18 @@ pub struct Comparison {
     pub unpaired: usize,
 }
 
+impl Comparison {
+    /// Instances that are as long as they were measured to be.
+    pub const fn nr_same(&self) -> usize {
+        self.exact + self.idle
+    }
+
+    /// Those that are not, or that have nothing to be compared with.
+    pub const fn nr_other(&self) -> usize {
+        self.differing.len() + self.unpaired
+    }
+}
+
 impl PathRecording {
     /// Compare the instances with what the guest measured itself, by stamps that count
     /// instructions (TSC in exact mode), in the same order.

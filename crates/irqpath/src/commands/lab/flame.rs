@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab flame`: where every instruction of an experiment's path went.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -10,6 +11,9 @@ use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
 use super::run::{complain, told};
 use crate::cli_lab::LabFlame;
 use crate::{meta, out};
+
+/// Paths that are told if they are not as long as the guest measured them.
+const DIFFERING: usize = 3;
 
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
@@ -58,8 +62,8 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
 
 /// What was found of one series' path.
 fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> String {
-    let (same, other) = path.agreement;
-    format!(
+    let (same, other) = (path.agreement.nr_same(), path.agreement.nr_other());
+    let mut text = format!(
         "{} on {}, {}: {} paths, median {} instructions, worst {}\n\
          length as the guest measured it, less {} between its stamps and the marks: \
          {same} equal, {other} not\n\
@@ -74,7 +78,12 @@ fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Str
         path.nr_slow,
         path.nr_unexplained,
         path.causes_text(),
-    )
+    );
+    for (at, counted, measured) in path.agreement.differing.iter().take(DIFFERING) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "path {at}: {counted} instructions, {measured} measured");
+    }
+    text
 }
 
 /// The experiment with only the series that its path is taken from.
