@@ -12,3 +12,5 @@ irq_priority "${IRQ_PRIO:-}" intsight0
 policies_on
 waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -s "${WAIT:-read}" ${FLAGS:-} > "/results/$SERIES.csv"
 policies_off
+# The next series finds the kernel's default again.
+irq_priority "${IRQ_PRIO:+50}" intsight0
