@@ -19,7 +19,7 @@ else
 	ip addr add 10.9.0.1/24 dev isight0
 	ip link set isight0 up
 fi
-irq_priority "${IRQ_PRIO:-}" isight
+irq_priority "${IRQ_PRIO:-}" 'isight.'
 policies_on
 [ "${TCP:-0}" = 0 ] || set -- -t
 netping "$@" -n "$REPS" -b "$SIZE" -p "$PRIO" -H 10.9.0.2 5000 > "/results/$SERIES.csv"
