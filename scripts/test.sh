@@ -43,13 +43,12 @@ rust_tests() {
   return "$code"
 }
 
-# What the policies must hold, shorter than in the documents' tables, and a minute of everything at once.
+# What the policies must hold, shorter than in the documents' tables.
 # shellcheck disable=SC2317 # reached through step_with
 policies() {
   local results code=0
   results=$(mktemp -d)
   cargo run -q -p irqpath -- lab run ihm-migrate ihm-net --set REPS=100 -o "$results" || code=$?
-  cargo run -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=60 -o "$results" || code=$?
   rm -r "$results"
   return "$code"
 }

@@ -112,6 +112,16 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	return true;
 }
 
+/*
+ * Whether somebody who had the lock when the task was noted has queued one
+ * that goes before it. Context: rq->lock held.
+ */
+static bool is_outranked(struct rq *rq, struct task_struct *p)
+{
+	return rq->rt.highest_prio.curr <= p->prio || rq->dl.dl_nr_running ||
+	       (rq->stop && task_on_rq_queued(rq->stop));
+}
+
 /* Noted, and overtaken: a wakeup like any other. */
 static void settle_noted(struct rq *rq, struct task_struct *p)
 {
@@ -196,7 +206,7 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 	p = this_cpu_read(irqpath_direct_task);
 	/* What else may_lend() asks for cannot change without the lock. */
 	if (unlikely(!p || this_cpu_read(lender) || is_pinned(prev) ||
-		     rq->balance_callback)) {
+		     rq->balance_callback || is_outranked(rq, p))) {
 		raw_spin_unlock(&rq->__lock);
 		return NULL;
 	}
