@@ -15,8 +15,8 @@ use std::path::Path;
 use super::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
 use crate::flame::{
-    Attribution, Comparison, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording, Profile,
-    Recording, Symbols,
+    Attribution, Comparison, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording,
+    Profile, Recording, Symbols,
 };
 
 /// Functions in the name of a cause at most.
