@@ -305,15 +305,23 @@ static void bh_enable_own(struct irqpath_task *t)
 		set_softirq_pending(local_softirq_pending() & ~foreign);
 		local_irq_enable();
 	}
-	/* Nobody else could serve them now: the CPU's softirqs are this task's. */
+	/*
+	 * Nobody else could serve them now: the CPU's softirqs are this task's.
+	 * They are this CPU's: on another one they would be lost.
+	 */
+	if (unlikely(foreign))
+		migrate_disable();
 	local_bh_enable();
 	WRITE_ONCE(t->origin, NULL);
-	while (unlikely(foreign)) {
+	if (likely(!foreign))
+		return;
+	while (foreign) {
 		unsigned int nr = __ffs(foreign);
 
 		foreign &= foreign - 1;
 		raise_softirq(nr);
 	}
+	migrate_enable();
 }
 
 /* Return: whether the handler, or anyone else meanwhile, woke the task. */
