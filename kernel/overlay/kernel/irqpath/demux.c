@@ -15,7 +15,7 @@
 #include "irqpath.h"
 
 /* Whether packets are looked at. */
-bool irqpath_early_demux = true;
+unsigned int irqpath_early_demux = 1;
 
 /**
  * irqpath_set_peek() - let irqpath look at the packets of an interrupt

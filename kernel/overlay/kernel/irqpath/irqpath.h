@@ -14,7 +14,7 @@
  * selective.c interrupts that serve no real-time task are ordinary work
  * netprio*.c received packets in the order of their receivers' priorities
  * proc.c     /proc/irq/N/irqpath_target, associations made by hand
- * sysfs.c    /sys/kernel/irqpath
+ * sysfs*.c   /sys/kernel/irqpath
  *
  * An origin is never freed, only reused: a stale pointer to one can name the
  * wrong interrupt, which is a misprediction, but never free memory.
@@ -241,41 +241,11 @@ struct irqpath_cpu {
 
 DECLARE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
 
-/**
- * struct irqpath_switch - a policy's switch
- * @enabled: how it stands
- * @learns: whether it needs associations
- * @start: what switching on needs, may fail
- * @stop: the reverse
- */
-struct irqpath_switch {
-	bool	enabled;
-	bool	learns;
-	int	(*start)(void);
-	void	(*stop)(void);
-};
-
-ssize_t irqpath_store_enabled(struct irqpath_switch *policy, const char *buf,
-			      size_t count);
-unsigned long irqpath_sum_stats(size_t offset);
-
-/* A file that shows a counter of struct irqpath_stats. */
-#define IRQPATH_STATISTIC(_name)					\
-static ssize_t _name##_show(struct kobject *kobj,			\
-			    struct kobj_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, "%lu\n",					\
-		irqpath_sum_stats(offsetof(struct irqpath_stats, _name)));	\
-}									\
-static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
-
-extern bool irqpath_early_demux;
-extern bool irqpath_las;
+extern unsigned int irqpath_early_demux;
+extern unsigned int irqpath_las;
 extern unsigned int irqpath_watchdog_us;
 extern unsigned int irqpath_quiet;
 extern unsigned long irqpath_allowed[], irqpath_denied[];
-extern const struct attribute_group irqpath_selective_group;
-extern const struct attribute_group irqpath_direct_group;
 
 #define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
 
@@ -302,6 +272,7 @@ unsigned int irqpath_credit(unsigned int credit, bool woke);
 bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 		    unsigned int limit, bool allowed, bool denied);
 void irqpath_select(void);
+int irqpath_quiet_set(unsigned int quiet);
 void irqpath_select_thread_set(struct irqpath_task *t);
 int irqpath_direct_start(void);
 void irqpath_direct_stop(void);
@@ -309,7 +280,7 @@ int irqpath_selective_start(void);
 void irqpath_selective_stop(void);
 bool irqpath_disarm(struct irqpath_task *t);
 void irqpath_own_mm(struct irqpath_task *t);
-int irqpath_las_set(bool on);
+int irqpath_las_set(unsigned int on);
 void irqpath_watch(struct irqpath_cpu *c);
 void irqpath_update_expected(struct irqpath_cpu *c);
 void irqpath_withdraw(struct irqpath_origin *o);

@@ -25,7 +25,7 @@
 DEFINE_STATIC_KEY_FALSE(irqpath_las_key);
 
 /* Whether predictions begin lazily; the key stays on once it was. */
-bool irqpath_las;
+unsigned int irqpath_las;
 
 struct mm_struct *__irqpath_mm(struct task_struct *p)
 {
@@ -66,11 +66,11 @@ void irqpath_own_mm(struct irqpath_task *t)
 
 /**
  * irqpath_las_set() - begin predictions lazily, or not
- * @on: which
+ * @on: 1 or 0
  *
  * Return: 0, or -EOPNOTSUPP where the architecture does not protect readers.
  */
-int irqpath_las_set(bool on)
+int irqpath_las_set(unsigned int on)
 {
 	if (on && !IS_ENABLED(CONFIG_X86))
 		return -EOPNOTSUPP;

@@ -106,7 +106,6 @@ extern unsigned int irqpath_napi_hold_us;
 extern unsigned int irqpath_queue_limit;
 extern bool irqpath_may_hold;
 extern atomic_t irqpath_nr_held;
-extern const struct attribute_group irqpath_netprio_group;
 
 /* netprio.c: no state, for the tests too */
 unsigned int irqpath_level_of(int prio);

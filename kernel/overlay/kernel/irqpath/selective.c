@@ -121,6 +121,19 @@ void irqpath_select(void)
 }
 
 /**
+ * irqpath_quiet_set() - set irqpath_quiet, which can end and begin services
+ * @quiet: activations
+ *
+ * Return: 0.
+ */
+int irqpath_quiet_set(unsigned int quiet)
+{
+	WRITE_ONCE(irqpath_quiet, quiet);
+	irqpath_select();
+	return 0;
+}
+
+/**
  * irqpath_select_thread_set() - the priority of an interrupt's thread was set
  * @t: the thread
  *

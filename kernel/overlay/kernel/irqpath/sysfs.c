@@ -6,42 +6,17 @@
  */
 #include <linux/init.h>
 #include <linux/jiffies.h>
-#include <linux/kobject.h>
 #include <linux/kstrtox.h>
-#include <linux/mutex.h>
 #include <linux/sched/signal.h>
-#include <linux/sysfs.h>
 
-#include "irqpath.h"
-#include "netprio.h"
+#include "sysfs.h"
 
 /* Longer limits would leave lines masked; shorter ones beat a switch. */
 #define WATCHDOG_MIN_US	10
 #define WATCHDOG_MAX_US	1000000
 
-/* Protects the switches. */
-static DEFINE_MUTEX(policy_mutex);
-
-static int migrate_start(void)
-{
-	static_branch_enable(&irqpath_migrate_key);
-	return 0;
-}
-
-static void migrate_stop(void)
-{
-	static_branch_disable(&irqpath_migrate_key);
-}
-
-static struct irqpath_switch learn = {
-	.learns = true,
-};
-
-static struct irqpath_switch migrate = {
-	.learns = true,
-	.start = migrate_start,
-	.stop = migrate_stop,
-};
+/* See sysfs.h. */
+DEFINE_MUTEX(irqpath_sysfs_mutex);
 
 static void start_learning(void)
 {
@@ -55,7 +30,7 @@ static int set_enabled(struct irqpath_switch *policy, bool on)
 {
 	int ret = 0;
 
-	lockdep_assert_held(&policy_mutex);
+	lockdep_assert_held(&irqpath_sysfs_mutex);
 
 	if (policy->enabled == on)
 		return 0;
@@ -69,176 +44,137 @@ static int set_enabled(struct irqpath_switch *policy, bool on)
 	}
 	if (policy->learns && (!on || ret))
 		static_branch_dec(&irqpath_learn_key);
-	policy->enabled = on && !ret;
+	WRITE_ONCE(policy->enabled, on && !ret);
 	return ret;
 }
 
-/**
- * irqpath_store_enabled() - what is written to a policy's switch
- * @policy: the policy
- * @buf: the text
- * @count: its length
- *
- * Return: @count, or why it stays as it was.
- */
-ssize_t irqpath_store_enabled(struct irqpath_switch *policy, const char *buf,
-			      size_t count)
+ssize_t irqpath_switch_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
 {
+	struct irqpath_switch *policy = container_of(attr,
+						     struct irqpath_switch,
+						     file);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(policy->enabled));
+}
+
+ssize_t irqpath_switch_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	struct irqpath_switch *policy = container_of(attr,
+						     struct irqpath_switch,
+						     file);
 	bool on;
 	int ret = kstrtobool(buf, &on);
 
 	if (ret)
 		return ret;
-	mutex_lock(&policy_mutex);
+	mutex_lock(&irqpath_sysfs_mutex);
 	ret = set_enabled(policy, on);
-	mutex_unlock(&policy_mutex);
+	mutex_unlock(&irqpath_sysfs_mutex);
 	return ret ?: count;
 }
 
-/**
- * irqpath_sum_stats() - a counter of all CPUs
- * @offset: which, in struct irqpath_stats
- */
-unsigned long irqpath_sum_stats(size_t offset)
+ssize_t irqpath_setting_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
 {
+	struct irqpath_setting *setting = container_of(attr,
+						       struct irqpath_setting,
+						       file);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(*setting->value));
+}
+
+ssize_t irqpath_setting_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count)
+{
+	struct irqpath_setting *setting = container_of(attr,
+						       struct irqpath_setting,
+						       file);
+	unsigned int value;
+	int ret = kstrtouint(buf, 0, &value);
+
+	if (ret)
+		return ret;
+	if ((value < setting->min || value > setting->max) &&
+	    (value || !setting->or_zero))
+		return -ERANGE;
+	mutex_lock(&irqpath_sysfs_mutex);
+	if (setting->set)
+		ret = setting->set(value);
+	else
+		WRITE_ONCE(*setting->value, value);
+	mutex_unlock(&irqpath_sysfs_mutex);
+	return ret ?: count;
+}
+
+ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	struct irqpath_counter *counter = container_of(attr,
+						       struct irqpath_counter,
+						       file);
 	unsigned long sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct irqpath_stats *stats = per_cpu_ptr(&irqpath_cpus.stats,
-							  cpu);
+		void *stats = per_cpu_ptr(&irqpath_cpus.stats, cpu);
 
-		sum += READ_ONCE(*(unsigned long *)((void *)stats + offset));
+		sum += READ_ONCE(*(unsigned long *)(stats + counter->offset));
 	}
-	return sum;
+	return sysfs_emit(buf, "%lu\n", sum);
 }
 
-IRQPATH_STATISTIC(learned);
-IRQPATH_STATISTIC(offered);
-IRQPATH_STATISTIC(demuxed);
-IRQPATH_STATISTIC(migrated);
-IRQPATH_STATISTIC(mispredicted);
-IRQPATH_STATISTIC(lazy);
-IRQPATH_STATISTIC(mm_switched);
-IRQPATH_STATISTIC(lost);
-IRQPATH_STATISTIC(elsewhere);
-IRQPATH_STATISTIC(rescued);
-
-static ssize_t learn_enabled_show(struct kobject *kobj,
-				  struct kobj_attribute *attr, char *buf)
+static int migrate_start(void)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(learn.enabled));
+	static_branch_enable(&irqpath_migrate_key);
+	return 0;
 }
 
-static ssize_t learn_enabled_store(struct kobject *kobj,
-				   struct kobj_attribute *attr,
-				   const char *buf, size_t count)
+static void migrate_stop(void)
 {
-	return irqpath_store_enabled(&learn, buf, count);
+	static_branch_disable(&irqpath_migrate_key);
 }
 
-static struct kobj_attribute learn_enabled_attr =
-	__ATTR(enabled, 0644, learn_enabled_show, learn_enabled_store);
+static struct irqpath_switch learn = {
+	.file = IRQPATH_SWITCH_FILE,
+	.learns = true,
+};
 
-static ssize_t migrate_enabled_show(struct kobject *kobj,
-				    struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(migrate.enabled));
-}
+static struct irqpath_switch migrate = {
+	.file = IRQPATH_SWITCH_FILE,
+	.learns = true,
+	.start = migrate_start,
+	.stop = migrate_stop,
+};
 
-static ssize_t migrate_enabled_store(struct kobject *kobj,
-				     struct kobj_attribute *attr,
-				     const char *buf, size_t count)
-{
-	return irqpath_store_enabled(&migrate, buf, count);
-}
+static struct irqpath_setting watchdog_us = {
+	.file = IRQPATH_SETTING_FILE(watchdog_us),
+	.value = &irqpath_watchdog_us,
+	.min = WATCHDOG_MIN_US,
+	.max = WATCHDOG_MAX_US,
+	.or_zero = true,
+};
 
-static struct kobj_attribute migrate_enabled_attr =
-	__ATTR(enabled, 0644, migrate_enabled_show, migrate_enabled_store);
+static struct irqpath_setting early_demux = {
+	.file = IRQPATH_SETTING_FILE(early_demux),
+	.value = &irqpath_early_demux,
+	.max = 1,
+};
 
-static ssize_t watchdog_us_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(irqpath_watchdog_us));
-}
-
-static ssize_t watchdog_us_store(struct kobject *kobj,
-				 struct kobj_attribute *attr,
-				 const char *buf, size_t count)
-{
-	unsigned int limit_us;
-	int ret = kstrtouint(buf, 0, &limit_us);
-
-	if (ret)
-		return ret;
-	if (limit_us && (limit_us < WATCHDOG_MIN_US ||
-			 limit_us > WATCHDOG_MAX_US))
-		return -ERANGE;
-	WRITE_ONCE(irqpath_watchdog_us, limit_us);
-	return count;
-}
-
-static struct kobj_attribute watchdog_us_attr = __ATTR_RW(watchdog_us);
-
-static ssize_t early_demux_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(irqpath_early_demux));
-}
-
-static ssize_t early_demux_store(struct kobject *kobj,
-				 struct kobj_attribute *attr,
-				 const char *buf, size_t count)
-{
-	bool on;
-	int ret = kstrtobool(buf, &on);
-
-	if (ret)
-		return ret;
-	WRITE_ONCE(irqpath_early_demux, on);
-	return count;
-}
-
-static struct kobj_attribute early_demux_attr = __ATTR_RW(early_demux);
-
-static ssize_t las_show(struct kobject *kobj, struct kobj_attribute *attr,
-			char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(irqpath_las));
-}
-
-static ssize_t las_store(struct kobject *kobj, struct kobj_attribute *attr,
-			 const char *buf, size_t count)
-{
-	bool on;
-	int ret = kstrtobool(buf, &on) ?: irqpath_las_set(on);
-
-	return ret ?: count;
-}
-
-static struct kobj_attribute las_attr = __ATTR_RW(las);
+static struct irqpath_setting las = {
+	.file = IRQPATH_SETTING_FILE(las),
+	.value = &irqpath_las,
+	.max = 1,
+	.set = irqpath_las_set,
+};
 
 #ifdef CONFIG_IRQPATH_FAULTS
-static ssize_t drop_every_show(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(irqpath_drop_every));
-}
-
-static ssize_t drop_every_store(struct kobject *kobj,
-				struct kobj_attribute *attr,
-				const char *buf, size_t count)
-{
-	unsigned int every;
-	int ret = kstrtouint(buf, 0, &every);
-
-	if (ret)
-		return ret;
-	WRITE_ONCE(irqpath_drop_every, every);
-	return count;
-}
-
-static struct kobj_attribute drop_every_attr = __ATTR_RW(drop_every);
+static struct irqpath_setting drop_every = {
+	.file = IRQPATH_SETTING_FILE(drop_every),
+	.value = &irqpath_drop_every,
+	.max = UINT_MAX,
+};
 #endif
 
 /* One page: with more associations than fit, the last tasks are missing. */
@@ -285,8 +221,8 @@ static const struct attribute_group root_group = {
 };
 
 static struct attribute *learn_attrs[] = {
-	&learn_enabled_attr.attr,
-	&learned_attr.attr,
+	&learn.file.attr,
+	&IRQPATH_COUNTER(learned).file.attr,
 	NULL,
 };
 
@@ -296,22 +232,22 @@ static const struct attribute_group learn_group = {
 };
 
 static struct attribute *migrate_attrs[] = {
-	&migrate_enabled_attr.attr,
-	&watchdog_us_attr.attr,
+	&migrate.file.attr,
+	&watchdog_us.file.attr,
 #ifdef CONFIG_IRQPATH_FAULTS
-	&drop_every_attr.attr,
+	&drop_every.file.attr,
 #endif
-	&early_demux_attr.attr,
-	&las_attr.attr,
-	&offered_attr.attr,
-	&demuxed_attr.attr,
-	&migrated_attr.attr,
-	&mispredicted_attr.attr,
-	&lazy_attr.attr,
-	&mm_switched_attr.attr,
-	&lost_attr.attr,
-	&elsewhere_attr.attr,
-	&rescued_attr.attr,
+	&early_demux.file.attr,
+	&las.file.attr,
+	&IRQPATH_COUNTER(offered).file.attr,
+	&IRQPATH_COUNTER(demuxed).file.attr,
+	&IRQPATH_COUNTER(migrated).file.attr,
+	&IRQPATH_COUNTER(mispredicted).file.attr,
+	&IRQPATH_COUNTER(lazy).file.attr,
+	&IRQPATH_COUNTER(mm_switched).file.attr,
+	&IRQPATH_COUNTER(lost).file.attr,
+	&IRQPATH_COUNTER(elsewhere).file.attr,
+	&IRQPATH_COUNTER(rescued).file.attr,
 	NULL,
 };
 

@@ -4,54 +4,23 @@
  * Documentation/ABI/testing/sysfs-kernel-irqpath.
  */
 #include <linux/bitmap.h>
-#include <linux/kobject.h>
-#include <linux/kstrtox.h>
-#include <linux/sysfs.h>
 
-#include "irqpath.h"
+#include "sysfs.h"
 
 static struct irqpath_switch selective = {
+	.file = IRQPATH_SWITCH_FILE,
 	.learns = true,
 	.start = irqpath_selective_start,
 	.stop = irqpath_selective_stop,
 };
 
-static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(selective.enabled));
-}
-
-static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
-{
-	return irqpath_store_enabled(&selective, buf, count);
-}
-
-static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
-
-static ssize_t quiet_show(struct kobject *kobj, struct kobj_attribute *attr,
-			  char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(irqpath_quiet));
-}
-
-static ssize_t quiet_store(struct kobject *kobj, struct kobj_attribute *attr,
-			   const char *buf, size_t count)
-{
-	unsigned int quiet;
-	int ret = kstrtouint(buf, 0, &quiet);
-
-	if (ret)
-		return ret;
-	if (!quiet)
-		return -ERANGE;
-	WRITE_ONCE(irqpath_quiet, quiet);
-	irqpath_select();
-	return count;
-}
-
-static struct kobj_attribute quiet_attr = __ATTR_RW(quiet);
+static struct irqpath_setting quiet = {
+	.file = IRQPATH_SETTING_FILE(quiet),
+	.value = &irqpath_quiet,
+	.min = 1,
+	.max = UINT_MAX,
+	.set = irqpath_quiet_set,
+};
 
 /* An interrupt is in one list at most: the last word counts. */
 static ssize_t store_list(unsigned long *list, unsigned long *other,
@@ -62,9 +31,11 @@ static ssize_t store_list(unsigned long *list, unsigned long *other,
 
 	if (ret)
 		return ret;
+	mutex_lock(&irqpath_sysfs_mutex);
 	bitmap_copy(list, parsed, IRQPATH_NR_LISTED);
 	bitmap_andnot(other, other, parsed, IRQPATH_NR_LISTED);
 	irqpath_select();
+	mutex_unlock(&irqpath_sysfs_mutex);
 	return count;
 }
 
@@ -96,16 +67,13 @@ static ssize_t deny_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute deny_attr = __ATTR_RW(deny);
 
-IRQPATH_STATISTIC(promoted);
-IRQPATH_STATISTIC(demoted);
-
 static struct attribute *attrs[] = {
-	&enabled_attr.attr,
-	&quiet_attr.attr,
+	&selective.file.attr,
+	&quiet.file.attr,
 	&allow_attr.attr,
 	&deny_attr.attr,
-	&promoted_attr.attr,
-	&demoted_attr.attr,
+	&IRQPATH_COUNTER(promoted).file.attr,
+	&IRQPATH_COUNTER(demoted).file.attr,
 	NULL,
 };
 

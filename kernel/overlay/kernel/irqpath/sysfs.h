@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The files of /sys/kernel/irqpath: what those of all policies have in common,
+ * private to sysfs*.c.
+ */
+#ifndef _KERNEL_IRQPATH_SYSFS_H
+#define _KERNEL_IRQPATH_SYSFS_H
+
+#include <linux/kobject.h>
+#include <linux/mutex.h>
+#include <linux/sysfs.h>
+
+#include "irqpath.h"
+
+/* Held while a file is written: by who switches a policy, or sets something. */
+extern struct mutex irqpath_sysfs_mutex;
+
+/**
+ * struct irqpath_switch - a policy's file "enabled"
+ * @file: it
+ * @enabled: how it stands
+ * @learns: whether the policy needs associations
+ * @start: what switching on needs, may fail
+ * @stop: the reverse
+ */
+struct irqpath_switch {
+	struct kobj_attribute	file;
+	bool			enabled;
+	bool			learns;
+	int			(*start)(void);
+	void			(*stop)(void);
+};
+
+/**
+ * struct irqpath_setting - a file with a number that can be set
+ * @file: it
+ * @value: the number
+ * @min: the least that it may be
+ * @max: the most
+ * @or_zero: it may be 0 as well
+ * @set: how it is set, may fail; NULL for no more than writing @value
+ */
+struct irqpath_setting {
+	struct kobj_attribute	file;
+	unsigned int		*value;
+	unsigned int		min;
+	unsigned int		max;
+	bool			or_zero;
+	int			(*set)(unsigned int value);
+};
+
+/**
+ * struct irqpath_counter - a file with a counter of struct irqpath_stats
+ * @file: it
+ * @offset: of the counter
+ */
+struct irqpath_counter {
+	struct kobj_attribute	file;
+	size_t			offset;
+};
+
+ssize_t irqpath_switch_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf);
+ssize_t irqpath_switch_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count);
+ssize_t irqpath_setting_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf);
+ssize_t irqpath_setting_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count);
+ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf);
+
+#define IRQPATH_SWITCH_FILE						\
+	__ATTR(enabled, 0644, irqpath_switch_show, irqpath_switch_store)
+
+#define IRQPATH_SETTING_FILE(_name)					\
+	__ATTR(_name, 0644, irqpath_setting_show, irqpath_setting_store)
+
+#define IRQPATH_COUNTER(_name)						\
+	((struct irqpath_counter) {					\
+		.file = {						\
+			.attr = { .name = #_name, .mode = 0444 },	\
+			.show = irqpath_counter_show,			\
+		},							\
+		.offset = offsetof(struct irqpath_stats, _name),	\
+	})
+
+extern const struct attribute_group irqpath_selective_group;
+extern const struct attribute_group irqpath_direct_group;
+extern const struct attribute_group irqpath_netprio_group;
+
+#endif /* _KERNEL_IRQPATH_SYSFS_H */
