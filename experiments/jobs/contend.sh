@@ -9,14 +9,9 @@
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
-N=/sys/class/net/isight0/intsight
-insmod /modules/intsight.ko nic=1 nr_devices=0
-echo "$LOW_RTT_US" > $N/rtt_us
-echo 5000 > $N/slow_port
-echo $((HIGH_RTT_US > 0 ? HIGH_RTT_US : 500)) > $N/slow_rtt_us
-echo echo > $N/peer
-ip addr add 10.9.0.1/24 dev isight0
-ip link set isight0 up
+nic_on "$LOW_RTT_US" '' nr_devices=0
+echo 5000 > "$N"/slow_port
+echo $((HIGH_RTT_US > 0 ? HIGH_RTT_US : 500)) > "$N"/slow_rtt_us
 irq_priority "${IRQ_PRIO:-}" 'isight[01]'
 policies_on
 runs_before=$(migrated)
@@ -36,7 +31,7 @@ fi
 if [ "$HIGH_RTT_US" = 0 ]; then
 	# Its first requests have been answered by then, and it sleeps until both begin.
 	sleep 0.2
-	echo 10000000 > $N/slow_rtt_us
+	echo 10000000 > "$N"/slow_rtt_us
 fi
 calc_on
 # Who gets no answer has lost it; that is counted.
@@ -59,4 +54,4 @@ totals() {
 	success "$runs_before" "$misses_before"
 } > "/results/$SERIES.values"
 policies_off
-rmmod intsight
+nic_off

@@ -41,6 +41,30 @@ policies_off() {
 	done
 }
 
+# nic_on RTT_US SERVER_PRIO PARAMETER...: the module with its test NIC. A server by TCP in another
+# namespace answers, at this priority; with none the NIC's own peer answers UDP.
+N=/sys/class/net/isight0/intsight
+server=
+nic_on() {
+	rtt_us=$1 server_prio=$2
+	shift 2
+	insmod /modules/intsight.ko nic=1 "$@"
+	echo "$rtt_us" > $N/rtt_us
+	if [ -n "$server_prio" ]; then
+		server=$(netserver 5000)
+		prio "$server_prio" netserver
+	else
+		echo echo > $N/peer
+		ip addr add 10.9.0.1/24 dev isight0
+		ip link set isight0 up
+	fi
+}
+nic_off() {
+	[ -z "$server" ] || kill "$server"
+	server=
+	rmmod intsight
+}
+
 # What migrate has counted: handlers that tasks ran, and those of them that woke another task.
 migrated() {
 	cat $P/migrate/migrated

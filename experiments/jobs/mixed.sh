@@ -8,23 +8,16 @@
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
-N=/sys/class/net/isight0/intsight
-insmod /modules/intsight.ko nic=1
-echo "$RTT_US" > $N/rtt_us
-server=
 if [ "$TCP" = 1 ]; then
-	server=$(netserver 5000)
-	prio $((NET_PRIO + 1)) netserver
+	set -- -t
+	nic_on "$RTT_US" $((NET_PRIO + 1))
 else
-	echo echo > $N/peer
-	ip addr add 10.9.0.1/24 dev isight0
-	ip link set isight0 up
+	nic_on "$RTT_US" ''
 fi
 irq_priority "${TIMER_IRQ_PRIO:-}" intsight0
 irq_priority "${NET_IRQ_PRIO:-}" 'isight[01]'
 policies_on
 at=$(later_ms 200)
-[ "$TCP" = 0 ] || set -- -t
 netping "$@" -a "$at" -d $((REPS * DELAY_NS / 1000000)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
 	10.9.0.2 5000 > /tmp/net.csv &
 net=$!
@@ -35,5 +28,4 @@ calc_off
 awk '/^# transactions/ { print "rate", $3 * 1e9 / $NF; print "path_ns", $NF / $3 - rtt * 1000 }' \
 	rtt="$RTT_US" /tmp/net.csv > "/results/$SERIES.values"
 policies_off
-[ -z "$server" ] || kill "$server"
-rmmod intsight
+nic_off

@@ -7,24 +7,16 @@
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
-N=/sys/class/net/isight0/intsight
-insmod /modules/intsight.ko nic=1 nr_devices=0
-echo "$RTT_US" > $N/rtt_us
-server=
-if [ "${TCP:-0}" = 1 ]; then
-	server=$(netserver 5000)
-	prio $((PRIO + 1)) netserver
+if [ "$TCP" = 1 ]; then
+	set -- -t
+	nic_on "$RTT_US" $((PRIO + 1)) nr_devices=0
 else
-	echo echo > $N/peer
-	ip addr add 10.9.0.1/24 dev isight0
-	ip link set isight0 up
+	nic_on "$RTT_US" '' nr_devices=0
 fi
 irq_priority "${IRQ_PRIO:-}" 'isight.'
 policies_on
-[ "${TCP:-0}" = 0 ] || set -- -t
 netping "$@" -n "$REPS" -b "$SIZE" -p "$PRIO" -H 10.9.0.2 5000 > "/results/$SERIES.csv"
 awk '/^# transactions/ { print "elapsed_ns", $NF } /^# switches/ { print "switches", $NF }' \
 	"/results/$SERIES.csv" > "/results/$SERIES.values"
 policies_off
-[ -z "$server" ] || kill "$server"
-rmmod intsight
+nic_off

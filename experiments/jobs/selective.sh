@@ -5,12 +5,13 @@
 # groups with LOOPS messages, with RT=1 beside a FIFO 80 task that waits for the intsight device all
 # the time. WORK=latency: REPS waits of such a task, beside hackbench without end. Its interrupt comes
 # DELAY_NS after the task has asked for it. FLAGS: more for waiter (-H: a CPU-bound task).
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
+policies_needed
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
 # Makes what later runs find: slabs, page cache.
 hackbench -p -g "$NR_GROUPS" -l 10
-for policy in ${POLICIES:-}; do
-	echo 1 > "/sys/kernel/irqpath/$policy/enabled"
-done
+policies_on
 other=
 case "$WORK" in
 hackbench)
@@ -32,7 +33,4 @@ if [ -n "$other" ]; then
 	kill -INT "$other"
 	wait "$other" || true
 fi
-for policy in ${POLICIES:-}; do
-	echo 0 > "/sys/kernel/irqpath/$policy/enabled"
-	grep -r . "/sys/kernel/irqpath/$policy" > "/results/$SERIES.$policy"
-done
+policies_off
