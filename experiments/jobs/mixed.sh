@@ -2,9 +2,10 @@
 # One series of ihm-mixed: a task that waits for a device's timer, and one below it that sends
 # requests through the test NIC meanwhile.
 #
-# REPS, DELAY_NS, TIMER_PRIO: the first. NET_PRIO, SIZE, RTT_US: the other; TCP=1: a server in another
-# namespace answers, one above the client, else the NIC's own peer answers UDP. TIMER_IRQ_PRIO,
-# NET_IRQ_PRIO: priorities of the interrupts' threads, empty is the kernel's default.
+# REPS, DELAY_NS, SPREAD_NS (more delay, see waiter), TIMER_PRIO: the first. NET_PRIO, SIZE, RTT_US:
+# the other; TCP=1: a server in another namespace answers, one above the client, else the NIC's own peer
+# answers UDP. TIMER_IRQ_PRIO, NET_IRQ_PRIO: priorities of the interrupts' threads, empty is the kernel's
+# default.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
@@ -18,11 +19,11 @@ irq_priority "${TIMER_IRQ_PRIO:-}" intsight0
 irq_priority "${NET_IRQ_PRIO:-}" 'isight[01]'
 policies_on
 at=$(later_ms 200)
-netping "$@" -a "$at" -d $((REPS * DELAY_NS / 1000000)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
+netping "$@" -a "$at" -d $((REPS * (DELAY_NS + SPREAD_NS / 2) / 1000000)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
 	10.9.0.2 5000 > /tmp/net.csv &
 net=$!
 calc_on
-waiter -n "$REPS" -t "$DELAY_NS" -p "$TIMER_PRIO" > "/results/$SERIES.csv"
+waiter -n "$REPS" -t "$DELAY_NS" -j "$SPREAD_NS" -p "$TIMER_PRIO" > "/results/$SERIES.csv"
 wait $net
 calc_off
 awk '/^# transactions/ { print "rate", $3 * 1e9 / $NF; print "path_ns", $NF / $3 - rtt * 1000 }' \

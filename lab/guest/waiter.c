@@ -27,10 +27,23 @@ struct sample {
 };
 
 static const char usage[] =
-"usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-p FIFO_PRIORITY] [-c CPU]\n"
+"usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-j SPREAD_NS (more delay)]\n"
+"              [-p FIFO_PRIORITY] [-c CPU]\n"
 "              [-s read|poll|ioctl] [-D (hardirq wakes directly)] [-H (CPU-bound task below)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
 "       KIND: handler tasklet hardirq thread irqs_off preempt_off\n";
+
+/*
+ * The delay of a repetition: spread evenly over delay_ns to delay_ns + spread_ns, so that whatever
+ * else is periodic is met in all its phases. Multiples of the golden ratio leave no phase out, however many
+ * there are, and are the same ones in every series.
+ */
+static uint64_t spread(uint64_t repetition, uint64_t delay_ns, uint64_t spread_ns)
+{
+	uint32_t turn = (uint32_t)repetition * 0x9e3779b9u;
+
+	return delay_ns + (spread_ns * turn >> 32);
+}
 
 static void start_hog(void)
 {
@@ -106,7 +119,7 @@ static void print_counts(int fd)
 int main(int argc, char **argv)
 {
 	const char *path = "/dev/intsight", *how = "read";
-	uint64_t reps = 1000, warmup = 10, delay_ns = 5000000, priority = 80;
+	uint64_t reps = 1000, warmup = 10, delay_ns = 5000000, spread_ns = 0, priority = 80;
 	struct intsight_counts counts = { .size = sizeof(counts) };
 	bool direct = false, hog = false;
 	char *disturbances[INTSIGHT_NR_DISTURB];
@@ -115,12 +128,13 @@ int main(int argc, char **argv)
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	while ((opt = getopt(argc, argv, "d:n:w:t:p:c:s:DHk:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:DHk:")) != -1) {
 		switch (opt) {
 		case 'd': path = optarg; break;
 		case 'n': reps = number(optarg); break;
 		case 'w': warmup = number(optarg); break;
 		case 't': delay_ns = number(optarg); break;
+		case 'j': spread_ns = number(optarg); break;
 		case 'p': priority = number(optarg); break;
 		case 'c': CPU_SET(number(optarg), &cpus); break;
 		case 's': how = optarg; break;
@@ -159,7 +173,7 @@ int main(int argc, char **argv)
 	while (warmup--)
 		wait_once(fd, *how, delay_ns, &samples[reps]);
 	for (uint64_t i = 0; i < reps; i++)
-		wait_once(fd, *how, delay_ns, &samples[i]);
+		wait_once(fd, *how, spread(i, delay_ns, spread_ns), &samples[i]);
 
 	print_samples(samples, reps);
 	print_counts(fd);

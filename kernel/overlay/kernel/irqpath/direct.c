@@ -231,6 +231,8 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 	/* Orders as in __schedule(); context_switch() has the barrier. */
 	RCU_INIT_POINTER(rq->curr, p);
 	irqpath_count(switched);
+	/* sparse only: the lock is dropped where __schedule() drops it. */
+	__release(rq->__lock);
 	return p;
 }
 

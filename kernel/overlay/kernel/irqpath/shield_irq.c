@@ -51,6 +51,7 @@ static void aim_again(struct irq_desc *desc)
 static void walk_irqs(void)
 {
 	struct irq_desc *desc;
+	unsigned long flags;
 	unsigned int irq;
 
 	irq_lock_sparse();
@@ -58,8 +59,9 @@ static void walk_irqs(void)
 		desc = irq_to_desc(irq);
 		if (!desc)
 			continue;
-		guard(raw_spinlock_irqsave)(&desc->lock);
+		raw_spin_lock_irqsave(&desc->lock, flags);
 		aim_again(desc);
+		raw_spin_unlock_irqrestore(&desc->lock, flags);
 	}
 	irq_unlock_sparse();
 }

@@ -15,8 +15,7 @@
 #define WATCHDOG_MIN_US	10
 #define WATCHDOG_MAX_US	1000000
 
-/* See sysfs.h. */
-DEFINE_MUTEX(irqpath_sysfs_mutex);
+DEFINE_MUTEX(irqpath_sysfs_mutex); /* see sysfs.h */
 
 static void start_learning(void)
 {
