@@ -4,9 +4,11 @@
 # TRACE: off, default, or options of `irqpath trace once`. WORK: timer (REPS, DELAY_NS, PRIO,
 # IRQ_PRIO as in waiter.sh) or hackbench (NR_GROUPS, LOOPS, RUNS: fixed work,
 # so that cycles compare).
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
 # Makes what later runs find: slabs, page cache. Before the tracer, which would count its events.
-[ "$WORK" = timer ] || hackbench -p -g "$NR_GROUPS" -l 10
+[ "$WORK" = timer ] || hackbench -p -g "$NR_GROUPS" -l "$LOOPS"
 tracer=
 if [ "$TRACE" != off ]; then
 	[ "$TRACE" != default ] || TRACE=
@@ -20,9 +22,8 @@ if [ "$TRACE" != off ]; then
 fi
 case "$WORK" in
 timer)
-	if [ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ]; then
-		prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
-	fi
+	# A kernel that is not PREEMPT_RT has no such thread.
+	[ "$(cat /sys/kernel/realtime 2>/dev/null)" != 1 ] || irq_priority "$IRQ_PRIO" intsight0
 	waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -H > "/results/$SERIES.csv"
 	;;
 hackbench)

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What jobs on an irqpath kernel share; they source it.
 #
-# POLICIES are switched on for a series, once SETTINGS (policy/file=value) are written. A kernel that
-# lacks one of them leaves the series out: nothing else is measured under its name.
+# POLICIES are switched on for a series, once SETTINGS (policy/file=value) are written.
 P=/sys/kernel/irqpath
 
-left_out() {
-	echo "$1" > "/results/$SERIES.left_out"
-	exit 0
-}
-
-# Before anything else is done.
+# Before anything else is done: nothing else is measured under the name of what is missing.
 policies_needed() {
-	for policy in ${POLICIES:-}; do
-		[ -e "$P/$policy/enabled" ] || left_out "this kernel has no policy $policy"
-	done
-	for setting in ${SETTINGS:-}; do
-		[ -e "$P/${setting%=*}" ] || left_out "this kernel has no setting ${setting%=*}"
+	# shellcheck disable=SC2086 # words
+	for file in $(printf '%s/enabled\n' ${POLICIES:-}) ${SETTINGS:-}; do
+		if [ "$file" != /enabled ] && [ ! -e "$P/${file%=*}" ]; then
+			echo "this kernel has no $P/${file%=*}" >&2
+			exit 1
+		fi
 	done
 }
 

@@ -16,7 +16,7 @@ fi
 irq_priority "${IRQ_PRIO:-}" 'isight.'
 policies_on
 netping "$@" -n "$REPS" -b "$SIZE" -p "$PRIO" -H 10.9.0.2 5000 > "/results/$SERIES.csv"
-awk '/^# transactions/ { print "elapsed_ns", $NF } /^# switches/ { print "switches", $NF }' \
-	"/results/$SERIES.csv" > "/results/$SERIES.values"
+awk '/^# transactions/ { print "elapsed_ns", $NF; print "path_ns", $NF / $3 - rtt * 1000 }
+	/^# switches/ { print "switches", $NF }' rtt="$RTT_US" "/results/$SERIES.csv" > "/results/$SERIES.values"
 policies_off
 nic_off

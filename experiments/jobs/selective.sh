@@ -9,8 +9,8 @@
 . /jobs/irqpath.sh
 policies_needed
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
-# Makes what later runs find: slabs, page cache.
-hackbench -p -g "$NR_GROUPS" -l 10
+# Makes what later runs find: slabs, page cache, pipes as long as they get.
+hackbench -p -g "$NR_GROUPS" -l "${LOOPS:-10}"
 policies_on
 other=
 case "$WORK" in

@@ -3,10 +3,11 @@
 #
 # KIND, BUSY_NS, EVERY: the disturbance; COUNT, PERIOD_NS: the interrupts. IRQ_PRIO: priority of
 # the interrupt thread where handlers are threads. THRESHOLD_US: what irqpath calls slow.
+# shellcheck source=/dev/null
+. /jobs/irqpath.sh
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
-if [ -n "${IRQ_PRIO:-}" ] && [ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ]; then
-	prio "$IRQ_PRIO" "irq/$(awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts)-"
-fi
+# A kernel that is not PREEMPT_RT has no such thread.
+[ "$(cat /sys/kernel/realtime 2>/dev/null)" != 1 ] || irq_priority "${IRQ_PRIO:-}" intsight0
 irqpath trace once -T "$THRESHOLD_US" --task truth -d 600s --json "/results/$SERIES.trace.json" > "/results/$SERIES.txt" 2>&1 &
 tracer=$!
 sleep 2

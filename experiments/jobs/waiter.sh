@@ -10,6 +10,7 @@ policies_needed
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
 irq_priority "${IRQ_PRIO:-}" intsight0
 policies_on
+# shellcheck disable=SC2086 # options are words
 waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -s "${WAIT:-read}" ${FLAGS:-} > "/results/$SERIES.csv"
 policies_off
 # The next series finds the kernel's default again.
