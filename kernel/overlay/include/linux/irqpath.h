@@ -282,6 +282,14 @@ static inline void irqpath_rq_locked(struct rq *rq, int cpu)
 
 #else /* !CONFIG_IRQPATH */
 
+/*
+ * Macros where an inline function, empty as it is, would have the compiler
+ * write the operands of a comparison in another order.
+ */
+#define irqpath_waking(p) ((void)(p))
+#define irqpath_direct_wake(p) ((void)(p), false)
+#define irqpath_mm(p) ((p)->mm)
+
 static inline void irqpath_fork(struct task_struct *p) { }
 static inline void irqpath_exit(struct task_struct *p) { }
 static inline void irqpath_task_free(struct task_struct *p) { }
@@ -289,7 +297,6 @@ static inline void irqpath_setscheduler(struct task_struct *p) { }
 static inline void irqpath_action_add(struct irq_desc *desc,
 				      struct irqaction *action) { }
 static inline void irqpath_action_del(struct irqaction *action) { }
-static inline void irqpath_waking(struct task_struct *p) { }
 static inline struct irqpath_origin *
 irqpath_hardirq_enter(struct irqaction *action) { return NULL; }
 static inline void irqpath_hardirq_exit(struct irqpath_origin *outer) { }
@@ -312,12 +319,6 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 
 static inline void irqpath_sched_switch(struct task_struct *next) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
-static inline struct mm_struct *irqpath_mm(struct task_struct *p)
-{
-	return p->mm;
-}
-
-static inline bool irqpath_direct_wake(struct task_struct *p) { return false; }
 static inline struct task_struct *
 irqpath_direct_next(struct rq *rq, struct task_struct *prev, int mode,
 		    struct rq_flags *rf) { return NULL; }

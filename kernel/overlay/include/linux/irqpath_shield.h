@@ -120,11 +120,6 @@ static inline unsigned int irqpath_shield_dest(struct task_struct *p,
 	return dest;
 }
 
-static inline bool irqpath_shield_yields(struct task_struct *p)
-{
-	return false;
-}
-
 static inline void irqpath_shield_fork(struct task_struct *p) { }
 static inline void irqpath_shield_irq(struct cpumask *cpus) { }
 static inline bool irqpath_shield_ticks(int cpu) { return false; }
