@@ -99,6 +99,10 @@ pub struct GuestNeeds {
     /// Other files of the host's distribution; they are in the same places in the guest.
     #[serde(default)]
     pub host_files: Vec<String>,
+    /// Modules that the kernel comes with, as `/modules/NAME.ko`; the job loads them, where they
+    /// are.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// Clocks that intsight is also built with alone, as `/modules/intsight-CLOCK.ko`.
     #[serde(default)]
     pub clocks: Vec<String>,

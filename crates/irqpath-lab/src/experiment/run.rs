@@ -239,6 +239,10 @@ fn guest(
     for script in needs.scripts() {
         guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);
     }
+    for path in kernel.modules.iter().filter(|path| is_one_of(path, &needs.modules)) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        guest = guest.file(&format!("/modules/{name}"), path, 0o644);
+    }
     for clock in &needs.clocks {
         let built = module::build(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
         guest = guest.file(&format!("/modules/intsight-{clock}.ko"), &built, 0o644);
@@ -257,6 +261,11 @@ fn guest(
         guest = guest.program_file("irqpath", path);
     }
     Ok(guest)
+}
+
+/// True if the file's name without its ending is in the list.
+fn is_one_of(path: &Path, names: &[String]) -> bool {
+    path.file_stem().is_some_and(|stem| names.iter().any(|name| stem == name.as_str()))
 }
 
 fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, Box<Failure>> {

@@ -124,10 +124,10 @@ impl<'a> Recipe<'a> {
         } else {
             compiled?;
         }
-        build.keep()?;
+        let modules = build.keep()?;
         let release = build.release()?;
         remove(&build.objects)?;
-        build.describe(release, chosen)?.save(&staging.directory)
+        build.describe(release, modules, chosen)?.save(&staging.directory)
     }
 }
 
@@ -192,8 +192,8 @@ impl Build<'_> {
         Ok(text.trim().to_owned())
     }
 
-    /// Take out of the objects what is used later.
-    fn keep(&self) -> Result<(), KernelError> {
+    /// Take out of the objects what is used later; returns the modules.
+    fn keep(&self) -> Result<Vec<PathBuf>, KernelError> {
         let directory = &self.staging.directory;
         for (from, to) in [
             ("arch/x86/boot/bzImage", "vmlinuz"),
@@ -214,10 +214,35 @@ impl Build<'_> {
         let mut objcopy = command("objcopy");
         objcopy.arg("--strip-debug").arg(self.objects.join("vmlinux")).arg(stripped);
         output(&mut objcopy, "stripping vmlinux")?;
-        Ok(())
+        self.keep_modules()
     }
 
-    fn describe(&self, release: String, source: &SourcePin) -> Result<Kernel, KernelError> {
+    /// What a flavour has as modules, which is little: tests of the kernel's own. Relative paths.
+    fn keep_modules(&self) -> Result<Vec<PathBuf>, KernelError> {
+        let directory = self.staging.directory.join("modules");
+        remove(&directory)?;
+        fs::create_dir_all(&directory).map_err(io_at(&directory, "written"))?;
+        let order = self.objects.join("modules.order");
+        let order = fs::read_to_string(&order).map_err(io_at(&order, "read"))?;
+        let mut kept = Vec::new();
+        for object in order.lines() {
+            let module = self.objects.join(object).with_extension("ko");
+            let to = Path::new("modules").join(module.file_name().unwrap_or_default());
+            let mut objcopy = command("objcopy");
+            objcopy.arg("--strip-debug").arg(module).arg(self.staging.directory.join(&to));
+            output(&mut objcopy, "stripping a module")?;
+            kept.push(to);
+        }
+        kept.sort();
+        Ok(kept)
+    }
+
+    fn describe(
+        &self,
+        release: String,
+        modules: Vec<PathBuf>,
+        source: &SourcePin,
+    ) -> Result<Kernel, KernelError> {
         let image = self.staging.directory.join("vmlinuz");
         Ok(Kernel {
             flavour: self.recipe.flavour,
@@ -233,7 +258,7 @@ impl Build<'_> {
             vmlinux: Some("build/vmlinux".into()),
             build: "build".into(),
             system_map: Some("System.map".into()),
-            modules: Vec::new(),
+            modules,
             directory: PathBuf::new(),
         })
     }
