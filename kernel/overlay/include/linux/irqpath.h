@@ -81,7 +81,7 @@ void __irqpath_sched_switch(struct task_struct *next);
 struct mm_struct *__irqpath_mm(struct task_struct *p);
 bool __irqpath_direct_wake(struct task_struct *p);
 struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev, int mode,
+					  struct task_struct *prev, bool preempt,
 					  struct rq_flags *rf);
 void irqpath_direct_settle(struct rq *rq);
 
@@ -94,7 +94,7 @@ void irqpath_direct_settle(struct rq *rq);
 static inline void irqpath_waking(struct task_struct *p)
 {
 	if (static_branch_unlikely(&irqpath_learn_key) &&
-	    rt_prio(p->normal_prio))
+	    rt_or_dl_prio(p->normal_prio))
 		__irqpath_waking(p);
 }
 
@@ -162,7 +162,7 @@ static inline void irqpath_unpark(bool parked)
 
 /**
  * irqpath_wait_socket() - the task is about to sleep for a packet to a socket
- * @sk: the socket
+ * @sk: the socket, or NULL: it is not, or no longer
  */
 static inline void irqpath_wait_socket(const struct sock *sk)
 {
@@ -251,7 +251,7 @@ static inline bool irqpath_direct_wake(struct task_struct *p)
  * irqpath_direct_next() - the task that a hardirq chose to run next
  * @rq: this CPU's
  * @prev: the running task
- * @mode: how __schedule() was called
+ * @preempt: it is preempted, whatever its state
  * @rf: of rq_lock()
  *
  * Context: __schedule(), interrupts disabled.
@@ -259,12 +259,12 @@ static inline bool irqpath_direct_wake(struct task_struct *p)
  * or NULL with nothing done.
  */
 static inline struct task_struct *
-irqpath_direct_next(struct rq *rq, struct task_struct *prev, int mode,
+irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
 		    struct rq_flags *rf)
 {
 	if (static_branch_unlikely(&irqpath_direct_key) &&
 	    this_cpu_read(irqpath_direct_task))
-		return __irqpath_direct_next(rq, prev, mode, rf);
+		return __irqpath_direct_next(rq, prev, preempt, rf);
 	return NULL;
 }
 
@@ -320,7 +320,7 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 static inline void irqpath_sched_switch(struct task_struct *next) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
 static inline struct task_struct *
-irqpath_direct_next(struct rq *rq, struct task_struct *prev, int mode,
+irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
 		    struct rq_flags *rf) { return NULL; }
 static inline void irqpath_rq_locked(struct rq *rq, int cpu) { }
 
@@ -368,7 +368,10 @@ bool irqpath_napi_poll(struct napi_struct *n);
 
 bool __irqpath_netprio_hold(struct sk_buff *skb);
 void __irqpath_netprio_hold_list(struct list_head *head);
+void __irqpath_napi_begin(struct napi_struct *n);
 bool __irqpath_napi_hold(struct napi_struct *n);
+void __irqpath_napi_end(struct napi_struct *n);
+void __irqpath_napi_disable(void);
 
 /* The current task sends, receives or polls. */
 static inline void irqpath_socket_used(struct sock *sk)
@@ -398,11 +401,31 @@ static inline void irqpath_netprio_hold_list(struct list_head *head)
 		__irqpath_netprio_hold_list(head);
 }
 
+/* Around a NAPI's poll; the end, if it brought less than it might have. */
+static inline void irqpath_napi_begin(struct napi_struct *n)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_napi_begin(n);
+}
+
+static inline void irqpath_napi_end(struct napi_struct *n)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_napi_end(n);
+}
+
+/* A NAPI is being disabled: NAPI_STATE_DISABLE has just been set. */
+static inline void irqpath_napi_disable(void)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_napi_disable();
+}
+
 /**
  * irqpath_napi_hold() - keep a NAPI scheduled that brings what must wait anyway
  * @n: the NAPI, about to complete
  *
- * Return: true if the NAPI has been taken.
+ * Return: true if it must not complete; irqpath_napi_end() takes it.
  */
 static inline bool irqpath_napi_hold(struct napi_struct *n)
 {
@@ -417,7 +440,10 @@ static inline void irqpath_socket_used(struct sock *sk) { }
 static inline void irqpath_socket_free(struct sock *sk) { }
 static inline bool irqpath_netprio_hold(struct sk_buff *skb) { return false; }
 static inline void irqpath_netprio_hold_list(struct list_head *head) { }
+static inline void irqpath_napi_begin(struct napi_struct *n) { }
 static inline bool irqpath_napi_hold(struct napi_struct *n) { return false; }
+static inline void irqpath_napi_end(struct napi_struct *n) { }
+static inline void irqpath_napi_disable(void) { }
 
 #endif /* CONFIG_IRQPATH_NETPRIO */
 

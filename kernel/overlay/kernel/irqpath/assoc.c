@@ -71,7 +71,7 @@ static void slot_clear(struct irqpath_slot *slot)
 static bool task_may_learn(struct task_struct *p)
 {
 	return !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
-	       rt_prio(p->normal_prio);
+	       rt_or_dl_prio(p->normal_prio);
 }
 
 static struct irqpath_slot *slot_find(struct irqpath_task *t,
@@ -141,14 +141,15 @@ static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
  */
 int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 {
-	struct irqpath_task *t = irqpath_task_get(p, GFP_KERNEL);
 	struct irqpath_slot *slot;
+	struct irqpath_task *t;
 	int ret = 0;
 
 	if (!o)
 		return -ENXIO;
 	if (!task_may_learn(p))
 		return -EINVAL;
+	t = irqpath_task_get(p, GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	raw_spin_lock_irq(&t->lock);
@@ -260,14 +261,14 @@ void irqpath_setscheduler(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
-	if (!t && rt_prio(p->normal_prio) && preemptible())
+	if (!t && rt_or_dl_prio(p->normal_prio) && preemptible())
 		t = irqpath_task_get(p, GFP_NOWAIT);
 	if (!t)
 		return;
 	/* It sleeps on; its place among the others is not where it was. */
 	if (READ_ONCE(t->state) != IRQPATH_IDLE)
 		irqpath_disarm(t);
-	if (!rt_prio(p->normal_prio))
+	if (!rt_or_dl_prio(p->normal_prio))
 		task_forget(t, NULL);
 	/* Of the kernel's own threads only those of interrupts have one. */
 	if (p->flags & PF_KTHREAD && READ_ONCE(t->origin))

@@ -39,7 +39,10 @@ void __irqpath_wait_socket(const struct sock *sk)
 {
 	struct irqpath_task *t = current->irqpath;
 
-	if (!t || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+	if (!t)
+		return;
+	t->flow.protocol = 0;
+	if (!sk || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return;
 	t->flow.net = sock_net(sk);
 	t->flow.port = inet_sk(sk)->inet_sport;

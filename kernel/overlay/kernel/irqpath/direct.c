@@ -99,8 +99,13 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	}
 
 	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
-	/* Of a prediction, a lazy task keeps its state: see las.c. */
-	if (this_cpu_read(irqpath_cpus.predicting) && READ_ONCE(irqpath_las))
+	/*
+	 * Of a prediction, a lazy task keeps its state: see las.c. On its way
+	 * out of schedule() it may go back to sleep with the offer, which only
+	 * the watchdog finds then.
+	 */
+	if (this_cpu_read(irqpath_cpus.predicting) && READ_ONCE(irqpath_las) &&
+	    READ_ONCE(irqpath_watchdog_us))
 		p->irqpath->lazy = true;
 	else
 		WRITE_ONCE(p->__state, TASK_RUNNING);
@@ -192,20 +197,20 @@ void irqpath_direct_settle(struct rq *rq)
 }
 
 struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev, int mode,
+					  struct task_struct *prev, bool preempt,
 					  struct rq_flags *rf)
 {
 	struct task_struct *p;
 
-	/* SM_NONE is 0, SM_PREEMPT 1; the others do not switch involuntarily. */
-	if (mode != 1 && READ_ONCE(prev->__state))
+	/* It is about to sleep. */
+	if (!preempt && READ_ONCE(prev->__state))
 		return NULL;
 
 	/* Not rq_lock(), which settles. */
 	raw_spin_lock(&rq->__lock);
 	p = this_cpu_read(irqpath_direct_task);
-	/* What else may_lend() asks for cannot change without the lock. */
-	if (unlikely(!p || this_cpu_read(lender) || is_pinned(prev) ||
+	/* Who had the lock when the task was noted may have changed the rest. */
+	if (unlikely(!p || this_cpu_read(lender) || !may_lend(prev) ||
 		     rq->balance_callback || is_outranked(rq, p))) {
 		raw_spin_unlock(&rq->__lock);
 		return NULL;
@@ -238,8 +243,9 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 
 int irqpath_direct_start(void)
 {
-	/* Its locks are not those that settle. */
-	if (IS_ENABLED(CONFIG_SCHED_CORE))
+	/* Its locks are not those that settle; groups may have no time left. */
+	if (IS_ENABLED(CONFIG_SCHED_CORE) ||
+	    IS_ENABLED(CONFIG_RT_GROUP_SCHED))
 		return -EOPNOTSUPP;
 	static_branch_enable(&irqpath_direct_key);
 	WRITE_ONCE(accepting, true);

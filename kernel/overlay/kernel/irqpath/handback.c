@@ -78,10 +78,9 @@ static void revoke(struct irqpath_cpu *c, struct irqpath_task *t)
 	wake_up_process(t->action->thread);
 }
 
-static enum hrtimer_restart watchdog(struct hrtimer *timer)
+/* Context: interrupts disabled. */
+static void revoke_all(struct irqpath_cpu *c)
 {
-	struct irqpath_cpu *c = container_of(timer, struct irqpath_cpu,
-					     watchdog);
 	struct irqpath_task *t, *next;
 
 	raw_spin_lock(&c->lock);
@@ -91,7 +90,30 @@ static enum hrtimer_restart watchdog(struct hrtimer *timer)
 	}
 	irqpath_update_expected(c);
 	raw_spin_unlock(&c->lock);
+}
+
+static enum hrtimer_restart watchdog(struct hrtimer *timer)
+{
+	revoke_all(container_of(timer, struct irqpath_cpu, watchdog));
 	return HRTIMER_NORESTART;
+}
+
+/**
+ * irqpath_revoke_offers() - no offer is outstanding
+ *
+ * For when nobody offers any more, and the scheduler does not look on.
+ */
+void irqpath_revoke_offers(void)
+{
+	int cpu;
+
+	/* Who still offers is in a hardirq. */
+	synchronize_rcu();
+	for_each_possible_cpu(cpu) {
+		local_irq_disable();
+		revoke_all(per_cpu_ptr(&irqpath_cpus, cpu));
+		local_irq_enable();
+	}
 }
 
 /**
@@ -149,6 +171,7 @@ void irqpath_withdraw(struct irqpath_origin *o)
 				continue;
 			list_del_init(&t->node);
 			t->state = IRQPATH_REVOKED;
+			irqpath_count(lost);
 		}
 		irqpath_update_expected(c);
 		for (nr = 0; nr < NR_SOFTIRQS; nr++) {

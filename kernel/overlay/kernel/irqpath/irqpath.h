@@ -282,6 +282,7 @@ bool irqpath_disarm(struct irqpath_task *t);
 void irqpath_own_mm(struct irqpath_task *t);
 int irqpath_las_set(unsigned int on);
 void irqpath_watch(struct irqpath_cpu *c);
+void irqpath_revoke_offers(void);
 void irqpath_update_expected(struct irqpath_cpu *c);
 void irqpath_withdraw(struct irqpath_origin *o);
 

@@ -50,20 +50,25 @@ static bool stack_is_deep_enough(void)
 	return current_stack_pointer - used > STACK_NEEDED;
 }
 
-/* Touches the locks that a handler would hold, and says if there is one. */
+/*
+ * Touches the locks that a handler would hold, and says if there is one that
+ * may be offered. To a packet's task it is offered without trust.
+ */
 static bool has_trusted_slot(struct irqpath_task *t)
 {
 	bool trusted = false;
 	int i;
 
 	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
-		struct irqpath_origin *o = READ_ONCE(t->slot[i].origin);
+		struct irqpath_slot *slot = &t->slot[i];
+		struct irqpath_origin *o = READ_ONCE(slot->origin);
 
 		if (!o)
 			continue;
 		irqpath_map_acquire(o);
 		irqpath_map_release(o);
-		trusted |= o->forced;
+		trusted |= o->forced &&
+			   (READ_ONCE(slot->credit) || t->flow.protocol);
 	}
 	return trusted;
 }
@@ -183,7 +188,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 	struct irqpath_flow flow;
 	struct irqpath_task *t;
-	bool known;
+	bool known, others;
 
 	/*
 	 * The last handler of the line must have returned: a thread that runs
@@ -196,6 +201,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	known = READ_ONCE(o->peek) && irqpath_peek(o, action, &flow);
 	raw_spin_lock(&c->lock);
 	t = choose(c, o, action, known ? &flow : NULL);
+	others = !list_empty(&c->offered);
 	if (t) {
 		list_move_tail(&t->node, &c->offered);
 		t->state = IRQPATH_OFFERED;
@@ -219,7 +225,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	c->predicting = false;
 
 	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */
-	if (!need_resched() && t->task != current)
+	if (others || (!need_resched() && t->task != current))
 		irqpath_watch(c);
 	return true;
 }
@@ -315,12 +321,19 @@ static void bh_enable_own(struct irqpath_task *t)
 	WRITE_ONCE(t->origin, NULL);
 	if (likely(!foreign))
 		return;
+	local_irq_disable();
 	while (foreign) {
 		unsigned int nr = __ffs(foreign);
+		struct irqpath_origin **vector =
+			this_cpu_ptr(&irqpath_cpus.vector[nr]);
+		struct irqpath_origin *o = *vector;
 
 		foreign &= foreign - 1;
-		raise_softirq(nr);
+		raise_softirq_irqoff(nr);
+		/* It is still what whoever raised it first works for. */
+		*vector = o;
 	}
+	local_irq_enable();
 	migrate_enable();
 }
 

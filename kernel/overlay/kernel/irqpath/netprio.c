@@ -31,14 +31,16 @@ bool irqpath_may_hold;
 
 /**
  * struct poll - what became of the packets that a NAPI has brought
- * @dev: the NAPI's device
+ * @napi: the NAPI that is being polled, or NULL
  * @level: the highest level that took one
  * @mixed: some went on
+ * @hold: it did not complete, and is to be held
  */
 struct poll {
-	struct net_device	*dev;
+	struct napi_struct	*napi;
 	struct irqpath_level	*level;
 	bool			mixed;
+	bool			hold;
 };
 
 /* Bottom halves are disabled: a CPU runs one poll at a time. */
@@ -149,15 +151,10 @@ static struct irqpath_level *hold(struct irqpath_receiver *r,
 	return level;
 }
 
-static void note(struct net_device *dev, struct irqpath_level *level)
+static void note(struct irqpath_level *level)
 {
 	struct poll *poll = this_cpu_ptr(&polls);
 
-	if (poll->dev != dev) {
-		poll->dev = dev;
-		poll->level = NULL;
-		poll->mixed = false;
-	}
 	if (!level)
 		poll->mixed = true;
 	else if (!poll->level || level->nr < poll->level->nr)
@@ -166,13 +163,17 @@ static void note(struct net_device *dev, struct irqpath_level *level)
 
 static bool consider(struct sk_buff *skb, unsigned int work)
 {
-	struct net_device *dev = skb->dev;
 	struct irqpath_level *level = NULL;
 	struct irqpath_receiver *r;
 
-	/* Nobody to protect, and nobody to stay behind. */
-	if (work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held))
+	/* Held long enough, and on its way. */
+	if (this_cpu_read(irqpath_serving) == skb)
 		return false;
+	/* Nobody to protect, and nobody to stay behind. */
+	if (work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) {
+		note(NULL);
+		return false;
+	}
 	r = irqpath_receiver_of(skb);
 	if (r) {
 		irqpath_count(classified);
@@ -180,7 +181,7 @@ static bool consider(struct sk_buff *skb, unsigned int work)
 	} else {
 		irqpath_count(exempt);
 	}
-	note(dev, level);
+	note(level);
 	return level;
 }
 
@@ -216,16 +217,22 @@ void irqpath_forget_polls(void)
 		memset(per_cpu_ptr(&polls, cpu), 0, sizeof(struct poll));
 }
 
+void __irqpath_napi_begin(struct napi_struct *n)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+
+	*poll = (struct poll) { .napi = n };
+}
+
 /*
- * A NAPI has polled its device, and is about to switch its interrupt on. If all
- * that came has to wait, so may what will come: the NAPI stays scheduled.
+ * A NAPI is about to switch its device's interrupt on. If all that this poll
+ * brought has to wait, so may what will come: the NAPI stays scheduled.
  */
 bool __irqpath_napi_hold(struct napi_struct *n)
 {
-	struct poll poll = *this_cpu_ptr(&polls);
+	struct poll *poll = this_cpu_ptr(&polls);
 
-	this_cpu_write(polls.dev, NULL);
-	if (!n->dev || poll.dev != n->dev || !poll.level || poll.mixed)
+	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
 		return false;
 	/*
 	 * A thread of its own would poll at once, who disables it waits, and
@@ -235,11 +242,27 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	    irqpath_current_level() || test_bit(NAPI_STATE_THREADED, &n->state) ||
 	    napi_disable_pending(n) || n->gro_bitmask ||
 	    !list_empty(&n->poll_list) ||
-	    !irqpath_waits(poll.level->nr, work_level()))
+	    !irqpath_waits(poll->level->nr, work_level()))
 		return false;
-	irqpath_count(kept);
 	/* The next poll may be on any CPU: this one recycles no pages for it. */
 	WRITE_ONCE(n->list_owner, -1);
-	irqpath_level_add_napi(poll.level, n);
+	poll->hold = true;
 	return true;
+}
+
+/*
+ * Not before its driver has returned may another CPU poll it: a driver that
+ * finds that it did not complete may do more to the device.
+ */
+void __irqpath_napi_end(struct napi_struct *n)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+	bool hold = poll->hold;
+
+	poll->napi = NULL;
+	poll->hold = false;
+	if (!hold)
+		return;
+	irqpath_count(kept);
+	irqpath_level_add_napi(poll->level, n);
 }

@@ -105,6 +105,7 @@ extern unsigned int irqpath_max_hold_us;
 extern unsigned int irqpath_napi_hold_us;
 extern unsigned int irqpath_queue_limit;
 extern bool irqpath_may_hold;
+DECLARE_PER_CPU(struct sk_buff *, irqpath_serving);
 extern atomic_t irqpath_nr_held;
 
 /* netprio.c: no state, for the tests too */
@@ -121,6 +122,7 @@ void irqpath_receiver_put(struct irqpath_receiver *r);
 
 /* netprio_level.c */
 struct irqpath_level *irqpath_level_get(unsigned int nr);
+int irqpath_max_hold_set(unsigned int us);
 int irqpath_netprio_start(void);
 void irqpath_netprio_stop(void);
 
@@ -128,6 +130,7 @@ void irqpath_netprio_stop(void);
 bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
 		       bool *first);
 void irqpath_level_kick(struct irqpath_level *level);
+void irqpath_level_limit(struct irqpath_level *level);
 void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
 void irqpath_held_end(struct irqpath_receiver *r);
 struct irqpath_level *irqpath_current_level(void);

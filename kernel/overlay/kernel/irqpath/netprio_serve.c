@@ -40,6 +40,9 @@ static struct task_struct *guard;
 /* NAPIs that are held or being polled. */
 static atomic_t nr_napis;
 
+/* The packet that is being served. Bottom halves are disabled: one at a time. */
+DEFINE_PER_CPU(struct sk_buff *, irqpath_serving);
+
 /**
  * irqpath_rest_ns() - how much longer a packet may wait
  * @since_ns: since when it has
@@ -65,6 +68,16 @@ static void start_timer(struct hrtimer *timer, u64 rest_ns)
 	if (rest_ns)
 		hrtimer_start(timer, ns_to_ktime(rest_ns),
 			      HRTIMER_MODE_REL_HARD);
+}
+
+/**
+ * irqpath_level_limit() - the limit of a level's packets has changed
+ * @level: the level
+ */
+void irqpath_level_limit(struct irqpath_level *level)
+{
+	if (!skb_queue_empty_lockless(&level->queue))
+		start_timer(&level->limit, limit_ns());
 }
 
 /**
@@ -105,6 +118,13 @@ void irqpath_level_kick(struct irqpath_level *level)
 	wake_up_process(level->thread);
 }
 
+/* The guard polls the level's NAPIs once, now. */
+static void hasten(struct irqpath_level *level)
+{
+	WRITE_ONCE(level->napi_due, true);
+	wake_up_process(guard);
+}
+
 /* The timer starts with the first, and the others do not put it off. */
 static void napi_put(struct irqpath_level *level, struct napi_struct *n)
 {
@@ -128,7 +148,30 @@ void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
 {
 	atomic_inc(&nr_napis);
 	napi_put(level, n);
+	/* Pairs with __irqpath_napi_disable(): it sees it, or is seen. */
+	smp_mb();
+	if (napi_disable_pending(n))
+		hasten(level);
 	wake_up_process(level->thread);
+}
+
+/* Somebody waits for a NAPI to complete, perhaps with RTNL: not for a job. */
+void __irqpath_napi_disable(void)
+{
+	unsigned int nr;
+
+	/* Pairs with irqpath_level_add_napi(). */
+	smp_mb__after_atomic();
+	if (!atomic_read(&nr_napis))
+		return;
+	rcu_read_lock();
+	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
+		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
+
+		if (level && !list_empty_careful(&level->napis))
+			hasten(level);
+	}
+	rcu_read_unlock();
 }
 
 static struct napi_struct *napi_take(struct irqpath_level *level)
@@ -204,9 +247,9 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 
 		trace_irqpath_serve(skb, level->nr,
 				    ktime_get_ns() - held.since_ns, expired);
-		rcu_read_lock();
+		this_cpu_write(irqpath_serving, skb);
 		irqpath_netprio_receive(skb);
-		rcu_read_unlock();
+		this_cpu_write(irqpath_serving, NULL);
 		irqpath_held_end(held.receiver);
 		nr++;
 	}
@@ -261,10 +304,8 @@ static enum hrtimer_restart level_napi_limit(struct hrtimer *timer)
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
 						   napi_limit);
 
-	if (!list_empty_careful(&level->napis)) {
-		WRITE_ONCE(level->napi_due, true);
-		wake_up_process(guard);
-	}
+	if (!list_empty_careful(&level->napis))
+		hasten(level);
 	return HRTIMER_NORESTART;
 }
 
@@ -409,12 +450,13 @@ void irqpath_level_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_drain() - serve some of what is held, beside the level's thread
+ * irqpath_level_drain() - serve what is held, beside the level's thread
  * @level: where
  */
 void irqpath_level_drain(struct irqpath_level *level)
 {
-	serve(level, false);
+	while (serve(level, false) == BATCH)
+		cond_resched();
 	poll_napi(level);
 }
 

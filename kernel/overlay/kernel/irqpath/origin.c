@@ -50,7 +50,7 @@ struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action)
 
 	this_cpu_write(irqpath_cpus.hardirq, o);
 	if (static_branch_unlikely(&irqpath_selective_key) && o &&
-	    ++o->quiet == READ_ONCE(irqpath_quiet))
+	    o->quiet != UINT_MAX && ++o->quiet == READ_ONCE(irqpath_quiet))
 		irqpath_select();
 	return outer;
 }
@@ -65,7 +65,9 @@ void __irqpath_softirq_raise(unsigned int nr)
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 	struct irqpath_origin *o = irqpath_current_origin();
 
-	if (local_softirq_pending() & BIT(nr) && c->vector[nr] != o)
+	/* Raised before and not served, or not pending any more and about to be. */
+	if ((local_softirq_pending() & BIT(nr) || c->vector[nr]) &&
+	    c->vector[nr] != o)
 		o = NULL;
 	c->vector[nr] = o;
 	if (!in_hardirq() && current->irqpath)
@@ -80,8 +82,8 @@ void __irqpath_softirq_enter(unsigned int nr)
 {
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 
-	c->softirq = c->vector[nr];
-	c->vector[nr] = NULL;
+	/* A hardirq may raise it again. */
+	c->softirq = xchg(&c->vector[nr], NULL);
 }
 
 void __irqpath_softirq_exit(void)
@@ -205,7 +207,9 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 	if (o) {
 		o->desc = desc;
 		o->irq = action->irq;
+		/* With a thread of its own, that is who wakes the task. */
 		o->forced = force_irqthreads() && action->thread &&
+			    !action->secondary &&
 			    test_bit(IRQTF_FORCED_THREAD, &action->thread_flags);
 		strscpy(o->name, action->name ?: "", sizeof(o->name));
 		WRITE_ONCE(o->action, action);

@@ -160,25 +160,32 @@ static struct task_struct *next_task_from(pid_t *nr)
 	return get_task_struct(p);
 }
 
-/*
- * By number, because setting an affinity may sleep. Whoever is not yet in the
- * list of tasks when the lock is taken sees the new set when it first runs;
- * all others are found. A task none of whose CPUs can be used cannot be set,
- * which is right: it asked for no other.
- */
-static void walk_tasks(void)
+static void walk_tasks_once(void)
 {
 	struct task_struct *p;
 	pid_t nr = 1;
-
-	read_lock(&tasklist_lock);
-	read_unlock(&tasklist_lock);
 
 	while ((p = next_task_from(&nr))) {
 		set_cpus_allowed_ptr(p, irqpath_asked(p));
 		put_task_struct(p);
 		cond_resched();
 	}
+}
+
+/*
+ * By number, because setting an affinity may sleep. Whoever is not yet in the
+ * list of tasks when the lock is taken sees the new set when it first runs;
+ * all others are found: a thread that executes a program takes the number of
+ * its leader, once, and may so be missed by the first walk. A task none of
+ * whose CPUs can be used cannot be set, which is right: it asked for no other.
+ */
+static void walk_tasks(void)
+{
+	read_lock(&tasklist_lock);
+	read_unlock(&tasklist_lock);
+
+	walk_tasks_once();
+	walk_tasks_once();
 }
 
 struct irqpath_shield irqpath_shield_procs = {

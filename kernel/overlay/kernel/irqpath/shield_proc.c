@@ -237,17 +237,17 @@ static int __init shield_init(void)
 {
 	struct proc_dir_entry *dir;
 	uintptr_t i;
-	int ret;
+	int state;
 
 	if (tick_nohz_full_enabled())
 		cpumask_copy(&ltmrs, tick_nohz_full_mask);
-	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "irqpath:shield",
-					cpu_changes, cpu_changes);
-	if (ret < 0)
-		return ret;
+	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "irqpath:shield",
+					  cpu_changes, cpu_changes);
+	if (state < 0)
+		return state;
 	dir = proc_mkdir("shield", NULL);
 	if (!dir)
-		return -ENOMEM;
+		goto remove;
 	for (i = 0; i < NR_FILES; i++)
 		if (!proc_create_data(names[i], 0644, dir, &shield_proc_ops,
 				      (void *)i))
@@ -256,6 +256,7 @@ static int __init shield_init(void)
 
 remove:
 	proc_remove(dir);
+	cpuhp_remove_state_nocalls(state);
 	return -ENOMEM;
 }
 late_initcall(shield_init);

@@ -23,7 +23,7 @@ static struct cpumask *mask(struct cpumask *cpus, unsigned long bits)
 static unsigned long cut(unsigned long asked, unsigned long shield,
 			 unsigned long usable)
 {
-	struct cpumask a, s, u;
+	static struct cpumask a, s, u;
 
 	irqpath_shield_cut(mask(&a, asked), mask(&s, shield),
 			   mask(&u, usable));
@@ -33,7 +33,7 @@ static unsigned long cut(unsigned long asked, unsigned long shield,
 static bool is_cut(unsigned long cpus, unsigned long asked,
 		   unsigned long shield, unsigned long usable)
 {
-	struct cpumask c, a, s, u;
+	static struct cpumask c, a, s, u;
 
 	return irqpath_shield_is_cut(mask(&c, cpus), mask(&a, asked),
 				     mask(&s, shield), mask(&u, usable));

@@ -133,6 +133,7 @@ static int migrate_start(void)
 static void migrate_stop(void)
 {
 	static_branch_disable(&irqpath_migrate_key);
+	irqpath_revoke_offers();
 }
 
 static struct irqpath_switch learn = {

@@ -22,6 +22,7 @@ static struct irqpath_setting max_hold_us = {
 	.min = HOLD_MIN_US,
 	.max = HOLD_MAX_US,
 	.or_zero = true,
+	.set = irqpath_max_hold_set,
 };
 
 static struct irqpath_setting napi_hold_us = {
