@@ -134,6 +134,10 @@ pub struct ReproducedColumn {
     pub kernel: String,
     /// SHA-256 of its image, hex.
     pub image_sha256: String,
+    /// Of a kernel of irqpath's: digest of what the project says about it; a figure with another
+    /// one is of another kernel. Empty for Debian's.
+    #[serde(default)]
+    pub kernel_digest: String,
     /// Result directory, relative to the table.
     pub directory: String,
     /// Splats (lockdep, KASAN, warnings) of a guest that went on, one line each.

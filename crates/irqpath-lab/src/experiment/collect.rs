@@ -2,33 +2,80 @@
 //! One table of all experiments from the results of several runs.
 //!
 //! The files in `experiments/` say which rows there are. A result counts if it was made by the
-//! file as it is now: what is measured must be the same, what is only said about it may be newer.
-//! A row without such a result says so.
+//! file and its scripts as they are now: what is measured must be the same, what is only said
+//! about it may be newer. On a kernel of ours it must be the same kernel, too, or else that column
+//! does not count. A row or column without such a result says so. Not compared are the modules,
+//! the guest's programs, and irqpath itself; which commit they are of stands in the table.
+
+use std::collections::BTreeMap;
 
 use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction};
 
 use super::check::Check;
 use super::definition::Definition;
 use super::table::{judged, said};
+use crate::kernel::Flavour;
+
+/// What [`crate::kernel::own_digests`] says of the kernels as they are now.
+type Digests = BTreeMap<Flavour, String>;
 
 /// Every experiment with what its last run showed; the stored tables are in order.
-pub fn collect(definitions: &[Definition], stored: &[Reproduction]) -> Vec<Reproduced> {
-    definitions.iter().map(|definition| row(definition, stored)).collect()
+pub fn collect(
+    definitions: &[Definition],
+    digests: &Digests,
+    stored: &[Reproduction],
+) -> Vec<Reproduced> {
+    definitions.iter().map(|definition| row(definition, digests, stored)).collect()
 }
 
-fn row(definition: &Definition, stored: &[Reproduction]) -> Reproduced {
+fn row(definition: &Definition, digests: &Digests, stored: &[Reproduction]) -> Reproduced {
     let results = || {
         let all = stored.iter().rev().flat_map(|table| &table.experiments);
         all.filter(|e| e.id == definition.id && !e.columns.is_empty())
     };
-    if let Some(found) = results().find(|found| found.recipe == definition.recipe) {
-        return current(definition, found.clone());
+    let same = results().filter(|found| found.recipe == definition.recipe);
+    let mut of_these_kernels = same.map(|found| on_these_kernels(definition, digests, found));
+    if let Some(found) = of_these_kernels.find(|found| !found.columns.is_empty()) {
+        return current(definition, found);
     }
     let why = match results().next() {
         None => "there is no result",
+        Some(found) if found.recipe == definition.recipe => KERNEL_CHANGED,
         Some(_) => "the result there is was measured in another way",
     };
     Reproduced { not_run: vec![NotRun::all(why)], ..said(definition) }
+}
+
+/// Why a column does not count.
+const KERNEL_CHANGED: &str = "the kernel has changed since the result there is";
+
+/// A result without the columns whose kernel is another one now.
+fn on_these_kernels(definition: &Definition, digests: &Digests, found: &Reproduced) -> Reproduced {
+    let now = |column: &ReproducedColumn| {
+        let known = definition.columns.iter().find(|known| known.name == column.name)?;
+        digests.get(&known.flavour)
+    };
+    let (kept, stale): (Vec<_>, Vec<_>) = found
+        .columns
+        .iter()
+        .cloned()
+        .partition(|column| now(column).is_none_or(|digest| *digest == column.kernel_digest));
+    if stale.is_empty() {
+        return found.clone();
+    }
+    let is_kept = |name: &str| !stale.iter().any(|column| column.name == name);
+    let mut found = Reproduced { columns: kept, ..found.clone() };
+    found.figures.retain(|row| is_kept(&row.column));
+    found.slow.retain(|row| is_kept(&row.column));
+    found.not_run.retain(|part| is_kept(&part.column));
+    let changed = |column: &ReproducedColumn| NotRun {
+        column: column.name.clone(),
+        ..NotRun::all(KERNEL_CHANGED)
+    };
+    found.not_run.extend(stale.iter().map(changed));
+    // A claim may have been judged by a column that is gone.
+    found.claims.clear();
+    found
 }
 
 /// A result in the words of today's file.
@@ -107,14 +154,19 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         table
     }
 
+    /// With kernels of ours as they were when [`result`] was made.
+    fn collected(definitions: &[Definition], stored: &[Reproduction]) -> Vec<Reproduced> {
+        collect(definitions, &[(Flavour::Irqpath, "then".to_owned())].into(), stored)
+    }
+
     #[test]
     fn the_last_result_counts_and_one_that_failed_does_not() {
         let definitions = definitions(FILE, "true");
         let mut failed = result(5.0);
         failed.experiments[0].columns.clear();
-        let rows = collect(&definitions, &[result(3.0), result(4.0), failed]);
+        let rows = collected(&definitions, &[result(3.0), result(4.0), failed]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "4");
-        let rows = collect(&definitions, &[]);
+        let rows = collected(&definitions, &[]);
         assert_eq!(rows[0].not_run, [NotRun::all("there is no result")]);
         assert_eq!((rows[0].title.as_str(), &rows[0].made), ("First", &None));
     }
@@ -127,7 +179,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             (FILE.to_owned(), "false"),
         ];
         for (file, script) in table {
-            let rows = collect(&definitions(&file, script), &[result(3.0)]);
+            let rows = collected(&definitions(&file, script), &[result(3.0)]);
             assert!(rows[0].made.is_none(), "{file}");
             assert!(rows[0].not_run[0].why.contains("in another way"), "{:?}", rows[0].not_run);
         }
@@ -138,14 +190,14 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         let file = FILE
             .replace("\"First\"", "\"Renamed\"")
             .replace("paper = \"2\"", "paper = \"3\", differs = \"Since 6.12.\"");
-        let rows = collect(&definitions(&file, "true"), &[result(3.0)]);
+        let rows = collected(&definitions(&file, "true"), &[result(3.0)]);
         assert_eq!(rows[0].title, "Renamed");
         let claim = &rows[0].claims[0];
         assert_eq!((claim.paper.as_str(), claim.outcomes[0].ours.as_str()), ("3", "3"));
         assert_eq!(claim.differs.as_deref(), Some("Since 6.12."));
 
         let stricter = FILE.replace("min = 1", "min = 4");
-        let rows = collect(&definitions(&stricter, "true"), &[result(3.0)]);
+        let rows = collected(&definitions(&stricter, "true"), &[result(3.0)]);
         assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Differs);
     }
 
@@ -153,10 +205,75 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     fn without_metrics_a_claim_is_as_the_run_judged_it() {
         let mut table = result(3.0);
         table.experiments[0].columns[0].metrics.clear();
-        let rows = collect(&definitions(FILE, "true"), &[table.clone()]);
+        let rows = collected(&definitions(FILE, "true"), &[table.clone()]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "3");
         let stricter = FILE.replace("min = 1", "min = 4");
-        let rows = collect(&definitions(&stricter, "true"), &[table]);
+        let rows = collected(&definitions(&stricter, "true"), &[table]);
         assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
+    }
+
+    /// [`FILE`] with a claim that compares its kernel with one of ours.
+    fn with_ours() -> String {
+        FILE.replace(
+            "[{ name = \"rt\"",
+            "[{ name = \"ours\", flavour = \"irqpath\" }, { name = \"rt\"",
+        )
+        .replace("value = { metric = \"s.n\" }", "value = { ratio = [\"s.n\", \"ours:s.n\"] }")
+    }
+
+    /// A result on a stock kernel and on one of ours, with a row of numbers each.
+    fn result_with_ours(digest: &str) -> Reproduction {
+        let definition = &definitions(&with_ours(), "true")[0];
+        let mut table = result(3.0);
+        let found = &mut table.experiments[0];
+        let ours = ReproducedColumn {
+            name: "ours".to_owned(),
+            kernel_digest: digest.to_owned(),
+            ..found.columns[0].clone()
+        };
+        found.columns.insert(0, ours);
+        let slow = |column: &ReproducedColumn| irqpath_model::SlowRuns {
+            column: column.name.clone(),
+            series: "s".to_owned(),
+            cause: "rcu".to_owned(),
+            nr: 1,
+        };
+        found.slow = found.columns.iter().map(slow).collect();
+        found.claims = definition.checks.iter().map(|c| judged(c, &found.columns)).collect();
+        found.recipe.clone_from(&definition.recipe);
+        table
+    }
+
+    #[test]
+    fn a_kernel_of_ours_that_changed_makes_its_column_none() {
+        let definitions = definitions(&with_ours(), "true");
+        let rows = collected(&definitions, &[result_with_ours("then")]);
+        assert_eq!((rows[0].columns.len(), rows[0].slow.len()), (2, 2));
+        assert_eq!(rows[0].claims[0].outcomes[1].verdict, OutcomeVerdict::Holds);
+        // Also what was stored before tables had the digest.
+        for digest in ["before", ""] {
+            let rows = collected(&definitions, &[result_with_ours(digest)]);
+            assert!(rows[0].made.is_some());
+            assert_eq!((rows[0].columns.len(), rows[0].slow.len()), (1, 1));
+            let stale = NotRun { column: "ours".to_owned(), ..NotRun::all(KERNEL_CHANGED) };
+            assert_eq!(rows[0].not_run, [stale]);
+            assert_eq!(rows[0].claims[0].outcomes.len(), 1);
+            assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
+        }
+    }
+
+    #[test]
+    fn an_older_result_on_todays_kernel_counts_and_none_is_said() {
+        let definitions = definitions(&with_ours(), "true");
+        let only_ours = |digest: &str| {
+            let mut table = result_with_ours(digest);
+            table.experiments[0].columns.truncate(1);
+            table
+        };
+        let rows = collected(&definitions, &[only_ours("then"), only_ours("before")]);
+        assert_eq!(rows[0].columns[0].kernel_digest, "then");
+        let rows = collected(&definitions, &[only_ours("before")]);
+        assert_eq!(rows[0].not_run, [NotRun::all(KERNEL_CHANGED)]);
+        assert!(rows[0].made.is_none() && rows[0].columns.is_empty());
     }
 }

@@ -126,6 +126,7 @@ fn column(definition: &Definition, run: &ColumnRun) -> ReproducedColumn {
         name: run.column.name.clone(),
         kernel: format!("{} {}", run.kernel.release, run.kernel.package_version),
         image_sha256: run.kernel.sha256.clone(),
+        kernel_digest: run.kernel.digest.clone(),
         directory: directory(&definition.id, &run.column.name),
         splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
         metrics: run.metrics(),

@@ -6,6 +6,7 @@
 //! where it was; should that fail, it starts anew. What is kept is small: the image, its
 //! symbols and types, and what building a module takes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,32 +27,50 @@ use crate::{Lab, Project, Unit};
 /// Version of the recipe below.
 const RECIPE: u32 = 1;
 
-/// What one build is made from.
-struct Recipe<'a> {
-    lab: &'a Lab,
+/// What the project says about a kernel of ours.
+struct Described {
     flavour: Flavour,
     pins: Pins,
     additions: Additions,
     fragment: Fragment,
+}
+
+/// What one build is made from.
+struct Recipe<'a> {
+    lab: &'a Lab,
+    described: Described,
     tools: String,
+}
+
+/// For each flavour of ours the digest of what the project says about it. Unlike the key in the
+/// cache it is the same on every machine: the versions of compiler and linker are not in it.
+pub(super) fn digests(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
+    let ours = Flavour::ALL.into_iter().filter(|flavour| !flavour.is_stock());
+    let digest = |flavour| {
+        let described = Described::of(project, flavour)?;
+        Ok((flavour, described.digest(&described.pins.source)?))
+    };
+    ours.map(digest).collect()
 }
 
 /// Provide a kernel of ours.
 pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
     let recipe = Recipe::of(lab, flavour, arch)?;
-    let listed = recipe.pins.source.clone();
+    let listed = recipe.described.pins.source.clone();
     if let Some(path) = lab.cache.get(&recipe.product(&listed)?) {
-        return Kernel::load(&path, true);
+        let digest = recipe.described.digest(&listed)?;
+        return Ok(Kernel { digest, ..Kernel::load(&path, true)? });
     }
     let apt = Apt::open(lab)?;
     let package = choose(lab, &apt, &listed)?;
     let chosen = SourcePin { package: package.name.clone(), version: package.version.clone() };
     let path = lab.cache.product(&recipe.product(&chosen)?, &lab.progress, |staging| {
         let source = pristine(lab, &apt, &package)?;
-        let source = with_additions(lab, &source, &recipe.additions)?;
+        let source = with_additions(lab, &source, &recipe.described.additions)?;
         recipe.make(staging, &source, &chosen)
     })?;
-    Kernel::load(&path, chosen == listed)
+    let digest = recipe.described.digest(&chosen)?;
+    Ok(Kernel { digest, ..Kernel::load(&path, chosen == listed)? })
 }
 
 /// The listed version of the source, or else the newest.
@@ -80,31 +99,47 @@ fn fragments(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
     names.iter().map(|name| directory.join(format!("{name}.config"))).collect()
 }
 
+impl Described {
+    fn of(project: &Project, flavour: Flavour) -> Result<Self, KernelError> {
+        let pins = Pins::read(project)?;
+        let paths = fragments(project, flavour);
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let additions = match flavour {
+            Flavour::Unpatched => Additions::none(),
+            _ => Additions::of(project, &pins.source.package),
+        };
+        Ok(Self { flavour, fragment: Fragment::read(&paths)?, pins, additions })
+    }
+
+    /// Built from this source with these tools.
+    fn inputs(&self, source: &SourcePin, tools: &str) -> Result<Inputs, KernelError> {
+        let inputs = Inputs::of("own kernel", RECIPE)
+            .value("flavour", self.flavour.name())
+            .value("source", &source.package)
+            .value("version", &source.version)
+            .value("tools", tools)
+            .value("config", &self.fragment.text());
+        self.additions.add_to(inputs)
+    }
+
+    fn digest(&self, source: &SourcePin) -> Result<String, KernelError> {
+        Ok(self.inputs(source, "any")?.key())
+    }
+}
+
 impl<'a> Recipe<'a> {
     fn of(lab: &'a Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
         if arch != Arch::X86_64 || Arch::host() != Some(arch) {
             return Err(KernelError::NotOffered { flavour, arch });
         }
-        let pins = Pins::read(&lab.project)?;
-        let paths = fragments(&lab.project, flavour);
-        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let tools = tools(&pins.compiler)?;
-        let additions = match flavour {
-            Flavour::Unpatched => Additions::none(),
-            _ => Additions::of(&lab.project, &pins.source.package),
-        };
-        Ok(Self { lab, flavour, fragment: Fragment::read(&paths)?, pins, additions, tools })
+        let described = Described::of(&lab.project, flavour)?;
+        let tools = tools(&described.pins.compiler)?;
+        Ok(Self { lab, described, tools })
     }
 
     fn product(&self, source: &SourcePin) -> Result<Product, KernelError> {
-        let inputs = Inputs::of("own kernel", RECIPE)
-            .value("flavour", self.flavour.name())
-            .value("source", &source.package)
-            .value("version", &source.version)
-            .value("tools", &self.tools)
-            .value("config", &self.fragment.text());
-        let inputs = self.additions.add_to(inputs)?;
-        let label = format!("{}-{}", self.flavour, Arch::X86_64);
+        let inputs = self.described.inputs(source, &self.tools)?;
+        let label = format!("{}-{}", self.described.flavour, Arch::X86_64);
         Ok(Product { kind: "kernels", label, inputs, resumable: true })
     }
 
@@ -144,10 +179,10 @@ impl Build<'_> {
         fs::create_dir_all(&self.objects).map_err(io_at(&self.objects, "written"))?;
         self.configure()?;
         let jobs = thread::available_parallelism().map_or(1, usize::from);
-        let what = format!("compiling {}", self.recipe.flavour);
+        let what = format!("compiling {}", self.recipe.described.flavour);
         let log = self.staging.directory.join("build.log");
         let progress = &self.recipe.lab.progress;
-        progress.step(&what, Some(nr_lines(self.recipe.flavour)), Unit::Steps);
+        progress.step(&what, Some(nr_lines(self.recipe.described.flavour)), Unit::Steps);
         let mut lines = Lines::of(&log);
         let mut make = self.make();
         make.arg(format!("-j{jobs}")).args(["bzImage", "modules"]).stdin(self.staging.stdin());
@@ -159,19 +194,19 @@ impl Build<'_> {
         let wanted = self.objects.join("wanted.config");
         let path = self.objects.join(".config");
         if !path.exists() {
-            let text = self.recipe.fragment.text();
+            let text = self.recipe.described.fragment.text();
             fs::write(&wanted, text).map_err(io_at(&wanted, "written"))?;
             let mut make = self.make();
             make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
             output(&mut make, "configuring the kernel")?;
         }
         let config = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
-        let lost = self.recipe.fragment.lost_in(&config);
+        let lost = self.recipe.described.fragment.lost_in(&config);
         if lost.is_empty() { Ok(()) } else { Err(KernelError::ConfigLost { options: lost }) }
     }
 
     fn make(&self) -> Command {
-        let compiler = &self.recipe.pins.compiler;
+        let compiler = &self.recipe.described.pins.compiler;
         let maps = [self.source, &self.objects]
             .map(|path| format!("-ffile-prefix-map={}=.", path.display()))
             .join(" ");
@@ -245,16 +280,17 @@ impl Build<'_> {
     ) -> Result<Kernel, KernelError> {
         let image = self.staging.directory.join("vmlinuz");
         Ok(Kernel {
-            flavour: self.recipe.flavour,
+            flavour: self.recipe.described.flavour,
             arch: Arch::X86_64,
             release,
             package_version: source.version.clone(),
             pinned: true,
             version_string: version_string(&image, Arch::X86_64)?,
             sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+            digest: String::new(),
             image: "vmlinuz".into(),
             config: "config".into(),
-            compiler: self.recipe.pins.compiler.clone(),
+            compiler: self.recipe.described.pins.compiler.clone(),
             vmlinux: Some("build/vmlinux".into()),
             build: "build".into(),
             system_map: Some("System.map".into()),
@@ -289,4 +325,49 @@ fn tools(compiler: &str) -> Result<String, KernelError> {
         versions.push('\n');
     }
     Ok(versions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project with as little as the digests need.
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_digest_follows_what_its_flavour_is_made_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for name in ["base", "debug", "unconfigured"] {
+            write(root, &format!("kernel/config/{name}.config"), "CONFIG_A=y\n");
+        }
+        let pins = "compiler = \"gcc\"\nsource = { package = \"linux-source-6.12\", version = \"1\" }\n\
+                    [image]\n";
+        write(root, "lab/kernels.toml", pins);
+        let project = Project::at(root).unwrap();
+        let mut before = digests(&project).unwrap();
+        assert_eq!(before.len(), 4);
+        let all: &[Flavour] =
+            &[Flavour::Irqpath, Flavour::Debug, Flavour::Unconfigured, Flavour::Unpatched];
+        let table = [
+            ("kernel/config/debug.config", "CONFIG_B=y\n", &all[1..2]),
+            ("kernel/config/unconfigured.config", "CONFIG_C=y\n", &all[2..]),
+            ("kernel/overlay/a.c", "int a;\n", &all[..3]),
+            ("kernel/hooks/6.12/series", "a.patch\n", &all[..3]),
+            ("kernel/hooks/6.1/series", "a.patch\n", &[]),
+            ("kernel/config/base.config", "# a comment\nCONFIG_A=y\n", &[]),
+            ("lab/kernels.toml", &pins.replace("\"1\"", "\"2\""), all),
+        ];
+        for (file, text, expected) in table {
+            write(root, file, text);
+            let after = digests(&project).unwrap();
+            let changed: Vec<_> = all.iter().filter(|f| before[f] != after[f]).copied().collect();
+            assert_eq!(changed, expected, "{file}");
+            before = after;
+        }
+    }
 }

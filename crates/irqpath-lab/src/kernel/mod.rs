@@ -3,8 +3,8 @@
 //! what is needed to build a module for it.
 //!
 //! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `build`
-//! compiles ours from `source` and `config`, `module` builds against a kernel. Everything is a product of the cache: [`Kernel::provide`] returns
-//! at once what was made before.
+//! compiles ours from `source` and `config`, `module` builds against a kernel. Everything is a
+//! product of the cache: [`Kernel::provide`] returns at once what was made before.
 
 mod apt;
 mod build;
@@ -25,12 +25,13 @@ pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::{ImagePin, Pins, SourcePin};
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Lab;
+use crate::{Lab, Project};
 use error::io_at;
 
 /// The description of a kernel in its product.
@@ -55,6 +56,9 @@ pub struct Kernel {
     pub version_string: String,
     /// SHA-256 of the image.
     pub sha256: String,
+    /// Of one of ours: digest of what the project says about it, see [`own_digests`].
+    #[serde(skip_deserializing, default)]
+    pub digest: String,
     /// What QEMU boots: bzImage or arm64's Image.
     pub image: PathBuf,
     /// Its configuration.
@@ -73,6 +77,16 @@ pub struct Kernel {
     /// Its product in the cache.
     #[serde(skip_deserializing, default)]
     pub directory: PathBuf,
+}
+
+/// For each flavour that is ours the digest of what the project says about it: configuration,
+/// overlay, hooks, and the source they are for. A figure measured on a kernel with another one is
+/// of another kernel.
+///
+/// # Errors
+/// [`KernelError`] if a file of the project cannot be read.
+pub fn own_digests(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
+    build::digests(project)
 }
 
 impl Kernel {

@@ -179,6 +179,7 @@ fn describe(
         pinned: true,
         version_string: version_string(&image, arch)?,
         sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+        digest: String::new(),
         image: "vmlinuz".into(),
         config: "config".into(),
         compiler: compiler(&directory.join(&build))?,
