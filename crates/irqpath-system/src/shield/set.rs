@@ -81,7 +81,8 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
     check(host, wanted)?;
     let ledger = peek(host, OWNER)?.ledger;
     let snapshot = Snapshot::read(host, access)?;
-    let plan = plan(&snapshot, wanted, &ledger);
+    let plan = plan(&snapshot, wanted, &ledger.without_refusals());
+    check_mechanism(&plan, wanted)?;
     let steps = plan.settings.iter().chain(&plan.tasks);
     let planned = steps.filter_map(|step| {
         let before = access.get(&step.target).ok().flatten();
@@ -114,13 +115,8 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
     let mut journal = Journal::open(host, OWNER)?;
     let snapshot = Snapshot::read(host, access)?;
     let plan = plan(&snapshot, wanted, &journal.ledger().without_refusals());
-    if wanted.mechanism == Mechanism::Kernel && !plan.kernel {
-        return Err(ShieldError::NoKernelShield);
-    }
+    check_mechanism(&plan, wanted)?;
     check_files(host, &plan, &snapshot)?;
-    if wanted.mechanism == Mechanism::Partition && !plan.partition {
-        return Err(no_partition(&plan.obstacles));
-    }
     let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
     journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
     let done = Setter { host, access, snapshot, wanted }.run(&mut journal);
@@ -135,6 +131,15 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
         return Err(no_partition(&done.obstacles));
     }
     Ok(done)
+}
+
+/// Refuse a mechanism that was insisted on and cannot be had.
+fn check_mechanism(plan: &Plan, wanted: &Wanted) -> Result<(), ShieldError> {
+    match wanted.mechanism {
+        Mechanism::Kernel if !plan.kernel => Err(ShieldError::NoKernelShield),
+        Mechanism::Partition if !plan.partition => Err(no_partition(&plan.obstacles)),
+        _ => Ok(()),
+    }
 }
 
 fn no_partition_in(obstacles: &[Obstacle]) -> Option<&Obstacle> {
