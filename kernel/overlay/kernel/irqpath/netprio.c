@@ -16,6 +16,7 @@
 #include <linux/ktime.h>
 #include <linux/mmu_context.h>
 #include <linux/netdevice.h>
+#include <net/rps.h>
 #include <trace/events/irqpath.h>
 
 #include "netprio.h"
@@ -166,9 +167,6 @@ static bool consider(struct sk_buff *skb, unsigned int work)
 	struct irqpath_level *level = NULL;
 	struct irqpath_receiver *r;
 
-	/* Held long enough, and on its way. */
-	if (this_cpu_read(irqpath_serving) == skb)
-		return false;
 	/* Nobody to protect, and nobody to stay behind. */
 	if (work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) {
 		note(NULL);
@@ -224,6 +222,15 @@ void __irqpath_napi_begin(struct napi_struct *n)
 	*poll = (struct poll) { .napi = n };
 }
 
+static bool steers_packets(void)
+{
+#ifdef CONFIG_RPS
+	return static_branch_unlikely(&rps_needed);
+#else
+	return false;
+#endif
+}
+
 /*
  * A NAPI is about to switch its device's interrupt on. If all that this poll
  * brought has to wait, so may what will come: the NAPI stays scheduled.
@@ -235,12 +242,13 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
 		return false;
 	/*
-	 * A thread of its own would poll at once, who disables it waits, and
-	 * what GRO keeps for later must not wait for a poll.
+	 * A thread of its own would poll at once, who disables it waits, what
+	 * GRO keeps for later must not wait for a poll, and what is steered to
+	 * other CPUs is not seen here.
 	 */
 	if (!READ_ONCE(irqpath_napi_hold_us) || !READ_ONCE(irqpath_may_hold) ||
 	    irqpath_current_level() || test_bit(NAPI_STATE_THREADED, &n->state) ||
-	    napi_disable_pending(n) || n->gro_bitmask ||
+	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
 	    !irqpath_waits(poll->level->nr, work_level()))
 		return false;

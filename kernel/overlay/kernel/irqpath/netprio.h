@@ -105,7 +105,6 @@ extern unsigned int irqpath_max_hold_us;
 extern unsigned int irqpath_napi_hold_us;
 extern unsigned int irqpath_queue_limit;
 extern bool irqpath_may_hold;
-DECLARE_PER_CPU(struct sk_buff *, irqpath_serving);
 extern atomic_t irqpath_nr_held;
 
 /* netprio.c: no state, for the tests too */

@@ -40,9 +40,6 @@ static struct task_struct *guard;
 /* NAPIs that are held or being polled. */
 static atomic_t nr_napis;
 
-/* The packet that is being served. Bottom halves are disabled: one at a time. */
-DEFINE_PER_CPU(struct sk_buff *, irqpath_serving);
-
 /**
  * irqpath_rest_ns() - how much longer a packet may wait
  * @since_ns: since when it has
@@ -247,9 +244,9 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 
 		trace_irqpath_serve(skb, level->nr,
 				    ktime_get_ns() - held.since_ns, expired);
-		this_cpu_write(irqpath_serving, skb);
+		rcu_read_lock();
 		irqpath_netprio_receive(skb);
-		this_cpu_write(irqpath_serving, NULL);
+		rcu_read_unlock();
 		irqpath_held_end(held.receiver);
 		nr++;
 	}

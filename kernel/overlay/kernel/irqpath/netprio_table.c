@@ -92,48 +92,35 @@ static struct irqpath_receiver *receiver_make(struct sock *sk)
 	return r;
 }
 
-/*
- * Whether a task is to be added: it is not known, and there is room or a lower
- * one. Without the lock: the current task's own entry is there or not, whoever
- * else writes. Context: RCU read side.
- */
-static bool may_be_added(struct irqpath_receiver *r, struct pid *pid)
+static bool is_known(struct irqpath_receiver *r, struct pid *pid)
 {
-	unsigned int own = level_of(pid);
-	bool lower = false;
 	int i;
 
 	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++) {
-		struct pid *other = READ_ONCE(r->pid[i]);
-
-		if (other == pid)
-			return false;
-		lower |= level_of(other) > own;
+		if (READ_ONCE(r->pid[i]) == pid)
+			return true;
 	}
-	return lower;
+	return false;
 }
 
 /* The current task uses a socket. Without memory it does so once more. */
 void __irqpath_socket_used(struct sock *sk)
 {
-	struct pid *old, *pid = task_pid(current);
 	struct irqpath_receiver *r;
+	struct pid *old;
 
 	/* Of the kernel's threads nobody knows whom they serve. */
 	if (current->flags & PF_KTHREAD ||
 	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return;
 	r = READ_ONCE(sk->sk_irqpath) ?: receiver_make(sk);
-	if (!r)
+	/* The current task's own entry is there or not, whoever else writes. */
+	if (!r || is_known(r, task_pid(current)))
 		return;
 
 	rcu_read_lock();
-	if (!may_be_added(r, pid)) {
-		rcu_read_unlock();
-		return;
-	}
 	raw_spin_lock(&r->lock);
-	old = add(r, pid);
+	old = add(r, task_pid(current));
 	raw_spin_unlock(&r->lock);
 	/* The thread of its level is made before it is needed. */
 	irqpath_level_get(irqpath_level_of(current->prio));
