@@ -128,19 +128,26 @@ void __irqpath_socket_used(struct sock *sk)
 	put_pid(old);
 }
 
+/* A struct pid is freed at once: who has found the receivers may look at it. */
+static void receiver_free(struct rcu_head *head)
+{
+	struct irqpath_receiver *r = container_of(head, struct irqpath_receiver,
+						  rcu);
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++)
+		put_pid(r->pid[i]);
+	kfree(r);
+}
+
 /**
  * irqpath_receiver_put() - give up a reference
  * @r: to this
  */
 void irqpath_receiver_put(struct irqpath_receiver *r)
 {
-	int i;
-
-	if (!refcount_dec_and_test(&r->refs))
-		return;
-	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++)
-		put_pid(r->pid[i]);
-	kfree_rcu(r, rcu);
+	if (refcount_dec_and_test(&r->refs))
+		call_rcu(&r->rcu, receiver_free);
 }
 
 /* The socket goes; packets that are held for it may still be there. */
