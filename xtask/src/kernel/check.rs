@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules for the series: the hook budget, that every patch applies without fuzz after the ones
-//! before it, and that the kernel's own checkpatch has nothing to say.
+//! before it, that the kernel's own checkpatch has nothing to say, and what [`builds`] proves.
 
 use super::budget::{ADDED, Extent, PATCHES, measure};
-use super::{Place, files_below};
+use super::copies::Copies;
+use super::{Place, builds, files_below};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// What checkpatch does not get to say about any file, and why.
-const NOT_ABOUT: [&str; 6] = [
+const NOT_ABOUT: [&str; 7] = [
     // Who mails a patch signs it.
     "MISSING_SIGN_OFF",
     // MAINTAINERS gets its entry when the series is mailed.
@@ -22,10 +23,12 @@ const NOT_ABOUT: [&str; 6] = [
     // Tracepoints end lines in `TP_STRUCT__entry(` everywhere, and align as they like.
     "OPEN_ENDED_LINE",
     "PARENTHESIS_ALIGNMENT",
+    // A thread with a FIFO priority yields to others of that priority, as yield() is defined.
+    "YIELD",
 ];
 
-/// Applies all rules; the exit code is 1 if one is broken.
-pub fn run(place: &Place) -> Result<ExitCode> {
+/// Applies all rules, without `quick` also those that compile; the exit code is 1 if one is broken.
+pub fn run(place: &Place, quick: bool) -> Result<ExitCode> {
     let patches = place.patches()?;
     let texts: Vec<(PathBuf, String)> = patches
         .into_iter()
@@ -36,9 +39,12 @@ pub fn run(place: &Place) -> Result<ExitCode> {
         Some(source) => {
             broken.extend(applies(&source, &texts)?);
             broken.extend(checkpatch(&source, place, &texts)?);
+            if !quick {
+                broken.extend(builds::run(place, &source, &texts)?);
+            }
         }
         None => eprintln!(
-            "skipped: applying and checkpatch, for Linux {} is not in the lab's cache; \
+            "skipped: applying, checkpatch and compiling, for Linux {} is not in the lab's cache; \
              `irqpath lab build --flavour irqpath` brings it",
             place.base
         ),
@@ -73,25 +79,11 @@ fn over_budget(texts: &[(PathBuf, String)]) -> Vec<String> {
 /// The patches in order on copies of what they change, as the lab applies them.
 fn applies(source: &Path, texts: &[(PathBuf, String)]) -> Result<Vec<String>> {
     let dir = tempfile::tempdir()?;
+    let copies = Copies { source, dir: dir.path() };
     for (path, text) in texts {
-        for file in measure(text).files {
-            let copy = dir.path().join(&file);
-            if !copy.exists() {
-                fs::create_dir_all(copy.parent().context("a patch names no file")?)?;
-                fs::copy(source.join(&file), &copy)
-                    .with_context(|| format!("the source has no {}", file.display()))?;
-            }
-        }
-        let output = Command::new("patch")
-            .args(["-p1", "-N", "-s", "-F0", "-d"])
-            .arg(dir.path())
-            .stdin(fs::File::open(path)?)
-            .output()
-            .context("cannot run patch")?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stdout);
+        if let Some(wrong) = copies.apply(path, text)? {
             // Those after it stand on it.
-            return Ok(vec![format!("{} does not apply: {said}", path.display())]);
+            return Ok(vec![wrong]);
         }
     }
     Ok(Vec::new())

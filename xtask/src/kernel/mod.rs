@@ -8,9 +8,13 @@
 //! lab's cache; nothing is ever written there.
 
 mod budget;
+mod builds;
 mod check;
 mod checkout;
+mod copies;
 mod git;
+mod kbuild;
+mod said;
 mod save;
 
 use anyhow::{Context, Result, bail};
@@ -30,7 +34,8 @@ usage: cargo xtask kernel COMMAND [--base 6.12] [--source DIR]
   checkout DIR   a git work tree: the source, our new files, our patches
   save DIR       write a work tree's commits back to kernel/overlay and kernel/hooks
   export DIR OUT the whole series of a work tree, as one would mail it
-  check          patches apply, checkpatch --strict is clean, the budget is kept
+  check          the budget is kept, patches apply, checkpatch --strict is clean; each patch builds
+                 alone, sparse is clean, nothing changes without CONFIG_IRQPATH (not with --quick)
 ";
 
 /// Where things are.
@@ -106,11 +111,13 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     let mut place =
         Place { kernel: crate::tree::root().join("kernel"), base: BASE.to_owned(), source: None };
     let mut words = Vec::new();
+    let mut quick = false;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--base" => place.base.clone_from(value()?),
+            "--quick" => quick = true,
             "--source" => place.source = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("kernel does not know {flag}\n{USAGE}"),
             word => words.push(word),
@@ -120,7 +127,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         ["checkout", dir] => checkout::run(&place, Path::new(dir)),
         ["save", dir] => save::run(&place, Path::new(dir)),
         ["export", dir, out] => save::export(Path::new(dir), Path::new(out)),
-        ["check"] => return check::run(&place),
+        ["check"] => return check::run(&place, quick),
         _ => bail!("{USAGE}"),
     }?;
     Ok(ExitCode::SUCCESS)

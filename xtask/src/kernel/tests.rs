@@ -2,6 +2,8 @@
 //! The way of a series through a work tree and back, on a source of two files.
 
 use super::budget::measure;
+use super::kbuild::object_of;
+use super::said::{complaints, first_difference, new_ones};
 use super::{Place, checkout, copy_files, files_below, save};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,4 +105,50 @@ fn a_patch_is_measured_by_its_hunks_alone() {
     assert_eq!((extent.added, extent.removed), (2, 0));
     assert_eq!(extent.files, [PathBuf::from("a.c"), PathBuf::from("new.c")]);
     assert_eq!(extent.not_changed, [PathBuf::from("new.c")]);
+}
+
+#[test]
+fn a_file_that_another_one_includes_is_part_of_its_object() {
+    let beside = [
+        ("kernel/sched/fair.c".into(), "#include \"wait.h\"\n".to_owned()),
+        ("kernel/sched/all.c".into(), "#include \"wait_bit.c\"\n#include \"wait.c\"\n".to_owned()),
+    ];
+    for (file, object) in [
+        ("kernel/sched/wait.c", "kernel/sched/all.o"),
+        ("kernel/sched/fair.c", "kernel/sched/fair.o"),
+        ("kernel/sched/it.c", "kernel/sched/it.o"),
+    ] {
+        assert_eq!(object_of(Path::new(file), &beside), PathBuf::from(object));
+    }
+}
+
+#[test]
+fn a_complaint_that_moved_is_an_old_one() {
+    let tree = Path::new("/t");
+    let before = complaints(
+        "/t/a.c:1:2: warning: odd\n/t/a.c:1:2:    expected this\n/t/b.c:7:1: error: bad\n",
+        tree,
+    );
+    assert_eq!(before, ["a.c:1:2: warning: odd", "b.c:7:1: error: bad"]);
+    let after = complaints("/t/a.c:5:2: warning: odd\n/t/b.c:7:1: warning: bad\n", tree);
+    assert_eq!(new_ones(&before, &after), ["b.c:7:1: warning: bad"]);
+    // The same again, at another place, is one more.
+    let after = ["a.c:5:2: warning: odd", "a.c:9:2: warning: odd"].map(str::to_owned);
+    assert_eq!(new_ones(&before, &after), ["a.c:9:2: warning: odd"]);
+}
+
+#[test]
+fn objects_differ_in_a_section_or_not_at_all() {
+    let dump = |text: &str, call: &str| {
+        format!(
+            "RELOCATION RECORDS FOR [.text]:\n0001 R_X86_64_PLT32 {call}\n\n\n\
+             Contents of section .text:\n 0000 {text}\nContents of section .data:\n 0000 00\n"
+        )
+    };
+    let one = dump("90c3", "f");
+    assert_eq!(first_difference(&one, &one), None);
+    assert_eq!(first_difference(&one, &dump("c3", "f")).as_deref(), Some(".text"));
+    let calls = first_difference(&one, &dump("90c3", "g"));
+    assert_eq!(calls.as_deref(), Some("relocations of [.text]"));
+    assert_eq!(first_difference(&one, &(one.clone() + "more")).as_deref(), Some(".data"));
 }
