@@ -93,6 +93,9 @@ pub struct GuestNeeds {
     /// Static programs from `lab/guest/`, without `.c`.
     #[serde(default)]
     pub programs: Vec<String>,
+    /// Selftests of the kernel by their places, `timers/nanosleep`; in the guest below `/selftests`.
+    #[serde(default)]
+    pub selftests: Vec<String>,
     /// Programs of the host's distribution, with their libraries.
     #[serde(default)]
     pub host_programs: Vec<String>,

@@ -18,7 +18,7 @@ use super::figures::{self, SeriesResult};
 use super::{job, workers};
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
-use crate::kernel::{Arch, Flavour, Kernel, module};
+use crate::kernel::{self, Arch, Flavour, Kernel, module};
 use crate::vm::{Machine, Outcome};
 use crate::{Lab, Unit};
 
@@ -249,6 +249,12 @@ fn guest(
     }
     for name in &needs.programs {
         guest = guest.own_program(name);
+    }
+    if !needs.selftests.is_empty() {
+        let source = kernel::source(lab)?;
+        for test in &needs.selftests {
+            guest = guest.selftest(&source, test);
+        }
     }
     for name in &needs.host_programs {
         guest = guest.program(name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Compiles our own programs for the guest, `lab/guest/NAME.c`, statically, once.
+//! Compiles programs for the guest statically, once: our own, `lab/guest/NAME.c`, and selftests of
+//! the kernel.
 //!
-//! They may include the headers beside them and those of the `intsight` module, which are inputs
+//! Our own may include the headers beside them and those of the `intsight` module, which are inputs
 //! of the cached result as well.
 
 use std::ffi::OsStr;
@@ -17,6 +18,8 @@ use crate::kernel::Arch;
 /// Raise it when the flags below change.
 const RECIPE: u32 = 1;
 const FLAGS: [&str; 6] = ["-static", "-O2", "-g1", "-Wall", "-Wextra", "-pthread"];
+/// What the kernel's own have of warnings is not ours to know.
+const SELFTEST_FLAGS: [&str; 5] = ["-static", "-O2", "-w", "-pthread", "-D_GNU_SOURCE"];
 
 /// The program `name` for `arch`.
 ///
@@ -37,15 +40,51 @@ pub fn program(lab: &Lab, arch: Arch, name: &str) -> Result<PathBuf, GuestError>
     for header in headers(&includes) {
         inputs = inputs.file("header", &header)?;
     }
-    let label = format!("{name}-{arch}");
-    let product = Product { kind: "guest", label, inputs, resumable: false };
-    let made = lab.cache.product(&product, &lab.progress, |staging| {
-        let mut command = Command::new(&compiler);
-        command.args(FLAGS).arg("-o").arg(staging.directory.join(name)).arg(&source);
+    let made = make(lab, arch, name, &source, inputs, &FLAGS, &includes)?;
+    Ok(made.join(name))
+}
+
+/// The kernel's selftest `DIRECTORY/.../name`, from a source of the kernel.
+///
+/// # Errors
+/// If there is no such test or compiler, or it does not compile.
+pub fn selftest(lab: &Lab, arch: Arch, kernel: &Path, test: &str) -> Result<PathBuf, GuestError> {
+    let root = kernel.join("tools/testing/selftests");
+    let source = root.join(format!("{test}.c"));
+    if !source.is_file() {
+        return Err(GuestError::NoProgram { name: format!("{test}.c"), root });
+    }
+    let directory = source.parent().unwrap_or(&root).to_owned();
+    let includes = [directory.join("../include"), directory, root];
+    let inputs = Inputs::of("selftest", RECIPE)
+        .value("compiler", &version(&format!("{}gcc", arch.cross_prefix()), arch)?)
+        .value("flags", &SELFTEST_FLAGS.join(" "))
+        // Whatever it includes: the name has the source's hash.
+        .value("kernel", &kernel.file_name().unwrap_or_default().to_string_lossy())
+        .value("test", test);
+    let name = source.file_stem().unwrap_or_default().to_string_lossy();
+    let made = make(lab, arch, &name, &source, inputs, &SELFTEST_FLAGS, &includes)?;
+    Ok(made.join(&*name))
+}
+
+/// Compiles one source into a directory of the cache.
+fn make(
+    lab: &Lab,
+    arch: Arch,
+    name: &str,
+    source: &Path,
+    inputs: Inputs,
+    flags: &[&str],
+    includes: &[PathBuf],
+) -> Result<PathBuf, GuestError> {
+    let product =
+        Product { kind: "guest", label: format!("{name}-{arch}"), inputs, resumable: false };
+    lab.cache.product(&product, &lab.progress, |staging| {
+        let mut command = Command::new(format!("{}gcc", arch.cross_prefix()));
+        command.args(flags).arg("-o").arg(staging.directory.join(name)).arg(source);
         command.args(includes.iter().flat_map(|dir| [OsStr::new("-I"), dir.as_os_str()]));
         run(command.arg("-lm"), arch).map(drop)
-    })?;
-    Ok(made.join(name))
+    })
 }
 
 /// All headers in these directories that there are.

@@ -63,6 +63,7 @@ enum Request {
     Program(String),
     ProgramFile { name: String, path: PathBuf },
     OwnProgram(String),
+    Selftest { kernel: PathBuf, test: String },
     File { place: String, from: PathBuf, mode: u32 },
     Text { place: String, text: String, mode: u32 },
     ModuleFile { path: PathBuf, parameters: String },
@@ -122,6 +123,12 @@ impl Guest {
     /// A program of ours, compiled from `lab/guest/NAME.c`; in `/usr/bin`.
     pub fn own_program(self, name: &str) -> Self {
         self.request(Request::OwnProgram(name.into()))
+    }
+
+    /// A selftest of the kernel, `DIRECTORY/.../NAME`, in the same place below `/selftests`, from a
+    /// source of the kernel.
+    pub fn selftest(self, kernel: &Path, test: &str) -> Self {
+        self.request(Request::Selftest { kernel: kernel.into(), test: test.into() })
     }
 
     /// A file of this host at an absolute path in the guest, with permission bits.
@@ -206,6 +213,10 @@ impl<'a> Build<'a> {
             Request::OwnProgram(name) => {
                 let path = compile::program(self.lab, self.arch, name)?;
                 self.copy(&format!("{PROGRAMS}/{name}"), &path, 0o755)
+            }
+            Request::Selftest { kernel, test } => {
+                let path = compile::selftest(self.lab, self.arch, kernel, test)?;
+                self.copy(&format!("/selftests/{test}"), &path, 0o755)
             }
             Request::File { place, from, mode } => self.copy(place, from, *mode),
             Request::Text { place, text, mode } => {

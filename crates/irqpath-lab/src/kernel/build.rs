@@ -73,6 +73,16 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
     Ok(Kernel { digest, ..Kernel::load(&path, chosen == listed)? })
 }
 
+/// The source of our kernels as Debian has it.
+///
+/// # Errors
+/// If there is none, and none can be had.
+pub fn source(lab: &Lab) -> Result<PathBuf, KernelError> {
+    let apt = Apt::open(lab)?;
+    let package = choose(lab, &apt, &Pins::read(&lab.project)?.source)?;
+    pristine(lab, &apt, &package)
+}
+
 /// The listed version of the source, or else the newest.
 fn choose(lab: &Lab, apt: &Apt<'_>, listed: &SourcePin) -> Result<Package, KernelError> {
     let arch = source_arch()?;

@@ -20,6 +20,7 @@ mod source;
 mod stock;
 
 pub use apt::Apt;
+pub use build::source;
 pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
