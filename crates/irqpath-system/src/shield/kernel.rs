@@ -7,7 +7,6 @@ use irqpath_model::CpuList;
 
 use super::{Mechanism, Switch, Wanted};
 use crate::change::{Form, Target};
-use crate::journal::Ledger;
 use crate::{Host, mask};
 
 const DIRECTORY: &str = "proc/shield";
@@ -61,9 +60,9 @@ pub(super) fn is_wanted(wanted: &Wanted) -> bool {
     matches!(wanted.mechanism, Mechanism::Auto | Mechanism::Kernel)
 }
 
-/// True if tasks are kept off by it.
-pub(super) fn is_held(ledger: &Ledger) -> bool {
-    ledger.get(&target("procs")).is_some()
+/// True if something is to be kept off that it can keep off.
+pub(super) fn has_part(wanted: &Wanted) -> bool {
+    [Switch::Tasks, Switch::Irqs, Switch::Ticks].into_iter().any(|switch| wanted.has(switch))
 }
 
 /// The switch that a file of it belongs to.

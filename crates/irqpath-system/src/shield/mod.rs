@@ -99,7 +99,7 @@ impl Switch {
     }
 }
 
-/// How tasks are kept off.
+/// How tasks, and interrupts with `Kernel`, are kept off.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

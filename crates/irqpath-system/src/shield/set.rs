@@ -9,7 +9,7 @@ use super::check::{check, check_files, check_rights};
 use super::heirs::Ancestors;
 use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
 use super::status::held_back;
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, kernel, partition};
 use crate::Host;
 use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, put_back, undo};
 use crate::journal::{Journal, JournalError, Ledger, exists, peek};
@@ -49,7 +49,7 @@ pub struct Changed {
 pub struct Set {
     /// What was asked for.
     pub wanted: Wanted,
-    /// How tasks are kept off.
+    /// How what is wanted is kept off.
     pub mechanism: Mechanism,
     /// What was changed.
     pub changed: Vec<Changed>,
@@ -95,13 +95,14 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
         })
     });
     let changed = planned.collect();
-    let mechanism = in_force(&plan, wanted);
+    let mechanism = in_force(plan.partition, &plan, wanted);
     let Plan { obstacles, kept, .. } = plan;
     Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept })
 }
 
-fn in_force(plan: &Plan, wanted: &Wanted) -> Mechanism {
-    match (plan.partition, plan.kernel && wanted.has(Switch::Tasks)) {
+/// How a shield stands. Whether there is a partition is known best by the one who asks.
+pub(super) fn in_force(partition: bool, plan: &Plan, wanted: &Wanted) -> Mechanism {
+    match (partition, plan.kernel && kernel::has_part(wanted)) {
         (true, _) => Mechanism::Partition,
         (false, true) => Mechanism::Kernel,
         (false, false) => Mechanism::Affinity,
@@ -197,7 +198,7 @@ impl Setter<'_> {
             partition::decline(journal, &self.snapshot.cgroup.mount, &o.reason)?;
         }
         let last = self.release_stale(journal)?;
-        let mechanism = in_force(&last, self.wanted);
+        let mechanism = in_force(last.partition, &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
         Ok(Set {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::Measured;
 use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, is_irq_thread, plan};
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, kernel, partition};
+use super::set::in_force;
+use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
 use crate::change::{Access, Step, Target, Value};
 use crate::journal::{Ledger, peek};
 use crate::{Host, Task};
@@ -33,7 +34,7 @@ pub struct Drift {
 pub struct Status {
     /// What was asked for; `None` if there is no shield.
     pub wanted: Option<Wanted>,
-    /// How tasks are kept off.
+    /// How what is wanted is kept off.
     pub mechanism: Option<Mechanism>,
     /// When it was set, seconds since 1970.
     pub at_unix_s: u64,
@@ -112,11 +113,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let snapshot = Snapshot::read(host, access)?;
     let plan = plan(&snapshot, &wanted, &ledger);
     let has_partition = partition::is_held(&ledger);
-    status.mechanism = Some(match (has_partition, kernel::is_held(&ledger)) {
-        (true, _) => Mechanism::Partition,
-        (false, true) => Mechanism::Kernel,
-        (false, false) => Mechanism::Affinity,
-    });
+    status.mechanism = Some(in_force(has_partition, &plan, &wanted));
     let look = Look {
         access,
         ledger: &ledger,

@@ -28,6 +28,27 @@ fn the_kernels_masks_are_added_to_and_put_back() {
 }
 
 #[test]
+fn the_mechanism_is_the_one_that_keeps_things_off() {
+    let table = [
+        ("2-3", Switch::Irqs, Mechanism::Kernel),
+        ("2-3", Switch::Tasks, Mechanism::Kernel),
+        ("3", Switch::Ticks, Mechanism::Kernel),
+        // Somebody else did it before us, so that nothing is ours.
+        ("1", Switch::Irqs, Mechanism::Kernel),
+        ("2-3", Switch::Timers, Mechanism::Affinity),
+    ];
+    for (cpus, switch, mechanism) in table {
+        let fake = with_kernel_shield();
+        let (host, access) = (fake.host(), FakeAccess::new(&fake));
+        let asked = only(cpus, &[switch]);
+        assert_eq!(dry_run(&host, &access, &asked).unwrap().mechanism, mechanism, "{asked:?}");
+        assert_eq!(set(&host, &access, &asked).unwrap().mechanism, mechanism, "{asked:?}");
+        let shown = status(&host, &access).unwrap().mechanism;
+        assert_eq!(shown, Some(mechanism), "{asked:?}");
+    }
+}
+
+#[test]
 fn other_cpus_and_switches_start_from_what_was_before() {
     let fake = with_kernel_shield();
     let (host, before) = (fake.host(), fake.snapshot());
