@@ -39,11 +39,19 @@ fn row(definition: &Definition, digests: &Digests, stored: &[Reproduction]) -> R
         return current(definition, found);
     }
     let why = match results().next() {
-        None => "there is no result",
-        Some(found) if found.recipe == definition.recipe => KERNEL_CHANGED,
-        Some(_) => "the result there is was measured in another way",
+        None => "there is no result".to_owned(),
+        Some(found) => why_not(definition, found),
     };
-    Reproduced { not_run: vec![NotRun::all(why)], ..said(definition) }
+    Reproduced { not_run: vec![NotRun::all(&why)], ..said(definition) }
+}
+
+/// Why a result does not count at all.
+fn why_not(definition: &Definition, found: &Reproduced) -> String {
+    match found.recipe.strip_prefix(&definition.recipe) {
+        Some("") => KERNEL_CHANGED.to_owned(),
+        Some(replaced) => format!("the result there is was measured with{replaced}"),
+        None => "the experiment has changed since the result there is".to_owned(),
+    }
 }
 
 /// Why a column does not count.
@@ -181,8 +189,12 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         for (file, script) in table {
             let rows = collected(&definitions(&file, script), &[result(3.0)]);
             assert!(rows[0].made.is_none(), "{file}");
-            assert!(rows[0].not_run[0].why.contains("in another way"), "{:?}", rows[0].not_run);
+            assert!(rows[0].not_run[0].why.contains("has changed since"), "{:?}", rows[0].not_run);
         }
+        let mut quick = result(3.0);
+        quick.experiments[0].recipe.push_str(" REPS=3");
+        let rows = collected(&definitions(FILE, "true"), &[quick]);
+        assert_eq!(rows[0].not_run, [NotRun::all("the result there is was measured with REPS=3")]);
     }
 
     #[test]

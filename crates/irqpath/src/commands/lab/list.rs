@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
 use irqpath_lab::kernel::own_digests;
-use irqpath_model::{OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
 use irqpath_report::markdown;
 use serde::Serialize;
 
@@ -32,8 +32,11 @@ struct Line {
     columns: Vec<String>,
     /// Digest of what measures; a result has the same.
     recipe: String,
-    /// What the last run showed; empty if there is none.
+    /// What the last run showed; empty if there is none that counts.
     state: String,
+    /// What there is no result of, and why: all of it, or columns. What a kernel cannot do is not
+    /// here.
+    not_run: Vec<String>,
 }
 
 /// Run it.
@@ -90,7 +93,17 @@ fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
         columns: definition.columns.iter().map(|column| column.name.clone()).collect(),
         recipe: definition.recipe.clone(),
         state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
+        not_run: reproduced
+            .not_run
+            .iter()
+            .filter(|part| part.series.is_empty())
+            .map(part)
+            .collect(),
     }
+}
+
+fn part(part: &NotRun) -> String {
+    if part.column.is_empty() { part.why.clone() } else { format!("{}: {}", part.column, part.why) }
 }
 
 fn state(experiment: &Reproduced) -> String {
@@ -112,6 +125,62 @@ fn text(lines: &[Line]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:20} {mode:6} {state:18} {}", line.id, line.title);
         let _ = writeln!(text, "{:20} on {}", "", line.columns.join(", "));
+        for why in &line.not_run {
+            let _ = writeln!(text, "{:20} not run: {why}", "");
+        }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest experiment there can be, read as the project's are.
+    fn definition() -> Definition {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("jobs")).unwrap();
+        std::fs::write(directory.path().join("jobs/one.sh"), "true").unwrap();
+        let file = r#"
+            id = "one"
+            title = "First"
+            source = { document = "000", section = "1" }
+            mode = "exact"
+            workload = "Work."
+            time_limit_s = 1
+            guest = { job = "one.sh" }
+            column = [{ name = "rt", flavour = "stock-rt" }, { name = "ours", flavour = "irqpath" }]
+            series = [{ name = "s" }]
+        "#;
+        std::fs::write(directory.path().join("one.toml"), file).unwrap();
+        experiment::read_all(directory.path()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn what_was_not_run_is_listed_with_its_reason() {
+        let on = |column: &str, series: &str, why: &str| NotRun {
+            column: column.to_owned(),
+            series: series.to_owned(),
+            why: why.to_owned(),
+        };
+        let made = || Some(irqpath_model::Made::default());
+        let table = [
+            (
+                None,
+                on("", "", "measured with REPS=3"),
+                "not run",
+                "not run: measured with REPS=3\n",
+            ),
+            (made(), on("ours", "", "it changed"), "0 of 0 hold", "not run: ours: it changed\n"),
+            (made(), on("rt", "s", "it has none"), "0 of 0 hold", "on rt, ours\n"),
+        ];
+        for (made, not_run, state, end) in table {
+            let reproduced = Reproduced { made, not_run: vec![not_run], ..Reproduced::default() };
+            let text = text(&[line(&definition(), &reproduced)]);
+            assert!(text.contains(state) && text.ends_with(end), "{text}");
+        }
+        let stale = Reproduced { not_run: vec![NotRun::all("gone")], ..Reproduced::default() };
+        let json = serde_json::to_value(line(&definition(), &stale)).unwrap();
+        assert_eq!((json["state"].as_str(), &json["not_run"][0]), (Some(""), &"gone".into()));
+    }
 }
