@@ -152,8 +152,10 @@ test_irqpath_demux() {
 		wait $! || fail "high"
 		wrong=$(($(cat $P/migrate/mispredicted) - wrong))
 		echo "# early_demux $demux: $wrong mispredicted"
+		[ $demux = 1 ] || without=$wrong
 	done
-	[ "$wrong" -le 20 ] || fail "$wrong mispredicted"
+	# An acknowledgement without data names a task that it does not wake.
+	[ $wrong -le $((without / 4)) ] || fail "$wrong mispredicted of $without"
 	echo 0 > $P/migrate/enabled
 	unload_pair
 	nothing_left
