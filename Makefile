@@ -22,12 +22,12 @@ setup: ## install what building needs and this machine lacks
 build: setup ## build the release binary
 	@$(CARGO) build --release -p irqpath
 
-demo: ## trace this machine, or replay a recording; then one exact experiment
+demo: ## trace this machine, or replay a recording; then guests, for which a kernel is built once
 	@scripts/setup.sh --with lab
 	@$(CARGO) build --release -p irqpath --bin irqpath --example demo_load
 	@scripts/demo.sh
 
-test: ## every check and test; what cannot run here says why
+test: ## every check and test, for which a kernel is built once; what cannot run here says why
 	@scripts/test.sh
 
 bench: build ## compare speed with perf and bpftrace

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Traces this machine for ten seconds under a small load of its own and leaves the result in
 # demo-result/. Where a live trace is not possible, replays a recording, and says so first. Then
-# runs one experiment of the exact lab where QEMU is installed, says what a shield would change, and
-# compares the policies of the irqpath kernel.
+# runs one experiment of the exact lab where QEMU is installed, says what tune and a shield would
+# change, and compares the policies of the irqpath kernel, which is built the first time.
+# IRQPATH_OWN_KERNEL=0 leaves that last part out.
 # Needs a release build (`make demo` makes it). Touches nothing but demo-result/ and the lab's cache,
 # ~/.cache/irqpath, into which the first run fetches a kernel of Debian and builds ours.
 set -euo pipefail
@@ -110,9 +111,13 @@ shield() {
 # What the policies of the irqpath kernel make of the same interrupt.
 policies() {
   command -v qemu-system-x86_64 >/dev/null || return 0
+  if [[ ${IRQPATH_OWN_KERNEL:-1} == 0 ]]; then
+    echo 'The policies are left out: IRQPATH_OWN_KERNEL=0.'
+    return
+  fi
   echo
   echo 'The same on the irqpath kernel: as it is, tuned, with the policy migrate, with migrate and direct, and direct alone.'
-  echo 'The first time the kernel is built: ten minutes on two cores.'
+  echo 'The first time the kernel is built: about ten minutes on two cores. IRQPATH_OWN_KERNEL=0 leaves it out.'
   "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
     echo 'The policies are left out; the line above says why.'
 }

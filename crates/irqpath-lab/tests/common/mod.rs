@@ -16,6 +16,9 @@ use irqpath_lab::{Cache, Lab, Progress, Project};
 /// For a guest that takes seconds on two quiet cores, and much longer beside other suites.
 pub const LIMIT: Duration = Duration::from_secs(1500);
 
+/// Set to 0 it leaves out the tests for which a kernel of ours would have to be built.
+const OWN_KERNEL: &str = "IRQPATH_OWN_KERNEL";
+
 /// The project's lab, with the cache of this user.
 pub fn lab() -> Lab {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -29,6 +32,10 @@ pub fn lab() -> Lab {
 /// The lab and a kernel for guests; `None` after saying why there is none.
 pub fn kernel(flavour: Flavour, arch: Arch) -> Option<(Lab, Kernel)> {
     let what = format!("guests with {flavour} for {arch}");
+    if !flavour.is_stock() && std::env::var_os(OWN_KERNEL).is_some_and(|value| value == "0") {
+        println!("skipped: {what}: {OWN_KERNEL}=0");
+        return None;
+    }
     let qemu = match arch {
         Arch::X86_64 => "qemu-system-x86_64",
         Arch::Arm64 => "qemu-system-aarch64",
