@@ -67,6 +67,9 @@ scripts/setup.sh --with test --with lab
 step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
 step_with cargo-clippy 'cargo clippy' cargo clippy --workspace --all-targets -- -D warnings
 step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
+# Jobs of guests are for busybox, whose dialect is nearest to dash's. Warnings only: notes on words
+# without quotes are often meant (FLAGS).
+step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experiments/jobs/*.sh crates/*/tests/*.sh
 step 'cargo xtask check' cargo xtask check
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
 step_ours 'the irqpath kernel' cargo run -q -p irqpath -- lab build --flavour irqpath
