@@ -10,7 +10,9 @@ use std::io::{self, Write};
 
 use irqpath_model::{Claim, Made, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
-use crate::reproduction::{HEADINGS, cells, missing, name, reason, slow_rows, unit_note, word};
+use crate::reproduction::{
+    HEADINGS, cells, is_unexplained, missing, name, reason, slow_rows, unit_note, word,
+};
 
 /// Documents by number, in the order of the page.
 const DOCUMENTS: [(&str, &str); 6] = [
@@ -72,13 +74,19 @@ fn documents(table: &Reproduction) -> Vec<(&str, &str)> {
 }
 
 fn counted(table: &Reproduction) -> String {
-    let outcomes = || table.experiments.iter().flat_map(|e| &e.claims).flat_map(|c| &c.outcomes);
+    let claims = || table.experiments.iter().flat_map(|experiment| &experiment.claims);
+    let outcomes = || claims().flat_map(|claim| &claim.outcomes);
     let count = |verdict| outcomes().filter(|outcome| outcome.verdict == verdict).count();
+    let unexplained = match claims().filter(|claim| is_unexplained(claim)).count() {
+        0 => String::new(),
+        nr => format!(" For {nr} of the claims that differ\nno reason is given."),
+    };
     let (run, all) =
         (table.experiments.iter().filter(|e| e.made.is_some()).count(), table.experiments.len());
     format!(
         "{run} of {all} experiments were run. Of their claims, each counted on every kernel that it \
-         is about, {} hold, {} differ\nand {} have no figure; {} figures are stated without a claim.",
+         is about, {} hold, {} differ\nand {} have no figure; {} figures are stated without a \
+         claim.{unexplained}",
         count(OutcomeVerdict::Holds),
         count(OutcomeVerdict::Differs),
         count(OutcomeVerdict::Missing),
@@ -118,7 +126,7 @@ fn write_claims(out: &mut impl Write, experiments: &[&Reproduced]) -> io::Result
         for claim in &experiment.claims {
             if let Some(reason) = reason(claim) {
                 let claim = claim.claim.trim();
-                writeln!(out, "\n**{}**, {claim}: {}", experiment.id, reason.trim())?;
+                writeln!(out, "\n**{}**, {claim}: {reason}", experiment.id)?;
             }
         }
     }

@@ -47,7 +47,7 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
         writeln!(out, "    {column:names$}  {ours:>figures$}  {}", word(*verdict))?;
     }
     if let Some(reason) = reason(claim) {
-        reason.trim().lines().try_for_each(|line| writeln!(out, "    {line}"))?;
+        reason.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     Ok(())
 }
@@ -141,10 +141,19 @@ pub(crate) fn missing(parts: &[NotRun]) -> Vec<String> {
     parts.chunk_by(same).map(line).collect()
 }
 
+/// What stands for a reason that nobody has found yet.
+const NO_REASON: &str = "No reason given.";
+
 /// The reason why a claim does not hold, if it does not.
 pub(crate) fn reason(claim: &Claim) -> Option<&str> {
     let differs = claim.outcomes.iter().any(|outcome| outcome.verdict == OutcomeVerdict::Differs);
-    claim.differs.as_deref().filter(|_| differs)
+    let given = claim.differs.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    differs.then(|| given.unwrap_or(NO_REASON))
+}
+
+/// True if a claim does not hold and nobody says why.
+pub(crate) fn is_unexplained(claim: &Claim) -> bool {
+    reason(claim) == Some(NO_REASON)
 }
 
 pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
@@ -249,6 +258,20 @@ mod tests {
         assert!(text.contains("  rt               n        min"), "{text}");
         let slow = "why softirq runs over Q95 were slow\n         98  add_timer_on < asm_sysvec";
         assert!(text.contains(slow), "{text}");
+    }
+
+    #[test]
+    fn a_claim_that_differs_without_a_reason_says_so() {
+        let mut table = table();
+        for differs in [None, Some(" \n".to_owned())] {
+            table.experiments[0].claims[0].differs = differs;
+            let mut out = Vec::new();
+            write_text(&mut out, &table).expect("text");
+            let text = String::from_utf8(out).expect("utf-8");
+            assert!(text.contains("stock   0.5  differs\n    No reason given.\n"), "{text}");
+        }
+        table.experiments[0].claims[0].outcomes.truncate(1);
+        assert_eq!(reason(&table.experiments[0].claims[0]), None);
     }
 
     #[test]

@@ -120,3 +120,21 @@ fn the_page() {
     }
     assert_eq!(got, std::fs::read_to_string(&path).unwrap());
 }
+
+/// The page of one experiment, changed.
+fn page(change: impl FnOnce(&mut Reproduced)) -> String {
+    let mut experiment = load();
+    change(&mut experiment);
+    let mut out = Vec::new();
+    let experiments = vec![experiment];
+    let table = Reproduction { experiments, ..Reproduction::new("0.1.0", words("irqpath")) };
+    write_page(&mut out, &table).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_claim_that_differs_without_a_reason_says_so() {
+    let page = page(|experiment| experiment.claims[0].differs = None);
+    assert!(page.contains("a|b grows: No reason given.\n"), "{page}");
+    assert!(page.contains("For 1 of the claims that differ\nno reason is given.\n"), "{page}");
+}

@@ -197,11 +197,7 @@ fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
         writeln!(w, "</tr>")?;
         if let Some(reason) = reason(claim) {
             let span = experiment.columns.len() + 3;
-            writeln!(
-                w,
-                "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>",
-                Text(reason.trim())
-            )?;
+            writeln!(w, "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>", Text(reason))?;
         }
     }
     writeln!(w, "</tbody></table></div>")
