@@ -50,6 +50,7 @@ int BPF_PROG(ip_irq_handler_exit, int irq, struct irqaction *action, int ret)
 		if (c->wake_tid)
 			ip_lose(c, IP_LOSS_COALESCED);
 		c->wake_tid = action->thread->pid;
+		c->wake_migrates = 0;	/* a task that was offered one and woken untraced */
 		__builtin_memcpy(&c->wake_chain, &c->hard[depth & (IP_MAX_NEST - 1)],
 				 sizeof(c->wake_chain));
 	}
