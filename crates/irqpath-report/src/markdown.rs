@@ -232,12 +232,24 @@ fn write_environment(out: &mut impl Write, table: &Reproduction) -> io::Result<(
 /// A command as a reader would type it: where a machine had the program and the results is left
 /// out.
 fn command(typed: &[String]) -> String {
-    let shown = |argument: &String| match argument.strip_prefix('/') {
-        Some(path) => path.rsplit('/').next().unwrap_or_default().to_owned(),
-        None => argument.clone(),
-    };
-    let arguments = typed.iter().skip(1).map(shown);
+    let arguments = typed.iter().skip(1).map(|argument| without_place(argument));
     std::iter::once("irqpath".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// An argument with only the last name of an absolute path: `/a/b`, `--output=/a/b`, `-o/a/b`.
+fn without_place(argument: &str) -> String {
+    let is_option = argument.starts_with('-') && !argument.starts_with("--");
+    let path = match argument.split_once('=') {
+        Some((_, value)) => value,
+        None if is_option => argument.get(2..).unwrap_or_default(),
+        None => argument,
+    };
+    if !path.starts_with('/') {
+        return argument.to_owned();
+    }
+    let option = &argument[..argument.len() - path.len()];
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    format!("{option}{name}")
 }
 
 /// A bar or a line break would end the cell.

@@ -138,3 +138,20 @@ fn a_claim_that_differs_without_a_reason_says_so() {
     assert!(page.contains("a|b grows: No reason given.\n"), "{page}");
     assert!(page.contains("For 1 of the claims that differ\nno reason is given.\n"), "{page}");
 }
+
+#[test]
+fn no_absolute_path_of_a_command_is_on_the_page() {
+    let table = [
+        ("-o /srv/x", "-o x"),
+        ("-o/srv/x", "-ox"),
+        ("--output=/srv/x/", "--output=x"),
+        ("-o=/srv/x", "-o=x"),
+        ("--output results/x --set FILE=/srv/y", "--output results/x --set FILE=y"),
+    ];
+    for (typed, shown) in table {
+        let command = made(&format!("/opt/irqpath lab run all {typed}"));
+        let page = page(|experiment| experiment.made = Some(command));
+        assert!(page.contains(&format!("| `irqpath lab run all {shown}` |")), "{typed}: {page}");
+        assert!(!page.contains("/srv"), "{typed}: {page}");
+    }
+}
