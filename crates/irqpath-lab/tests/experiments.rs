@@ -41,6 +41,8 @@ fn a_mistake_is_named_before_anything_boots() {
         ("name = \"tuned\"", "name = \"default\"", "default is there twice"),
         ("series = [\"default\"]", "series = [\"tuned\"]", "tuned, which are not the first"),
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
+        ("guest = { ", "guest = { turns = true, ", "unknown field `turns`"),
+        ("mode = \"exact\"", "mode = \"slow\"", "unknown variant `slow`"),
     ];
     for (old, new, expected) in table {
         assert!(good.contains(old), "{old}");

@@ -79,6 +79,18 @@ pub enum Mode {
     Exact,
     /// Several virtual CPUs; figures are not exact and are marked so.
     Smp,
+    /// The same, and the virtual CPUs take turns: see [`crate::vm::Mode::Turns`].
+    Turns,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.pad(match self {
+            Self::Exact => "exact",
+            Self::Smp => "smp",
+            Self::Turns => "turns",
+        })
+    }
 }
 
 /// What is put into the guest besides init, the job and busybox.
@@ -115,9 +127,6 @@ pub struct GuestNeeds {
     /// True if the guest has an HPET (x86-64 only).
     #[serde(default)]
     pub hpet: bool,
-    /// In mode smp: the virtual CPUs take turns, see [`crate::vm::Mode::Turns`].
-    #[serde(default)]
-    pub turns: bool,
     /// Memory, MiB.
     #[serde(default = "default_memory_mib")]
     pub memory_mib: u32,

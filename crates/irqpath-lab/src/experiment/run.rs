@@ -181,8 +181,8 @@ fn prepare<'a>(
     let initramfs = guest(lab, definition, column, &kernel, options)?.build(lab)?;
     let mut machine = match definition.mode {
         Mode::Exact => Machine::exact(&kernel),
-        Mode::Smp if definition.guest.turns => Machine::turns(&kernel, SMP_CPUS),
         Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
+        Mode::Turns => Machine::turns(&kernel, SMP_CPUS),
     }
     .append(&definition.guest.append)
     .append(&column.append);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a guest in QEMU and brings its results back.
 //!
-//! Two modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
+//! Three modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
 //! identical to the byte; figures are path lengths in instructions. *Smp*: several virtual CPUs
-//! by KVM where it works, else by QEMU's translator with a thread each; figures are times, are
-//! not exact, and are marked so.
+//! by KVM where it works, else by QEMU's translator with a thread each. *Turns*: several virtual
+//! CPUs by the translator on one thread. Figures of the last two are times, are not exact, and are
+//! marked so.
 //!
 //! `args` decides how QEMU is called, `run` watches it, `result` reads what the guest left,
 //! `splat` finds what its kernel complained about, `accel` tries KVM, `shell` is for people.

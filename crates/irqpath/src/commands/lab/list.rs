@@ -29,6 +29,8 @@ struct Line {
     id: String,
     title: String,
     exact: bool,
+    /// How the guest keeps time.
+    mode: String,
     columns: Vec<String>,
     /// Digest of what measures; a result has the same.
     recipe: String,
@@ -90,6 +92,7 @@ fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
         id: definition.id.clone(),
         title: definition.title.clone(),
         exact: definition.mode == Mode::Exact,
+        mode: definition.mode.to_string(),
         columns: definition.columns.iter().map(|column| column.name.clone()).collect(),
         recipe: definition.recipe.clone(),
         state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
@@ -120,10 +123,9 @@ fn state(experiment: &Reproduced) -> String {
 fn text(lines: &[Line]) -> String {
     let mut text = String::new();
     for line in lines {
-        let mode = if line.exact { "exact" } else { "smp" };
         let state = if line.state.is_empty() { "not run" } else { &line.state };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:20} {mode:6} {state:18} {}", line.id, line.title);
+        let _ = writeln!(text, "{:20} {:6} {state:18} {}", line.id, line.mode, line.title);
         let _ = writeln!(text, "{:20} on {}", "", line.columns.join(", "));
         for why in &line.not_run {
             let _ = writeln!(text, "{:20} not run: {why}", "");
