@@ -15,8 +15,17 @@ use crate::ktap::{self, Verdict};
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 8] =
-    ["devmisuse", "devwaits", "netjob", "netping", "netserver", "netsink", "prio", "waiter"];
+const PROGRAMS: [&str; 9] = [
+    "devmemory",
+    "devmisuse",
+    "devwaits",
+    "netjob",
+    "netping",
+    "netserver",
+    "netsink",
+    "prio",
+    "waiter",
+];
 
 /// A lab and a kernel.
 pub struct Scene {

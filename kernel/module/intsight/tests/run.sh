@@ -18,6 +18,7 @@ KO=${1:-$here/../intsight.ko}
 . "$here/device.sh"
 . "$here/nic.sh"
 . "$here/irqpath.sh"
+. "$here/irqpath_las.sh"
 . "$here/netprio.sh"
 . "$here/shield.sh"
 
@@ -35,6 +36,7 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_learns irqpath_pinned irqpath_migrates irqpath_respects_priority \
 	irqpath_direct irqpath_direct_migrates irqpath_demux \
 	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
+	irqpath_las_memory irqpath_las_swap irqpath_las_life \
 	irqpath_selective_follows irqpath_selective_obeys \
 	netprio_follows_priority netprio_holds_device netprio_limits_wait \
 	netprio_queue_limit netprio_toggles netprio_unload \

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What others do to the memory and the life of a task that runs handlers before its
+# address space is loaded: migrate, direct and las, with two devices (devmemory of
+# lab/guest). Sourced by run.sh.
+
+SWAP=/dev/ram0
+
+# lazily NAME...: each beside interrupts of which three in five are not the task's,
+# so that it runs lazily, both for right and for wrong.
+lazily() {
+	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
+	needs devmemory
+	echo 1 2> /dev/null > $P/migrate/las || skip "no lazy address space here"
+	load_devices nr_devices=2
+	for irq in $(awk '$NF ~ /^intsight[01]$/ { print $1 + 0 }' /proc/interrupts); do
+		echo 1 > "/proc/irq/$irq/smp_affinity" || fail "cannot bind line $irq"
+	done
+	echo 1 > $P/migrate/enabled
+	echo 1 > $P/direct/enabled
+	for name in "$@"; do
+		for count in lazy mm_switched mispredicted; do
+			eval "before_$count=$(cat $P/migrate/$count)"
+		done
+		devmemory "$name" || fail "devmemory $name"
+		for count in lazy mm_switched mispredicted; do
+			now=$(cat $P/migrate/$count)
+			eval "nr_$count=\$(($now - before_$count))"
+		done
+		echo "# $name: $nr_lazy lazily, $nr_mispredicted mispredicted, $nr_mm_switched switched"
+		[ "$nr_mispredicted" -ge 50 ] || fail "$name: few were wrong"
+		[ "$nr_lazy" -ge "$nr_mispredicted" ] || fail "$name: few ran lazily"
+		[ "$nr_mm_switched" -gt 0 ] || fail "$name: no address space was loaded"
+	done
+	echo 0 > $P/migrate/las
+	echo 0 > $P/direct/enabled
+	echo 0 > $P/migrate/enabled
+	unload
+	nothing_left
+}
+
+test_irqpath_las_memory() {
+	lazily tlb membarrier
+}
+
+test_irqpath_las_swap() {
+	[ -e /proc/swaps ] || skip "a kernel without CONFIG_SWAP"
+	[ -b $SWAP ] || skip "no $SWAP"
+	mkswap $SWAP > /dev/null || fail "mkswap"
+	swapon $SWAP || fail "cannot swap to $SWAP"
+	lazily swap
+	came=$(awk '$1 == "pswpin" { print $2 }' /proc/vmstat)
+	swapoff $SWAP || fail "cannot stop swapping"
+	[ "$came" -ge 500 ] || fail "$came pages swapped in"
+}
+
+test_irqpath_las_life() {
+	lazily ptrace lenders threads killed exec
+}
