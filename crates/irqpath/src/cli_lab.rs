@@ -64,6 +64,9 @@ pub struct LabFlame {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 done, 1 a path grew or has no budget, 2 could not run.")]
 pub struct LabGate {
+    /// Which: experiments whose files have a [gate] part [default: all of them]
+    pub experiments: Vec<String>,
+
     /// Take what is measured as the new budgets
     #[arg(long)]
     pub bless: bool,

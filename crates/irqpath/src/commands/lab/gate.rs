@@ -4,18 +4,19 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, Options};
 use irqpath_lab::gate::{Budgets, Change, ColumnBudget, Finding, Measured, compare};
 
-use super::run::{complain, told};
+use super::run::{complain, select, told};
 use crate::cli_lab::LabGate;
 use crate::out;
 
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let gated: Vec<&Definition> = definitions.iter().filter(|d| d.gate.is_some()).collect();
+    let gated = gated(&definitions, &arguments.experiments)?;
     let options = Options { gate: true, attribute: true, ..Options::default() };
     let runs = experiment::run(lab, &gated, &options).map_err(told)?;
     lab.progress.clear();
@@ -39,6 +40,21 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     }
     let failed = findings.iter().any(Finding::fails);
     Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
+}
+
+/// Those that were named, or all that can be.
+fn gated<'a>(
+    definitions: &'a [Definition],
+    names: &[String],
+) -> anyhow::Result<Vec<&'a Definition>> {
+    if names.is_empty() {
+        return Ok(definitions.iter().filter(|d| d.gate.is_some()).collect());
+    }
+    let wanted = select(definitions, names)?;
+    match wanted.iter().find(|definition| definition.gate.is_none()) {
+        Some(other) => bail!("{} has no [gate] part; name one that has", other.id),
+        None => Ok(wanted),
+    }
 }
 
 fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
