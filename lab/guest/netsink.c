@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * netsink - receives the test NIC's bursts on UDP ports, and tells whether all came and in order.
+ * netsink - receives the test NIC's bursts, or what netsend sends, and tells whether all came and
+ * in order.
  *
- * The packets carry their number and the cycle counter at their arrival (intsight_uapi.h). Ends
- * after COUNT packets or when nothing has come for as long as -T says, and prints one line per
- * port; with -v first a CSV line per packet: port, number, cycles at arrival and in user space.
+ * On UDP ports, with -t by one TCP connection for each port. The messages carry their number and
+ * the cycle counter at their arrival, or when they were sent (intsight_uapi.h).
+ * Ends after COUNT of them or when nothing has come for as long as -T says, and prints one line per
+ * port; with -v first a CSV line for each: port, number, their cycles and those in user space.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -29,7 +31,7 @@ struct sample {
 };
 
 static const char usage[] =
-"usage: netsink [-v] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
+"usage: netsink [-tv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
 
 static bool receive(int fd, struct port *port, struct sample *sample)
 {
@@ -44,17 +46,31 @@ static bool receive(int fd, struct port *port, struct sample *sample)
 	return true;
 }
 
+/* Each port's connection takes the place of the socket that listens. */
+static void accept_all(struct pollfd *fds, uint64_t nr)
+{
+	for (uint64_t i = 0; i < nr; i++) {
+		int fd = accept(fds[i].fd, NULL, NULL);
+
+		if (fd < 0)
+			die("accept");
+		close(fds[i].fd);
+		fds[i].fd = fd;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t count = 1000, priority = 0, timeout_ms = 1000, first, nr_ports = 1, nr = 0, i;
 	struct port ports[MAX_PORTS] = { 0 };
 	struct pollfd fds[MAX_PORTS];
 	struct sample *samples;
-	bool verbose = false;
+	bool verbose = false, stream = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "vn:p:T:")) != -1) {
+	while ((opt = getopt(argc, argv, "tvn:p:T:")) != -1) {
 		switch (opt) {
+		case 't': stream = true; break;
 		case 'v': verbose = true; break;
 		case 'n': count = number(optarg); break;
 		case 'p': priority = number(optarg); break;
@@ -71,11 +87,13 @@ int main(int argc, char **argv)
 	if (!samples || !nr_ports || nr_ports > MAX_PORTS)
 		quit(usage);
 	for (i = 0; i < nr_ports; i++) {
-		fds[i].fd = bound_socket(SOCK_DGRAM, first + i);
+		fds[i].fd = bound_socket(stream ? SOCK_STREAM : SOCK_DGRAM, first + i);
 		fds[i].events = POLLIN;
 	}
 	lock_memory();
 	be_fifo(priority);
+	if (stream)
+		accept_all(fds, nr_ports);
 
 	while (nr < count && poll(fds, nr_ports, timeout_ms) > 0) {
 		for (i = 0; i < nr_ports; i++)

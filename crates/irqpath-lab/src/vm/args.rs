@@ -78,6 +78,15 @@ pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
     if machine.devices.edu {
         args.pair("-device", "edu");
     }
+    if machine.devices.nics {
+        for end in ["a", "b"] {
+            args.pair("-netdev", format!("hubport,hubid=0,id={end}"));
+            args.pair(
+                "-device",
+                format!("virtio-net-pci,netdev={end},mac=52:54:00:00:00:0{end},romfile="),
+            );
+        }
+    }
     if let Some(name) = run.control {
         args.pair("-qmp", format!("unix:{name},abstract=on,server=on,wait=off"));
     }

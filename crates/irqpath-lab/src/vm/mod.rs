@@ -71,6 +71,8 @@ pub enum Accelerator {
 pub struct Devices {
     /// QEMU's `edu` PCI device, which raises an interrupt on a register write.
     pub edu: bool,
+    /// Two virtio-net that are connected to each other and to nothing else.
+    pub nics: bool,
     /// The HPET (x86-64 only). It is off otherwise: with it the kernel counts the ticks before
     /// the switch to the TSC too fast.
     pub hpet: bool,

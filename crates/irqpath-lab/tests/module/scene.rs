@@ -15,12 +15,13 @@ use crate::ktap::{self, Verdict};
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "devmemory",
     "devmisuse",
     "devwaits",
     "netjob",
     "netping",
+    "netsend",
     "netserver",
     "netsink",
     "prio",
@@ -67,7 +68,10 @@ impl Scene {
     /// Not for the kernel that checks itself: each load enables the device, for which ACPI tells
     /// how its interrupts are wired, and under KASAN that takes half a minute of the guest.
     fn devices(&self) -> Devices {
-        Devices { edu: self.kernel.flavour != Flavour::Debug, ..Devices::default() }
+        let edu = self.kernel.flavour != Flavour::Debug;
+        // For what only our kernels do with them.
+        let nics = matches!(self.kernel.flavour, Flavour::Irqpath | Flavour::Debug);
+        Devices { edu, nics, ..Devices::default() }
     }
 
     /// Runs the scripts with these shell variables (`TESTS` chooses, all without it) and fails if

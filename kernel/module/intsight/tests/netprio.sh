@@ -5,6 +5,8 @@
 # beside a CPU-bound job (netjob). Sourced by run.sh.
 
 NP=/sys/kernel/irqpath/netprio
+TRACING=/sys/kernel/tracing
+SERVE=$TRACING/events/irqpath/irqpath_serve/enable
 NP_COUNTS="exempt classified passed held dropped served expired purged kept"
 
 netprio_count() {
@@ -42,6 +44,18 @@ netprio() {
 busy() {
 	taskset 1 netjob -n 3 -i 50000000 -P 100000000 -p "$1" > /tmp/netjob ||
 		fail "netjob"
+}
+
+# level PRIORITY: its thread is there, and bound to the CPU of the tests: no other
+# one takes its work.
+level() {
+	tries=0
+	until pid=$(pidof "netprio/$1"); do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "no thread for FIFO $1"
+		sleep 0.01
+	done
+	taskset -p 1 "$pid" > /dev/null || fail "cannot bind netprio/$1"
 }
 
 # What was classified has gone one way, and what was held another.
@@ -123,6 +137,49 @@ test_netprio_limits_wait() {
 		fi
 	done
 	unload
+}
+
+# traced: the waits of held packets are kept.
+traced() {
+	[ -e $SERVE ] || mount -t tracefs tracefs $TRACING
+	[ -e $SERVE ] || skip "no tracepoints"
+	echo > $TRACING/trace
+	echo 1 > $SERVE
+}
+
+# The longest of them, in microseconds.
+longest_wait() {
+	echo 0 > $SERVE
+	sed -n 's/.*waited_ns=\([0-9]*\).*/\1/p' $TRACING/trace | sort -n |
+		awk '{ max = $1 } END { print int(max / 1000) }'
+}
+
+# starved MAX_US: how long packets wait for a receiver that a job above it, 50 ms
+# of each 100 ms, keeps from this CPU, and no other CPU helps.
+starved() {
+	NP_MAX_US=$1
+	netprio 1 300
+	level 20
+	traced
+	echo 300 > $N/burst
+	busy 30
+	all_came
+	wait_us=$(longest_wait)
+	echo "# at most $1 us: $(netprio_count held) held, for $wait_us us"
+	netprio_off
+	unload
+}
+
+# A receiver that cannot run has its packets in time: after the limit, and the time
+# that the guard takes. Without a limit they wait for the job.
+test_netprio_starved() {
+	starved 10000
+	[ "$wait_us" -ge 9000 ] || fail "none has waited for as long as it may"
+	[ "$EXACT" != 1 ] || [ "$wait_us" -le 11000 ] || fail "one has waited for longer"
+	limited=$wait_us
+	starved 0
+	[ "$EXACT" != 1 ] || [ "$wait_us" -ge 45000 ] || fail "without a limit the wait is the same"
+	[ "$wait_us" -gt "$limited" ] || fail "without a limit the wait is no longer"
 }
 
 # A full queue loses packets, counts them, and keeps the order of the others.
