@@ -49,8 +49,8 @@ static void serve(char **ports)
 	int nr = 0, nr_listening, i;
 
 	for (; *ports && nr < MAX_FDS - 2; ports++) {
-		fds[nr++].fd = bound_socket(SOCK_DGRAM, number(*ports));
-		fds[nr++].fd = bound_socket(SOCK_STREAM, number(*ports));
+		fds[nr++].fd = bound_socket(SOCK_DGRAM, ANY_IP, number(*ports));
+		fds[nr++].fd = bound_socket(SOCK_STREAM, ANY_IP, number(*ports));
 	}
 	nr_listening = nr;
 	for (i = 0; i < MAX_FDS; i++)

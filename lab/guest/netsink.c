@@ -3,8 +3,8 @@
  * netsink - receives the test NIC's bursts, or what netsend sends, and tells whether all came and
  * in order.
  *
- * On UDP ports, with -t by one TCP connection for each port. The messages carry their number and
- * the cycle counter at their arrival, or when they were sent (intsight_uapi.h).
+ * On UDP ports, with -t by one TCP connection for each port, with -6 by IPv6. The messages carry
+ * their number and the cycle counter at their arrival, or when they were sent (intsight_uapi.h).
  * Ends after COUNT of them or when nothing has come for as long as -T says, and prints one line per
  * port; with -v first a CSV line for each: port, number, their cycles and those in user space.
  */
@@ -31,7 +31,7 @@ struct sample {
 };
 
 static const char usage[] =
-"usage: netsink [-tv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
+"usage: netsink [-6tv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
 
 static bool receive(int fd, struct port *port, struct sample *sample)
 {
@@ -66,10 +66,12 @@ int main(int argc, char **argv)
 	struct pollfd fds[MAX_PORTS];
 	struct sample *samples;
 	bool verbose = false, stream = false;
+	const char *ip = ANY_IP;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "tvn:p:T:")) != -1) {
+	while ((opt = getopt(argc, argv, "6tvn:p:T:")) != -1) {
 		switch (opt) {
+		case '6': ip = ANY_IPV6; break;
 		case 't': stream = true; break;
 		case 'v': verbose = true; break;
 		case 'n': count = number(optarg); break;
@@ -87,7 +89,7 @@ int main(int argc, char **argv)
 	if (!samples || !nr_ports || nr_ports > MAX_PORTS)
 		quit(usage);
 	for (i = 0; i < nr_ports; i++) {
-		fds[i].fd = bound_socket(stream ? SOCK_STREAM : SOCK_DGRAM, first + i);
+		fds[i].fd = bound_socket(stream ? SOCK_STREAM : SOCK_DGRAM, ip, first + i);
 		fds[i].events = POLLIN;
 	}
 	lock_memory();

@@ -8,7 +8,7 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use crate::own::SHIELDS;
+use crate::own::{PACKETS_AND_MEMORY, SHIELDS};
 use crate::scene::Scene;
 
 fn debug(machine: fn(&Scene) -> Machine, variables: &str) {
@@ -34,4 +34,9 @@ fn debug_smp() {
 #[test]
 fn debug_shields() {
     debug(|scene| scene.turns().append("kmemleak=off"), SHIELDS);
+}
+
+#[test]
+fn debug_packets_and_memory() {
+    debug(|scene| scene.turns().append("kmemleak=off"), PACKETS_AND_MEMORY);
 }

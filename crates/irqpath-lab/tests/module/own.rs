@@ -22,6 +22,18 @@ fn policies_on_two_cpus() {
     scene.run(scene.turns(), &format!("TESTS='{tests}'"));
 }
 
+/// What takes two CPUs, or looks at them: packets that wait, CPUs that go, address spaces that are
+/// another CPU's, too.
+pub const PACKETS_AND_MEMORY: &str = "TESTS='netprio_follows_priority netprio_holds_device netprio_starved \
+    netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload netprio_ends netprio_veth netprio_virtio \
+    irqpath_las_memory irqpath_las_swap irqpath_las_life kernel_log'";
+
+#[test]
+fn packets_and_memory_on_two_cpus() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.run(scene.turns(), PACKETS_AND_MEMORY);
+}
+
 /// The tests of shield.sh.
 pub const SHIELDS: &str = "TESTS='shield_files shield_tasks shield_moves shield_forks \
     shield_setaffinity shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs kernel_log'";

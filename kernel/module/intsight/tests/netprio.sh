@@ -182,6 +182,40 @@ test_netprio_starved() {
 	[ "$wait_us" -gt "$limited" ] || fail "without a limit the wait is no longer"
 }
 
+# A CPU goes and comes while packets and their device are held, whose interrupt
+# comes to that CPU.
+test_netprio_hotplug() {
+	cpu1=/sys/devices/system/cpu/cpu1/online
+	[ -e $cpu1 ] || skip "no CPU that can go"
+	NP_NAPI_US=20000
+	netprio 2 1500
+	line=$(awk '$NF == "isight0" { print $1 + 0 }' /proc/interrupts)
+	for cpu in 1 2; do
+		taskset $cpu netjob -n 30 -i 50000000 -P 100000000 -p 30 > /dev/null &
+		jobs="${jobs:-} $!"
+	done
+	echo 1500 > $N/burst
+	while_held=0
+	for i in 1 2 3 4 5; do
+		echo 2 > "/proc/irq/$line/smp_affinity"
+		sleep 0.1
+		ways=$(($(netprio_count served) + $(netprio_count expired)))
+		[ "$(netprio_count held)" -le "$ways" ] || while_held=$((while_held + 1))
+		echo 0 > $cpu1 || fail "CPU 1 does not go"
+		sleep 0.1
+		echo 1 > $cpu1 || fail "CPU 1 does not come back"
+	done
+	# shellcheck disable=SC2086 # several
+	kill $jobs
+	all_came
+	echo "# packets were held $while_held times of 5"
+	[ "$while_held" -gt 0 ] || fail "nothing was held when a CPU went"
+	netprio_off
+	near=$(here_counts)
+	raised_all "$near"
+	unload
+}
+
 # A full queue loses packets, counts them, and keeps the order of the others.
 test_netprio_queue_limit() {
 	netprio 1 100000

@@ -40,8 +40,8 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
 	irqpath_selective_follows irqpath_selective_obeys \
 	netprio_follows_priority netprio_holds_device netprio_limits_wait \
-	netprio_starved netprio_queue_limit netprio_toggles netprio_unload \
-	netprio_ends netprio_virtio \
+	netprio_starved netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
+	netprio_ends netprio_veth netprio_virtio \
 	shield_files shield_tasks shield_moves shield_forks shield_setaffinity \
 	shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs \
 	unload_busy_loop leaks kernel_log}
