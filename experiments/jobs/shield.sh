@@ -31,10 +31,10 @@ esac
 # The documents' disk noise, in memory; the loopback copy in its place of the network; and
 # stress-ng: pipes, timers and page faults in the kernel.
 disk_noise() {
-	mkdir -p /tmp/noise && cd /tmp/noise
+	mkdir -p /tmp/noise && cd /tmp/noise || return
 	while :; do
-		echo boo > 9
-		for round in 1 2 3; do
+		echo boo > ./9
+		for _ in 1 2 3; do
 			for f in 0 1 2 3 4 5 6 7 8 9; do
 				cat ./* > /tmp/noise.$f 2> /dev/null; mv /tmp/noise.$f $f
 			done

@@ -55,18 +55,22 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
 /// What was measured: a table per column.
 fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
     let name = |row: &Figures| name(row).chars().count();
-    let width = experiment.figures.iter().map(name).max().unwrap_or(0);
+    // Rows are two further to the right than their heading.
+    let names = experiment.figures.iter().map(name).max().unwrap_or(0) + 2;
+    let numbers = experiment.figures.iter().flat_map(cells);
+    let number = numbers.map(|cell| cell.chars().count()).max().unwrap_or(0).max(10) + 1;
     for column in &experiment.columns {
         let mut rows = experiment.figures.iter().filter(|row| row.column == column.name).peekable();
         if rows.peek().is_none() {
             continue;
         }
-        write!(out, "\n  {:1$}", column.name, width.max(column.name.len()))?;
-        HEADINGS.iter().try_for_each(|heading| write!(out, "{heading:>11}"))?;
+        let width = names.max(column.name.chars().count());
+        write!(out, "\n  {:width$}", column.name)?;
+        HEADINGS.iter().try_for_each(|heading| write!(out, "{heading:>number$}"))?;
         writeln!(out)?;
         for row in rows {
-            write!(out, "    {:1$}", self::name(row), width.max(column.name.len()) - 2)?;
-            cells(row).iter().try_for_each(|cell| write!(out, "{cell:>11}"))?;
+            write!(out, "    {:1$}", self::name(row), width - 2)?;
+            cells(row).iter().try_for_each(|cell| write!(out, "{cell:>number$}"))?;
             writeln!(out)?;
         }
     }
@@ -255,7 +259,7 @@ mod tests {
         assert!(text.contains("SPLAT     rt: WARNING: here"), "{text}");
         assert!(text.contains("not run   tasklet on rt: no tasklets"), "{text}");
         assert!(text.contains("    softirq     50 000          1"), "{text}");
-        assert!(text.contains("  rt               n        min"), "{text}");
+        assert!(text.contains("  rt                 n        min"), "{text}");
         let slow = "why softirq runs over Q95 were slow\n         98  add_timer_on < asm_sysvec";
         assert!(text.contains(slow), "{text}");
     }
