@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The job of shield_lab.rs, in a guest with four CPUs; VERSION, STRIDE, KILLS and STORM come before it.
+# The job of shield_lab.rs, in a guest with four CPUs; VERSION, STRIDE (0: no kills), FIRST and STORM come
+# before it.
 # What must not be goes into failures, each check with the guest's time into checks.
 
 fail() { echo "$*" >> failures; }
@@ -37,17 +38,44 @@ case $VERSION in
     theirs=1-2
     left=1
     ;;
+  # The controller is not switched on; there is none.
+  bare | off) mount -t cgroup2 none /sys/fs/cgroup ;;
 esac
 group=/sys/fs/cgroup/theirs
-if [ "$VERSION" != none ] && [ "$VERSION" != bare ]; then
+has_group() { [ "$VERSION" = v2 ] || [ "$VERSION" = v1 ] || [ "$VERSION" = kernel ]; }
+if has_group; then
   mkdir $group
   put $group/cpuset.cpus $theirs
   put $group/cpuset.mems 0
   put $group/cgroup.procs $member
 fi
-[ "$VERSION" = bare ] && mount -t cgroup2 none /sys/fs/cgroup
 hoststate before
 grep -c ^t before > nr_tasks
+
+# refused WORDS COMMAND...: an error with these words, and nothing changed.
+refused() {
+  words=$1
+  shift
+  if "$@" > refused.txt 2>&1; then
+    fail "not refused: $*"
+  fi
+  grep -q "$words" refused.txt || fail "$*: $(cat refused.txt)"
+}
+refused 'list is empty' irqpath shield set --cpus ''
+refused 'leave at least one' irqpath shield set --cpus 0-3
+put /sys/devices/system/cpu/cpu3/online 0
+refused 'CPU 3 is offline' irqpath shield set --cpus 2-3
+put /sys/devices/system/cpu/cpu3/online 1
+[ -e /proc/self/ns/pid ] &&
+  refused 'process ids of its own' unshare -p -f irqpath shield set --cpus 2-3
+[ -e /proc/self/ns/user ] &&
+  refused 'outside of the container' unshare -U irqpath shield set --cpus 2-3
+if [ "$VERSION" = v2 ] || [ "$VERSION" = bare ]; then
+  mount -o remount,ro /sys/fs/cgroup
+  refused 'read-only here' irqpath shield set --cpus 2-3
+  mount -o remount,rw /sys/fs/cgroup
+fi
+same 'after what was refused'
 
 irqpath shield set --cpus 2-3 --dry-run > dry.txt 2>&1 || fail "dry run: $(cat dry.txt)"
 same 'after a dry run'
@@ -57,7 +85,7 @@ irqpath shield set --cpus 2-3 > set.txt 2>&1 || fail "set: $(cat set.txt)"
 [ "$(affinity $bound)" = 1 ] || fail "the bound task has $(affinity $bound)"
 sleep 100000 & heir=$!
 [ "$(affinity $heir)" = 0-1 ] || fail "a new task has $(affinity $heir)"
-if [ "$VERSION" != none ] && [ "$VERSION" != bare ]; then
+if has_group; then
   [ "$(affinity $member)" = $left ] || fail "the member has $(affinity $member)"
 fi
 irqpath shield verify -d 1s > verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
@@ -106,14 +134,16 @@ kill_at() {
 # kill_all WHAT SET: at every STRIDE-th write until there is none.
 kill_all() {
   n=$FIRST
-  while [ $n -lt "$LAST" ] && kill_at "$1" "$2" $n; do
+  while kill_at "$1" "$2" $n; do
     n=$((n + STRIDE))
   done
   echo "$1: writes up to $n" >> writes
 }
 kills=0
-kill_all 'set --cpus 2-3' ''
-kill_all reset first
+if [ "$STRIDE" != 0 ]; then
+  kill_all 'set --cpus 2-3' ''
+  kill_all reset first
+fi
 echo $kills > kills
 
 # The same while tasks are forked, an interrupt is retargeted without end and a CPU goes off and on.
