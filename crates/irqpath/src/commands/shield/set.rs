@@ -33,7 +33,7 @@ fn show(arguments: &ShieldSet, set: shield::Set) -> anyhow::Result<()> {
     if arguments.json {
         out::json(&Document { set: Some(set), ..document() }, arguments.watch)
     } else {
-        out::print(&text::set(&set))
+        out::print(&text::set(&set, arguments.dry_run))
     }
 }
 

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use irqpath_model::{CauseKind, Occupied};
 use irqpath_system::change::{Left, LeftReason, Target, Undone};
 use irqpath_system::shield::{
-    Arrived, Changed, ChangedHow, Drift, Kept, Measured, Mechanism, Obstacle, ObstacleKind, Reset,
-    Set, Status, Wanted,
+    Arrived, Changed, Drift, Kept, Measured, Mechanism, Obstacle, ObstacleKind, Reset, Set, Status,
+    Wanted,
 };
 
 /// Rows of a list before the rest is counted.
@@ -43,12 +43,11 @@ fn headline(wanted: &Wanted, mechanism: Mechanism) -> String {
     format!("CPU {} by {}, from: {}", wanted.cpus, how(mechanism), switches.join(", "))
 }
 
-/// What `set` did, or would do.
-pub fn set(set: &Set) -> String {
-    let planned = set.changed.iter().any(|c| c.how == ChangedHow::Planned);
-    let verb = if planned { "Would shield" } else { "Shielded" };
+/// What `set` did, or in a dry run would do.
+pub fn set(set: &Set, dry_run: bool) -> String {
+    let verb = if dry_run { "Would shield" } else { "Shielded" };
     let mut text = format!("{verb} {}\n", headline(&set.wanted, set.mechanism));
-    changes(&mut text, &set.changed, if planned { "would change" } else { "changed" });
+    changes(&mut text, &set.changed, if dry_run { "would change" } else { "changed" });
     kept(&mut text, &set.kept);
     obstacles(&mut text, &set.obstacles);
     text
@@ -253,7 +252,7 @@ fn left_row(left: &Left) -> String {
 mod tests {
     use super::*;
     use irqpath_system::change::{Form, Value};
-    use irqpath_system::shield::Switch;
+    use irqpath_system::shield::{ChangedHow, Switch};
 
     fn obstacle(label: &str, kind: ObstacleKind, fix: Option<&str>) -> Obstacle {
         let (label, reason) = (label.to_owned(), "because".to_owned());
@@ -289,7 +288,7 @@ mod tests {
     #[test]
     fn what_was_done_and_what_could_not_be() {
         assert_eq!(
-            set(&example()),
+            set(&example(), false),
             "Shielded CPU 2-3 by affinities, from: tasks, irqs\n\
              changed: 0 tasks, 1 other values:\n  irq 8 (rtc0): CPU 0-3 -> CPU 0-1\n\
              cannot be kept off:\n  the tick: because\n\
@@ -297,6 +296,16 @@ mod tests {
              boot parameters that would help: nohz_full=2-3\n"
         );
         assert_eq!(repaired(&example()), "repaired irq 8 (rtc0): CPU 0-3 -> CPU 0-1\n");
+    }
+
+    #[test]
+    fn a_dry_run_has_shielded_nothing_even_if_nothing_would_change() {
+        let nothing = Set { changed: vec![], obstacles: vec![], ..example() };
+        assert_eq!(
+            set(&nothing, true),
+            "Would shield CPU 2-3 by affinities, from: tasks, irqs\n\
+             would change: 0 tasks, 0 other values\n"
+        );
     }
 
     #[test]
