@@ -172,7 +172,7 @@ torture_round() {
 	touch $stop
 	sleep 1
 	# What still waits for a device that nobody else asks for an interrupt has had its last one.
-	targets | xargs -r kill -9
+	targets | xargs -r kill -9 || true
 	# shellcheck disable=SC2086 # numbers
 	wait $jobs
 	rm $stop
@@ -182,6 +182,11 @@ torture_round() {
 	! grep intsight $P/associations || wrong "an association outlives its handler"
 }
 
+# Linux 6.12 counts a CPU's deadline server for ordinary tasks as a running task, and complains when
+# the CPU goes off with it (mended upstream by 52d15521eb75): CPUs that go off have none.
+for cpu in $(seq $((cpus - 1))); do
+	echo 0 > "/sys/kernel/debug/sched/fair_server/cpu$cpu/runtime"
+done
 all_policies 1
 stop=/tmp/did/end
 forever processes processes &

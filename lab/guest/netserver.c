@@ -43,18 +43,24 @@ static bool echo_stream(int fd)
 	return size > 0;
 }
 
-static void serve(char **ports)
+/* Returns how many sockets there are: of each port one for datagrams, and one that listens. */
+static int bind_ports(struct pollfd *fds, char **ports)
 {
-	struct pollfd fds[MAX_FDS];
-	int nr = 0, nr_listening, i;
+	int nr = 0, i;
 
 	for (; *ports && nr < MAX_FDS - 2; ports++) {
 		fds[nr++].fd = bound_socket(SOCK_DGRAM, ANY_IP, number(*ports));
 		fds[nr++].fd = bound_socket(SOCK_STREAM, ANY_IP, number(*ports));
 	}
-	nr_listening = nr;
 	for (i = 0; i < MAX_FDS; i++)
 		fds[i].events = POLLIN;
+	return nr;
+}
+
+static void serve(struct pollfd *fds, int nr_listening)
+{
+	int nr = nr_listening, i;
+
 	while (poll(fds, nr, -1) >= 0) {
 		for (i = nr - 1; i >= 0; i--) {
 			if (!fds[i].revents)
@@ -84,8 +90,9 @@ static void wait_for(int fd)
 
 int main(int argc, char **argv)
 {
-	int opt, here[2], there[2], fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int opt, nr, here[2], there[2], fd = socket(AF_INET, SOCK_DGRAM, 0);
 	struct sockaddr near_mac, far_mac;
+	struct pollfd fds[MAX_FDS];
 	uint64_t priority = 0;
 	pid_t child;
 
@@ -112,13 +119,14 @@ int main(int argc, char **argv)
 		bring_up("lo", "127.0.0.1");
 		bring_up(far_end, FAR_IP);
 		add_neighbour(far_end, NEAR_IP, near_mac);
+		nr = bind_ports(fds, argv + optind);
 		lock_memory();
 		be_fifo(priority);
 		if (write(here[1], "r", 1) != 1)
 			die("ready");
 		close(here[1]);
 		close(STDOUT_FILENO);
-		serve(argv + optind);
+		serve(fds, nr);
 	}
 	close(here[1]);
 	close(there[0]);

@@ -67,6 +67,30 @@ test_irqpath_learns() {
 	policy_off learn
 }
 
+# The thread of a NAPI works for the interrupt that woke it. That is learned, and
+# nothing is offered: the handler by itself does not wake the task.
+test_irqpath_learns_napi() {
+	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
+	load_pair
+	echo 1 > /sys/class/net/isight0/threaded || fail "no threaded NAPIs"
+	echo 1 > $P/migrate/enabled
+	offered=$(cat $P/migrate/offered)
+	netping -n 400 -p 80 10.9.0.2 5000 > /tmp/ping.csv &
+	tries=0
+	until awk '$2 == "isight0" && $4 == "netping" && $6 >= 10 && $10 == 0 {
+			seen = 1 } END { exit !seen }' $P/associations; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
+		sleep 0.01
+	done
+	wait $! || fail "netping failed"
+	offered=$(($(cat $P/migrate/offered) - offered))
+	[ $offered = 0 ] || fail "$offered handlers offered"
+	echo 0 > $P/migrate/enabled
+	unload_pair
+	nothing_left
+}
+
 # An association made by hand, before there was an interrupt to learn from.
 test_irqpath_pinned() {
 	policy learn

@@ -94,7 +94,7 @@ void irqpath_direct_settle(struct rq *rq);
 static inline void irqpath_waking(struct task_struct *p)
 {
 	if (static_branch_unlikely(&irqpath_learn_key) &&
-	    rt_or_dl_prio(p->normal_prio))
+	    (rt_or_dl_prio(p->normal_prio) || p->flags & PF_KTHREAD))
 		__irqpath_waking(p);
 }
 
@@ -289,6 +289,7 @@ static inline void irqpath_rq_locked(struct rq *rq, int cpu)
 #define irqpath_waking(p) ((void)(p))
 #define irqpath_direct_wake(p) ((void)(p), false)
 #define irqpath_mm(p) ((p)->mm)
+#define irqpath_wait_socket(sk) ((void)(sk))
 
 static inline void irqpath_fork(struct task_struct *p) { }
 static inline void irqpath_exit(struct task_struct *p) { }
@@ -306,7 +307,6 @@ static inline void irqpath_softirq_exit(void) { }
 static inline bool irqpath_park(void) { return false; }
 static inline bool __irqpath_unpark(bool may_sleep_on) { return false; }
 static inline void irqpath_unpark(bool parked) { }
-static inline void irqpath_wait_socket(const struct sock *sk) { }
 static inline void irqpath_set_peek(unsigned int irq, void *dev_id,
 				    irqpath_peek_t peek) { }
 static inline bool irqpath_offer(struct irq_desc *desc,
@@ -436,8 +436,9 @@ static inline bool irqpath_napi_hold(struct napi_struct *n)
 
 #else /* !CONFIG_IRQPATH_NETPRIO */
 
+#define irqpath_socket_free(sk) ((void)(sk))
+
 static inline void irqpath_socket_used(struct sock *sk) { }
-static inline void irqpath_socket_free(struct sock *sk) { }
 static inline bool irqpath_netprio_hold(struct sk_buff *skb) { return false; }
 static inline void irqpath_netprio_hold_list(struct list_head *head) { }
 static inline void irqpath_napi_begin(struct napi_struct *n) { }

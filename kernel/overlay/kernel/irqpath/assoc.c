@@ -6,7 +6,8 @@
  * real-time; one that works for an origin becomes an association, one of a few
  * slots of the task. A full task forgets what it has not heard of for the
  * longest time. Associations end with the task, with its real-time class and
- * with the action; irqpath_origin.nr_targets counts them.
+ * with the action; irqpath_origin.nr_targets counts them. Threads of the kernel
+ * have none, but pass on what woke them.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -106,6 +107,7 @@ static struct irqpath_slot *slot_make(struct irqpath_task *t,
 	slot->misses = 0;
 	slot->last = jiffies;
 	slot->credit = IRQPATH_CREDIT_START;
+	slot->indirect = false;
 	slot->pinned = false;
 	WRITE_ONCE(slot->origin, o);
 	WRITE_ONCE(o->quiet, 0);
@@ -124,8 +126,10 @@ static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
 
 	raw_spin_lock_irqsave(&t->lock, flags);
 	slot = slot_find(t, o) ? NULL : slot_make(t, o);
-	if (slot)
+	if (slot) {
 		slot->hits = 1;
+		slot->indirect = irqpath_was_set_going();
+	}
 	raw_spin_unlock_irqrestore(&t->lock, flags);
 }
 
@@ -177,6 +181,13 @@ static void irqpath_confirm(struct irqpath_origin *o)
 		irqpath_select();
 }
 
+/* Who releases a lock that a thread waits for has no work for it. */
+static void thread_waking(struct irqpath_task *t, struct task_struct *p)
+{
+	if (!t->origin && READ_ONCE(p->__state) != TASK_RTLOCK_WAIT)
+		WRITE_ONCE(t->woken_for, irqpath_current_origin());
+}
+
 void __irqpath_waking(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
@@ -185,6 +196,10 @@ void __irqpath_waking(struct task_struct *p)
 
 	if (!t || this_cpu_read(irqpath_cpus.predicting))
 		return;
+	if (p->flags & PF_KTHREAD) {
+		thread_waking(t, p);
+		return;
+	}
 	o = irqpath_current_origin();
 	if (!o || !task_may_learn(p))
 		return;
@@ -195,7 +210,10 @@ void __irqpath_waking(struct task_struct *p)
 		if (READ_ONCE(slot->origin) == o) {
 			slot->hits++;
 			slot->last = jiffies;
-			slot->credit = irqpath_credit(slot->credit, true);
+			slot->indirect = irqpath_was_set_going();
+			if (!slot->indirect)
+				slot->credit = irqpath_credit(slot->credit,
+							      true);
 			irqpath_confirm(o);
 			return;
 		}
@@ -230,11 +248,15 @@ struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
 	return t;
 }
 
-/* A new task, still a copy of its parent, whose priority it may get. */
+/*
+ * A new task, still a copy of its parent, whose priority it may get. Parents of
+ * the kernel's threads are such threads.
+ */
 void irqpath_fork(struct task_struct *p)
 {
 	p->irqpath = NULL;
-	if (rt_task(current) && !current->sched_reset_on_fork)
+	if (current->flags & PF_KTHREAD ||
+	    (rt_task(current) && !current->sched_reset_on_fork))
 		irqpath_task_get(p, GFP_KERNEL);
 }
 

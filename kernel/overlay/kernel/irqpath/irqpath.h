@@ -87,6 +87,8 @@ struct irqpath_origin {
  * @misses: of these, those that did not wake the task
  * @last: jiffies of the last hit
  * @credit: trust, see irqpath_credit()
+ * @indirect: at the last hit it was a thread that woke the task, one that the
+ *	      origin set going: running the handler would not have done it
  * @pinned: made by hand, see proc.c: is not forgotten, and keeps its trust
  *
  * Written under irqpath_task.lock, but for the counters, which may lose one.
@@ -98,6 +100,7 @@ struct irqpath_slot {
 	unsigned long		misses;
 	unsigned long		last;
 	unsigned int		credit;
+	bool			indirect;
 	bool			pinned;
 };
 
@@ -109,10 +112,13 @@ enum irqpath_state {
 };
 
 /**
- * struct irqpath_task - what irqpath knows about a real-time task
+ * struct irqpath_task - what irqpath knows about a real-time task, or a thread
+ *			 of the kernel
  * @task: back pointer
  * @origin: what the task works for now: an irq thread always for its line, a
  *	    task while it runs a handler
+ * @woken_for: what woke a thread of the kernel last, which it works for until
+ *	       it is woken again; NULL for what no interrupt set going
  * @lock: protects @slot
  * @slot: associations
  * @node: in a list of irqpath_cpu, as @state says
@@ -136,6 +142,7 @@ enum irqpath_state {
 struct irqpath_task {
 	struct task_struct	*task;
 	struct irqpath_origin	*origin;
+	struct irqpath_origin	*woken_for;
 	raw_spinlock_t		lock;
 	struct irqpath_slot	slot[IRQPATH_NR_SLOTS];
 	struct list_head	node;
@@ -252,6 +259,7 @@ extern unsigned long irqpath_allowed[], irqpath_denied[];
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
 struct irqpath_origin *irqpath_current_origin(void);
+bool irqpath_was_set_going(void);
 void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_contexts(void);
 struct irqpath_origin *irqpath_origin_of(unsigned int irq);

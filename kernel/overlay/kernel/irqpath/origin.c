@@ -5,9 +5,11 @@
  * Every irqaction has an origin. The context says which one the CPU works for:
  * a hardirq handler for its action, an irq thread for its action, a softirq
  * vector for whoever raised it, wherever it runs (in an irq thread, in
- * ksoftirqd, in a task that happened to enable bottom halves). What no
- * interrupt line set going, such as the vectors that the tick raises, has no
- * origin; nor has a vector that two origins raised before it ran.
+ * ksoftirqd, in a task that happened to enable bottom halves), another thread
+ * of the kernel for what woke it: that of a NAPI, a worker. What no interrupt
+ * line set going, such as the vectors that the tick raises, has no origin; nor
+ * has a vector that two origins raised before it ran. A thread that is given
+ * more work while it runs does all of it for what woke it.
  */
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
@@ -39,7 +41,20 @@ struct irqpath_origin *irqpath_current_origin(void)
 		return this_cpu_read(irqpath_cpus.hardirq);
 	if (in_serving_softirq())
 		return this_cpu_read(irqpath_cpus.softirq);
-	return current->irqpath ? current->irqpath->origin : NULL;
+	if (!current->irqpath)
+		return NULL;
+	return current->irqpath->origin ?: current->irqpath->woken_for;
+}
+
+/**
+ * irqpath_was_set_going() - whether the handler ends before this context begins
+ *
+ * Context: as irqpath_current_origin(), which has found one.
+ * Return: true in a thread that the origin's handler only woke.
+ */
+bool irqpath_was_set_going(void)
+{
+	return in_task() && !current->irqpath->origin;
 }
 
 /* A handler nests in another only by way of an interrupt: a stack of two. */

@@ -33,7 +33,8 @@ static void show_task(struct seq_file *m, struct task_struct *p, unsigned int ir
 		seq_printf(m, "%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\t%d\n", p->pid,
 			   p->comm, p->rt_priority, slot->hits, slot->runs,
 			   slot->misses,
-			   jiffies_to_msecs(jiffies - slot->last), slot->credit,
+			   jiffies_to_msecs(jiffies - slot->last),
+			   slot->indirect && !slot->pinned ? 0 : slot->credit,
 			   slot->pinned);
 	}
 }

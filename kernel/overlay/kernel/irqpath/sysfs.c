@@ -202,7 +202,8 @@ static ssize_t associations_show(struct kobject *kobj,
 					     p->rt_priority, slot->hits,
 					     slot->runs, slot->misses,
 					     jiffies_to_msecs(jiffies - slot->last),
-					     slot->credit);
+					     slot->indirect && !slot->pinned ?
+					     0 : slot->credit);
 		}
 	}
 	rcu_read_unlock();
