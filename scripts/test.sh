@@ -60,6 +60,7 @@ policies() {
   results=$(mktemp -d)
   cargo run -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
   cargo run -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
+  cargo run -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 -o "$results" || code=$?
   rm -r "$results"
   return "$code"
 }
