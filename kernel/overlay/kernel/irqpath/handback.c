@@ -30,20 +30,6 @@ bool irqpath_drops_wakeup(void)
 #endif
 
 /**
- * irqpath_update_expected() - the lists of a CPU have changed
- * @c: the CPU
- */
-void irqpath_update_expected(struct irqpath_cpu *c)
-{
-	struct irqpath_task *t;
-
-	lockdep_assert_held(&c->lock);
-
-	t = list_first_entry_or_null(&c->offered, struct irqpath_task, node);
-	WRITE_ONCE(c->expected, t ? t->task : NULL);
-}
-
-/**
  * irqpath_watch() - give the untaken offers of this CPU a limit
  * @c: this CPU
  *

@@ -256,10 +256,52 @@ extern unsigned long irqpath_allowed[], irqpath_denied[];
 
 #define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
 
+/**
+ * irqpath_current_origin() - what this context works for
+ *
+ * Context: preemption disabled.
+ * Return: an origin, which may have lost its action meanwhile, or NULL.
+ */
+static inline struct irqpath_origin *irqpath_current_origin(void)
+{
+	struct irqpath_task *t = current->irqpath;
+
+	if (in_task())
+		return t ? t->origin ?: t->woken_for : NULL;
+	if (in_nmi())
+		return NULL;
+	if (in_hardirq())
+		return this_cpu_read(irqpath_cpus.hardirq);
+	return this_cpu_read(irqpath_cpus.softirq);
+}
+
+/**
+ * irqpath_was_set_going() - whether the handler ends before this context begins
+ *
+ * Context: as irqpath_current_origin(), which has found one.
+ * Return: true in a thread that the origin's handler only woke.
+ */
+static inline bool irqpath_was_set_going(void)
+{
+	return in_task() && !current->irqpath->origin;
+}
+
+/**
+ * irqpath_update_expected() - the lists of a CPU have changed
+ * @c: the CPU
+ */
+static inline void irqpath_update_expected(struct irqpath_cpu *c)
+{
+	struct irqpath_task *t;
+
+	lockdep_assert_held(&c->lock);
+
+	t = list_first_entry_or_null(&c->offered, struct irqpath_task, node);
+	WRITE_ONCE(c->expected, t ? t->task : NULL);
+}
+
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
-struct irqpath_origin *irqpath_current_origin(void);
-bool irqpath_was_set_going(void);
 void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_contexts(void);
 struct irqpath_origin *irqpath_origin_of(unsigned int irq);
@@ -291,7 +333,6 @@ void irqpath_own_mm(struct irqpath_task *t);
 int irqpath_las_set(unsigned int on);
 void irqpath_watch(struct irqpath_cpu *c);
 void irqpath_revoke_offers(void);
-void irqpath_update_expected(struct irqpath_cpu *c);
 void irqpath_withdraw(struct irqpath_origin *o);
 
 #ifdef CONFIG_IRQPATH_FAULTS

@@ -338,6 +338,25 @@ static void bh_enable_own(struct irqpath_task *t)
 	migrate_enable();
 }
 
+/*
+ * As a thread that has handled its token. free_irq() waits for this, and the
+ * line may be gone at once; not before those may be preempted who may not be.
+ */
+static void end_thread(struct irq_desc *desc)
+{
+	preempt_disable();
+	if (likely(!atomic_dec_and_test(&desc->threads_active) ||
+		   /* That was a barrier, as that of prepare_to_wait(). */
+		   !waitqueue_active(&desc->wait_for_threads))) {
+		preempt_enable();
+		return;
+	}
+	rcu_read_lock();
+	preempt_enable();
+	wake_up(&desc->wait_for_threads);
+	rcu_read_unlock();
+}
+
 /* Return: whether the handler, or anyone else meanwhile, woke the task. */
 static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 			struct irqaction *action)
@@ -376,15 +395,7 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 		irqpath_wake_secondary(desc, action);
 
 	end_run(o, action);
-
-	/* free_irq() waits for this, and the line may be gone at once. */
-	rcu_read_lock();
-	if (atomic_dec_and_test(&desc->threads_active)) {
-		/* A barrier that pairs with the one of prepare_to_wait(). */
-		if (waitqueue_active(&desc->wait_for_threads))
-			wake_up(&desc->wait_for_threads);
-	}
-	rcu_read_unlock();
+	end_thread(desc);
 	return woke;
 }
 

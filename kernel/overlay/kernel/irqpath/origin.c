@@ -27,36 +27,6 @@
 static LIST_HEAD(irqpath_origins);
 static DEFINE_MUTEX(irqpath_origins_mutex);
 
-/**
- * irqpath_current_origin() - what this context works for
- *
- * Context: preemption disabled.
- * Return: an origin, which may have lost its action meanwhile, or NULL.
- */
-struct irqpath_origin *irqpath_current_origin(void)
-{
-	if (in_nmi())
-		return NULL;
-	if (in_hardirq())
-		return this_cpu_read(irqpath_cpus.hardirq);
-	if (in_serving_softirq())
-		return this_cpu_read(irqpath_cpus.softirq);
-	if (!current->irqpath)
-		return NULL;
-	return current->irqpath->origin ?: current->irqpath->woken_for;
-}
-
-/**
- * irqpath_was_set_going() - whether the handler ends before this context begins
- *
- * Context: as irqpath_current_origin(), which has found one.
- * Return: true in a thread that the origin's handler only woke.
- */
-bool irqpath_was_set_going(void)
-{
-	return in_task() && !current->irqpath->origin;
-}
-
 /* A handler nests in another only by way of an interrupt: a stack of two. */
 struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action)
 {
