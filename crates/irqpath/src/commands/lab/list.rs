@@ -67,14 +67,26 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
 
 /// The tables in these directories; the default one need not be there.
 fn stored(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
-    let default = Path::new(RESULTS).join(TABLE);
-    let paths = directories.iter().map(|directory| directory.join(TABLE));
-    let read = |path: PathBuf| {
-        let what = || format!("{} is not a table that lab run has written", path.display());
-        let text = std::fs::read(&path).with_context(what)?;
-        serde_json::from_slice(&text).with_context(what)
+    let is_needed = |directory: &&PathBuf| {
+        directory.as_path() != Path::new(RESULTS) || directory.join(TABLE).exists()
     };
-    paths.filter(|path| *path != default || path.exists()).map(read).collect()
+    directories.iter().filter(is_needed).map(|directory| table_in(directory)).collect()
+}
+
+/// The table that `lab run` has left in a directory.
+fn table_in(directory: &Path) -> anyhow::Result<Reproduction> {
+    let path = directory.join(TABLE);
+    let what = || format!("{} is not a table that lab run has written", path.display());
+    let text = std::fs::read(&path).with_context(what)?;
+    serde_json::from_slice(&text).with_context(what)
+}
+
+/// The same, of a directory that need not have one: then there are no experiments.
+pub fn earlier_in(directory: &Path) -> anyhow::Result<Vec<Reproduced>> {
+    if !directory.join(TABLE).exists() {
+        return Ok(Vec::new());
+    }
+    Ok(table_in(directory)?.experiments)
 }
 
 fn page(path: &Path, table: &Reproduction) -> anyhow::Result<()> {

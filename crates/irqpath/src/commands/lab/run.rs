@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, ExperimentError, Options};
-use irqpath_model::{Made, Reproduction};
+use irqpath_model::{Made, Reproduced, Reproduction};
 
+use super::list;
 use crate::cli_lab::LabRun;
 use crate::{meta, out};
 
@@ -24,6 +25,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
+    let earlier = list::earlier_in(&arguments.output)?;
     let started_at = meta::now();
     // Of now: what is edited while guests run is not in them.
     let commit = lab.project.commit().unwrap_or_default();
@@ -39,7 +41,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
         store(definition, runs, &arguments.output, &started_at)?;
         table.experiments.push(experiment::reproduced(definition, runs, &options, &made));
     }
-    experiment::store(&table, &runs.columns, &arguments.output)
+    experiment::store(&with_earlier(&table, earlier), &runs.columns, &arguments.output)
         .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
     if arguments.json {
         out::json(&table, false)?;
@@ -54,8 +56,16 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     if let Some(error) = complain(runs.errors) {
         return Err(error);
     }
-    let failed = table.experiments.iter().any(irqpath_model::Reproduced::failed);
+    let failed = table.experiments.iter().any(Reproduced::failed);
     Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
+}
+
+/// What the directory has of runs before, after what has just been run: that replaces its own.
+fn with_earlier(table: &Reproduction, earlier: Vec<Reproduced>) -> Reproduction {
+    let is_new = |id: &str| table.experiments.iter().any(|experiment| experiment.id == id);
+    let mut all = table.clone();
+    all.experiments.extend(earlier.into_iter().filter(|old| !is_new(&old.id)));
+    all
 }
 
 /// Tells what went wrong; the last error ends the program.
@@ -100,4 +110,24 @@ fn store(
 pub fn told(error: ExperimentError) -> anyhow::Error {
     out::quote(&error.log());
     error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_replaces_its_own_experiments_of_the_table_and_no_others() {
+        let named = |id: &str, title: &str| Reproduced {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            ..Reproduced::default()
+        };
+        let mut table = Reproduction::new("0", vec![]);
+        table.experiments = vec![named("b", "new")];
+        let all = with_earlier(&table, vec![named("a", "old"), named("b", "old")]);
+        let found: Vec<(&str, &str)> =
+            all.experiments.iter().map(|e| (e.id.as_str(), e.title.as_str())).collect();
+        assert_eq!(found, [("b", "new"), ("a", "old")]);
+    }
 }
