@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # One series of a shield experiment: a CPU shielded in one way, a load, and a test on that CPU.
 #
-# SHIELD: none; irqpath (irqpath shield); moved (every task and interrupt that can be moved, by
+# SHIELD: none; irqpath (irqpath shield by MECHANISM); moved (every task and interrupt that can be moved, by
 # hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; kernel (what
 # this kernel ran on the CPU meanwhile); or a source of irqpath respond. CPU, SINES, LENGTH_S, HZ:
 # the test. LOAD: 0 leaves it away.
@@ -20,8 +20,9 @@ move_all() {
 
 case $SHIELD in
 irqpath)
-	irqpath shield set --cpus "$CPU" > "$out.shield.txt" 2>&1
-	test_on="irqpath shield run --cpus $CPU --"
+	irqpath shield set --cpus "$CPU" --mechanism "${MECHANISM:=partition}" > "$out.shield.txt" 2>&1
+	# Into a partition only whole processes get.
+	[ "$MECHANISM" != partition ] || test_on="irqpath shield run --cpus $CPU --"
 	;;
 moved)
 	move_all 0
