@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # One series of netprio-throughput: iperf3 for LENGTH_S seconds by TCP to a server in another namespace;
 # DEVICES: `veth`, or `nic` for the two ends of the test NIC, whose wire takes RTT_US and no time for the
-# bytes. PRIO: of both, FIFO; 0 for ordinary tasks.
+# bytes.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
@@ -29,17 +29,13 @@ ip link set "$1" up
 in_space ip addr add 10.9.0.2/24 dev "$2"
 in_space ip link set "$2" up
 
-with=
-[ "$PRIO" = 0 ] || with="fifo $PRIO"
 policies_on
-# shellcheck disable=SC2086 # a command
-in_space $with iperf3 -4 -s -1 > /dev/null &
+in_space iperf3 -4 -s -1 > /dev/null &
 server=$!
 until in_space grep -q ':1451 .* 0A ' /proc/net/tcp; do
 	sleep 0.01
 done
-# shellcheck disable=SC2086
-$with iperf3 -4 -c 10.9.0.2 -t "$LENGTH_S" -f k > "/results/$SERIES.txt"
+iperf3 -4 -c 10.9.0.2 -t "$LENGTH_S" -f k > "/results/$SERIES.txt"
 wait "$server"
 awk '/receiver$/ { print "kbit_per_s", $7 }' "/results/$SERIES.txt" > "/results/$SERIES.values"
 policies_off
