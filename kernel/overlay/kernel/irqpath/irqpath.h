@@ -104,6 +104,18 @@ struct irqpath_slot {
 	bool			pinned;
 };
 
+/* Whether the handler by itself wakes the task, as far as is known. */
+static inline bool irqpath_handler_wakes(const struct irqpath_slot *slot)
+{
+	return !slot->indirect || slot->pinned;
+}
+
+/* What a reader is shown as trust: what counts when a handler is offered. */
+static inline unsigned int irqpath_trust(const struct irqpath_slot *slot)
+{
+	return irqpath_handler_wakes(slot) ? slot->credit : 0;
+}
+
 enum irqpath_state {
 	IRQPATH_IDLE,
 	IRQPATH_PARKED,		/* in irqpath_cpu.parked */

@@ -170,7 +170,7 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
 		struct irqpath_slot *slot = slot_of(t, o);
 		bool named = flow && t->flow.protocol;
 
-		if (!slot || (slot->indirect && !slot->pinned) ||
+		if (!slot || !irqpath_handler_wakes(slot) ||
 		    !is_eligible(t, action) ||
 		    (flow && !irqpath_waits_for(&t->flow, flow)) ||
 		    (!named && !slot->credit))

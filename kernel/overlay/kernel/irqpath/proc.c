@@ -34,8 +34,7 @@ static void show_task(struct seq_file *m, struct task_struct *p, unsigned int ir
 			   p->comm, p->rt_priority, slot->hits, slot->runs,
 			   slot->misses,
 			   jiffies_to_msecs(jiffies - slot->last),
-			   slot->indirect && !slot->pinned ? 0 : slot->credit,
-			   slot->pinned);
+			   irqpath_trust(slot), slot->pinned);
 	}
 }
 

@@ -202,8 +202,7 @@ static ssize_t associations_show(struct kobject *kobj,
 					     p->rt_priority, slot->hits,
 					     slot->runs, slot->misses,
 					     jiffies_to_msecs(jiffies - slot->last),
-					     slot->indirect && !slot->pinned ?
-					     0 : slot->credit);
+					     irqpath_trust(slot));
 		}
 	}
 	rcu_read_unlock();
