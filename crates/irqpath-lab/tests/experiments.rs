@@ -5,6 +5,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{
@@ -63,8 +64,17 @@ fn one_column(lab: &Lab, definition: &Definition) -> ColumnRun {
         parameters: few.into(),
         ..Options::default()
     };
-    let mut runs = run(lab, &[definition], &options).expect("prepared");
+    let told = Mutex::new(Vec::new());
+    let ended = |index, runs: &[ColumnRun]| {
+        let columns: Vec<_> = runs.iter().map(|run| run.column.name.clone()).collect();
+        told.lock().expect("no panic").push((index, columns));
+    };
+    // One of which no column is asked for is told of, too, before any guest runs.
+    let empty = Definition { columns: Vec::new(), ..definition.clone() };
+    let mut runs = run(lab, &[definition, &empty], &options, &ended).expect("prepared");
     assert!(runs.errors.is_empty(), "{:?}", runs.errors);
+    let expected = [(1, vec![]), (0, options.columns.clone())];
+    assert_eq!(told.into_inner().expect("no panic"), expected);
     runs.columns.remove(0).remove(0)
 }
 

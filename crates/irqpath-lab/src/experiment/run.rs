@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -116,25 +117,33 @@ pub struct Runs {
 }
 
 /// Runs the columns of these experiments. An error is one of before the first guest; what goes
-/// wrong in a guest is in the result.
+/// wrong in a guest is in the result. `ended` is told of each experiment as soon as the last of its
+/// guests has ended, by its index and with the columns that went well.
 pub fn run(
     lab: &Lab,
     definitions: &[&Definition],
     options: &Options,
+    ended: &(dyn Fn(usize, &[ColumnRun]) + Sync),
 ) -> Result<Runs, ExperimentError> {
     let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
-        for column in &definition.columns {
+        for (at, column) in definition.columns.iter().enumerate() {
             if options.columns.is_empty() || options.columns.contains(&column.name) {
-                guests.push((index, prepare(lab, definition, column, options)?));
+                guests.push(((index, at), prepare(lab, definition, column, options)?));
             }
         }
     }
     lab.progress.step("guests", Some(guests.len() as u64), Unit::Steps);
-    let done = workers::all(
+    let open: Vec<_> = (0..definitions.len())
+        .map(|index| Open::new(guests.iter().filter(|((of, _), _)| *of == index).count()))
+        .collect();
+    for (index, _) in open.iter().enumerate().filter(|(_, open)| open.is_done()) {
+        ended(index, &[]);
+    }
+    let failures = workers::all(
         guests,
         |(_, guest)| guest.is_exact(),
-        |nr_done, (index, guest)| {
+        |nr_done, ((index, at), guest)| {
             let run = boot(lab, guest);
             if let Ok(run) = &run {
                 let (column, wall) = (&run.column.name, run.outcome.wall.as_secs_f64());
@@ -142,21 +151,68 @@ pub fn run(
                 lab.progress.note(&format!("{id} on {column}: a guest of {wall:.1} s"));
             }
             lab.progress.done(nr_done());
-            (index, run)
+            open[index].add(at, run, |runs| ended(index, runs))
         },
     );
-    let mut runs = Runs::default();
-    runs.columns.resize_with(definitions.len(), Vec::new);
-    for (index, run) in done {
-        match run {
-            Ok(run) => runs.columns[index].push(run),
-            Err(failure) => {
-                runs.errors.push(failure.error);
-                runs.remains.extend(failure.remains);
-            }
-        }
+    let mut runs = Runs { columns: open.into_iter().map(Open::runs).collect(), ..Runs::default() };
+    for failure in failures.into_iter().flatten() {
+        runs.errors.push(failure.error);
+        runs.remains.extend(failure.remains);
     }
     Ok(runs)
+}
+
+/// An experiment while its guests run.
+struct Open(Mutex<OpenState>);
+
+struct OpenState {
+    /// Guests that have not ended.
+    nr_open: usize,
+    /// Places of the columns that went well, and what they found; sorted by place.
+    at: Vec<usize>,
+    runs: Vec<ColumnRun>,
+}
+
+impl Open {
+    fn new(nr_open: usize) -> Self {
+        Self(Mutex::new(OpenState { nr_open, at: Vec::new(), runs: Vec::new() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_done(&self) -> bool {
+        self.lock().nr_open == 0
+    }
+
+    /// The guest of the column at this place has ended; after the last one `ended` is called.
+    fn add(
+        &self,
+        at: usize,
+        run: Result<ColumnRun, Box<Failure>>,
+        ended: impl Fn(&[ColumnRun]),
+    ) -> Option<Box<Failure>> {
+        let mut open = self.lock();
+        open.nr_open -= 1;
+        let failure = match run {
+            Ok(run) => {
+                let place = open.at.partition_point(|other| *other < at);
+                open.at.insert(place, at);
+                open.runs.insert(place, run);
+                None
+            }
+            Err(failure) => Some(failure),
+        };
+        if open.nr_open == 0 {
+            ended(&open.runs);
+        }
+        failure
+    }
+
+    fn runs(self) -> Vec<ColumnRun> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).runs
+    }
 }
 
 /// Why a column has no result.

@@ -182,6 +182,12 @@ impl Outcome {
         self.splats.first().is_some_and(Splat::is_breakpoint)
     }
 
+    /// Whether the kernel could not measure its TSC, because the host took the processor away
+    /// meanwhile. It can be left with a clock of ticks, and every figure is one of ticks then.
+    pub(super) fn lacks_clock(&self) -> bool {
+        !self.exact && self.console.contains("tsc: Unable to calibrate against PIT")
+    }
+
     /// The last lines of the console.
     pub fn console_tail(&self) -> String {
         around(&self.console, usize::MAX)

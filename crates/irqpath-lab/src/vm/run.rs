@@ -35,7 +35,8 @@ struct Shared {
     control: String,
 }
 
-/// Boots the guest and waits for its end. One that an error of QEMU ended is booted again.
+/// Boots the guest and waits for its end. One that an error of QEMU ended, and one that could not
+/// measure its clock, is booted again.
 pub fn run(
     lab: &Lab,
     machine: &Machine,
@@ -45,15 +46,22 @@ pub fn run(
     /// Twice in a row was not seen.
     const BOOTS_MAX: u32 = 3;
     let mut outcome = boot(lab, machine, guest, accelerator)?;
-    while outcome.met_breakpoint()
+    while let Some(why) = again(machine, accelerator, &outcome)
         && outcome.nr_boots < BOOTS_MAX
-        && accel::keeps_stale_breakpoints(machine.arch, accelerator)
     {
-        lab.progress.note("QEMU executed a breakpoint that was gone (mended in 8.1); once more");
+        lab.progress.note(&format!("{why}; once more"));
         let nr_boots = outcome.nr_boots + 1;
         outcome = Outcome { nr_boots, ..boot(lab, machine, guest, accelerator)? };
     }
     Ok(outcome)
+}
+
+/// Why what a guest left does not count, if it does not.
+fn again(machine: &Machine, accelerator: Accelerator, outcome: &Outcome) -> Option<&'static str> {
+    if outcome.met_breakpoint() && accel::keeps_stale_breakpoints(machine.arch, accelerator) {
+        return Some("QEMU executed a breakpoint that was gone (mended in 8.1)");
+    }
+    outcome.lacks_clock().then_some("the guest could not measure its clock on this busy host")
 }
 
 fn boot(

@@ -35,7 +35,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
     let started_at = meta::now();
-    let runs = experiment::run(lab, &[&definition], &options).map_err(told)?;
+    let runs = experiment::run(lab, &[&definition], &options, &|_, _| ()).map_err(told)?;
     lab.progress.clear();
     if let Some(error) = complain(runs.errors) {
         return Err(error);

@@ -18,7 +18,7 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
     let gated = gated(&definitions, &arguments.experiments)?;
     let options = Options { gate: true, attribute: true, ..Options::default() };
-    let runs = experiment::run(lab, &gated, &options).map_err(told)?;
+    let runs = experiment::run(lab, &gated, &options, &|_, _| ()).map_err(told)?;
     lab.progress.clear();
     if let Some(error) = complain(runs.errors) {
         return Err(error);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab run`: runs experiments, stores a result directory per column and the table.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use irqpath_lab::Lab;
@@ -25,24 +27,17 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
-    let earlier = list::earlier_in(&arguments.output)?;
-    let started_at = meta::now();
-    // Of now: what is edited while guests run is not in them.
-    let commit = lab.project.commit().unwrap_or_default();
-    let runs = experiment::run(lab, &wanted, &options).map_err(told)?;
-    lab.progress.clear();
     let made = Made {
         command: meta::command(),
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit,
+        // Of now: what is edited while guests run is not in them.
+        commit: lab.project.commit().unwrap_or_default(),
     };
-    let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
-    for (definition, runs) in wanted.iter().zip(&runs.columns) {
-        store(definition, runs, &arguments.output, &started_at)?;
-        table.experiments.push(experiment::reproduced(definition, runs, &options, &made));
-    }
-    experiment::store(&with_earlier(&table, earlier), &runs.columns, &arguments.output)
-        .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
+    let keeper = Keeper::new(&wanted, &options, &made, &arguments.output)?;
+    let runs = experiment::run(lab, &wanted, &options, &|index, runs| keeper.keep(index, runs));
+    let runs = runs.map_err(told)?;
+    lab.progress.clear();
+    let table = keeper.finish(&runs.columns)?;
     if arguments.json {
         out::json(&table, false)?;
     } else {
@@ -60,11 +55,77 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
 }
 
+/// Writes what experiments found, each as soon as its last guest has ended: whoever stops a run of
+/// hours keeps what was done by then.
+struct Keeper<'a> {
+    definitions: &'a [&'a Definition],
+    options: &'a Options,
+    made: &'a Made,
+    output: &'a Path,
+    started_at: String,
+    /// What the directory had before.
+    earlier: Vec<Reproduced>,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    /// By the index of the experiment.
+    experiments: BTreeMap<usize, Reproduced>,
+    /// What could not be written.
+    error: Option<anyhow::Error>,
+}
+
+impl<'a> Keeper<'a> {
+    fn new(
+        definitions: &'a [&'a Definition],
+        options: &'a Options,
+        made: &'a Made,
+        output: &'a Path,
+    ) -> anyhow::Result<Self> {
+        let (started_at, found) = (meta::now(), Mutex::default());
+        let earlier = list::earlier_in(output)?;
+        Ok(Self { definitions, options, made, output, started_at, earlier, found })
+    }
+
+    fn keep(&self, index: usize, runs: &[ColumnRun]) {
+        let definition = self.definitions[index];
+        let reproduced = experiment::reproduced(definition, runs, self.options, self.made);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.experiments.insert(index, reproduced);
+        let stored = store(definition, runs, self.output, &self.started_at)
+            .and_then(|()| self.write(&self.table(&found), &[]));
+        found.error = found.error.take().or(stored.err());
+    }
+
+    fn table(&self, found: &Found) -> Reproduction {
+        let mut table = Reproduction::new(&self.made.irqpath_version, self.made.command.clone());
+        table.experiments = found.experiments.values().cloned().collect();
+        table
+    }
+
+    fn write(&self, table: &Reproduction, runs: &[Vec<ColumnRun>]) -> anyhow::Result<()> {
+        experiment::store(&with_earlier(table, &self.earlier), runs, self.output)
+            .with_context(|| format!("{} cannot be written", self.output.display()))
+    }
+
+    /// The table of all experiments, written with their pictures.
+    fn finish(self, runs: &[Vec<ColumnRun>]) -> anyhow::Result<Reproduction> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = found.error.take() {
+            return Err(error);
+        }
+        let table = self.table(&found);
+        self.write(&table, runs)?;
+        Ok(table)
+    }
+}
+
 /// What the directory has of runs before, after what has just been run: that replaces its own.
-fn with_earlier(table: &Reproduction, earlier: Vec<Reproduced>) -> Reproduction {
+fn with_earlier(table: &Reproduction, earlier: &[Reproduced]) -> Reproduction {
     let is_new = |id: &str| table.experiments.iter().any(|experiment| experiment.id == id);
     let mut all = table.clone();
-    all.experiments.extend(earlier.into_iter().filter(|old| !is_new(&old.id)));
+    all.experiments.extend(earlier.iter().filter(|old| !is_new(&old.id)).cloned());
     all
 }
 
@@ -125,7 +186,7 @@ mod tests {
         };
         let mut table = Reproduction::new("0", vec![]);
         table.experiments = vec![named("b", "new")];
-        let all = with_earlier(&table, vec![named("a", "old"), named("b", "old")]);
+        let all = with_earlier(&table, &[named("a", "old"), named("b", "old")]);
         let found: Vec<(&str, &str)> =
             all.experiments.iter().map(|e| (e.id.as_str(), e.title.as_str())).collect();
         assert_eq!(found, [("b", "new"), ("a", "old")]);
