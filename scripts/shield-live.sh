@@ -21,10 +21,31 @@ clean() {
 		kill "$pid" 2> /dev/null || true
 	done
 	"$irqpath" shield reset > /dev/null 2>&1 || true
+	put_back
 	rm -rf "$noise"
 }
 trap clean EXIT
 trap 'exit 2' INT TERM HUP
+
+# What tuna moves is put back by this script: `include` of 0.15 ends in an error, and it gives
+# every task the CPU, also one that did not have it.
+affinities() {
+	for task in /proc/[0-9]*/task/[0-9]*; do
+		taskset -p "${task##*/}" 2> /dev/null |
+			sed -n "s/^pid \([0-9]*\)'s current affinity mask: \(.*\)/\1 \2/p"
+	done > "$noise.tasks"
+	grep -H '' /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity > "$noise.irqs"
+}
+put_back() {
+	[ -e "$noise.tasks" ] || return 0
+	while read -r task mask; do
+		taskset -p "$mask" "$task" > /dev/null 2>&1 || true
+	done < "$noise.tasks"
+	while IFS=: read -r file value; do
+		[ "$(cat "$file")" = "$value" ] || (echo "$value" > "$file") 2> /dev/null || true
+	done < "$noise.irqs"
+	rm -f "$noise.tasks" "$noise.irqs"
+}
 
 # The document's disk noise, in files that are synced; a copy over the loopback device in the place
 # of the network; stress-ng where it is installed.
@@ -69,13 +90,22 @@ measure unshielded
 "$irqpath" shield set --cpus "$cpu" >> "$dir/set.txt"
 measure shielded "$irqpath" shield run --cpus "$cpu" --
 "$irqpath" shield reset >> "$dir/reset.txt"
+# tuna has commands since 0.17; before that a word that is no option starts its window.
 if command -v tuna > /dev/null; then
-	tuna isolate --cpus "$cpu"
-	measure tuna
-	tuna include --cpus "$cpu"
+	affinities
+	if tuna --help 2> /dev/null | grep -q -e --isolate; then
+		tuna --cpus="$cpu" --isolate
+	else
+		tuna isolate --cpus "$cpu"
+	fi
+	measure tuna taskset -c "$cpu"
+	put_back
 fi
 for result in "$dir"/jitter-*.txt; do
 	printf '%s\n' "$result"
 	grep -E '^(ideal|max|jitter):' "$result"
 done
 "$irqpath" compare "$dir/respond-unshielded" "$dir/respond-shielded"
+if [ -e "$dir/respond-tuna" ]; then
+	"$irqpath" compare "$dir/respond-tuna" "$dir/respond-shielded"
+fi
