@@ -39,6 +39,8 @@
 /**
  * struct intsight_line - one interrupt line
  * @irq: Linux interrupt number
+ * @desc: its descriptor; what an x86 vector holds, too, so that no number is
+ *	  looked up between the raise and the handler
  * @hwirq: number in our domain
  * @cpu: where it is delivered; follows the affinity of @irq
  * @lock: protects @pending, @masked, @delivering and @nr_calls
@@ -52,6 +54,7 @@
  */
 struct intsight_line {
 	unsigned int irq;
+	struct irq_desc *desc;
 	unsigned int hwirq;
 	unsigned int cpu;
 	raw_spinlock_t lock;
@@ -108,7 +111,7 @@ static void line_deliver(struct intsight_line *line)
 		line->delivering = true;
 		raw_spin_unlock(&line->lock);
 
-		generic_handle_irq(line->irq);
+		generic_handle_irq_desc(line->desc);
 
 		raw_spin_lock(&line->lock);
 		line->delivering = false;
@@ -360,6 +363,7 @@ struct intsight_line *intsight_line_create(const char *name,
 		kfree(line);
 		return ERR_PTR(-ENOMEM);
 	}
+	line->desc = irq_data_to_desc(irq_get_irq_data(line->irq));
 	irq_set_chip_data(line->irq, line);
 	irq_set_chip_and_handler_name(line->irq,
 				      flags & INTSIGHT_LINE_ONESHOT_SAFE ?
