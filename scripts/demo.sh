@@ -131,10 +131,10 @@ policies
 
 lab_line=''
 if [[ -d $result/lab ]]; then
-  lab_line=$'\n  lab/           flame graphs of the median and the worst path in the exact guest'
+  lab_line=$'\n  lab/           ihm-timer.html: flame graphs of the median and the worst path in the exact guest'
 fi
 if [[ -d $result/policies ]]; then
-  lab_line+=$'\n  policies/      the same with the policies of the irqpath kernel'
+  lab_line+=$'\n  policies/      ihm-migrate.html: the same with the policies of the irqpath kernel, side by side'
 fi
 cat <<EOF
 

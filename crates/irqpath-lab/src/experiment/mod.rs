@@ -26,4 +26,4 @@ pub use error::ExperimentError;
 pub use figures::SeriesResult;
 pub use run::{ColumnRun, Options, Remains, Runs, run};
 pub use store::{store_column, store_remains};
-pub use table::{directory, reproduced, store};
+pub use table::{directory, reproduced, store, write_page};

@@ -35,8 +35,11 @@ pub fn store_column(
     json::write_summary(File::create(directory.join("summary.json"))?, &summary)?;
     let samples = File::create(directory.join("samples.parquet"))?;
     write_lengths(samples, lengths(run)).map_err(io::Error::other)?;
-    let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
-    html::write(&mut page, &meta, &summary, html::Options::default())?;
+    // It shows paths and tests of mechanisms: without either it would be a page of nothing.
+    if !summary.bench.is_empty() {
+        let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
+        html::write(&mut page, &meta, &summary, html::Options::default())?;
+    }
     for attributed in &run.attributed {
         attributed.store(&directory, &definition.id, &run.column.name)?;
     }

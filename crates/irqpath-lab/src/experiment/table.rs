@@ -197,6 +197,15 @@ pub fn store(
     serde_json::to_writer_pretty(file("reproduction.json")?, table)?;
     irqpath_report::reproduction::write_text(file("reproduction.txt")?, table)?;
     irqpath_report::markdown::write_page(file("reproduction.md")?, table)?;
+    write_page(table, runs, &directory.join("reproduction.html"))
+}
+
+/// Writes the table with the flame graphs of the runs, which are those of its first experiments.
+pub fn write_page(
+    table: &irqpath_model::Reproduction,
+    runs: &[Vec<ColumnRun>],
+    path: &Path,
+) -> std::io::Result<()> {
     let mut pictures = Vec::new();
     for (experiment, runs) in table.experiments.iter().zip(runs) {
         for run in runs {
@@ -207,6 +216,6 @@ pub fn store(
             }
         }
     }
-    let mut page = std::io::BufWriter::new(file("reproduction.html")?);
+    let mut page = std::io::BufWriter::new(std::fs::File::create(path)?);
     html::write_reproduction(&mut page, table, &pictures)
 }

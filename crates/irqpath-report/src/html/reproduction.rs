@@ -101,7 +101,10 @@ fn counted([holds, differs, missing]: [usize; 3]) -> String {
 
 fn verdict(table: &Reproduction) -> String {
     let all = count(table.experiments.iter().flat_map(|experiment| &experiment.claims));
-    format!("Of {} claims checked, {}", all.iter().sum::<usize>(), counted(all))
+    match (&table.experiments[..], all.iter().sum::<usize>()) {
+        ([only], 0) => format!("{}, {}", Text(&only.id), unit_note(only)),
+        (_, nr) => format!("Of {nr} claims checked, {}", counted(all)),
+    }
 }
 
 fn contents(w: &mut impl Write, table: &Reproduction) -> io::Result<()> {
@@ -147,10 +150,12 @@ fn section(w: &mut impl Write, experiment: &Reproduced, pictures: &[&Picture]) -
     claims(w, experiment)?;
     figures(w, experiment)?;
     slow(w, experiment)?;
+    // Without claims the page is about the pictures.
+    let open = if experiment.claims.is_empty() { " open" } else { "" };
     for picture in pictures {
         writeln!(
             w,
-            "<details><summary>{}</summary><iframe title=\"{0}\" loading=\"lazy\" src=\"data:image/svg+xml;base64,{}\" style=\"height:{}px\"></iframe></details>",
+            "<details{open}><summary>{}</summary><iframe title=\"{0}\" loading=\"lazy\" src=\"data:image/svg+xml;base64,{}\" style=\"height:{}px\"></iframe></details>",
             Text(&picture.title),
             STANDARD.encode(&picture.svg),
             height(&picture.svg)
@@ -331,5 +336,17 @@ mod tests {
         assert!(!page.contains("<script"), "the page itself has no script");
         assert_eq!(page.matches("<iframe").count(), 1);
         assert!(page.contains(&STANDARD.encode(svg)));
+    }
+
+    #[test]
+    fn a_page_without_claims_is_about_its_pictures() {
+        let mut table = table();
+        table.experiments[0].claims.clear();
+        let picture = Picture { experiment: "one".into(), title: "t".into(), svg: "<svg/>".into() };
+        let mut page = Vec::new();
+        write_reproduction(&mut page, &table, &[picture]).expect("page");
+        let page = String::from_utf8(page).expect("utf-8");
+        assert!(page.contains("<h1>one, exact; 1 ns is one instruction"), "{page}");
+        assert!(page.contains("<details open><summary>t</summary>"));
     }
 }

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
+use irqpath_model::Reproduction;
 
-use super::run::{complain, told};
+use super::run::{complain, made, told};
 use crate::cli_lab::LabFlame;
 use crate::{meta, out};
 
@@ -34,29 +35,29 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
-    let started_at = meta::now();
+    let (started_at, made) = (meta::now(), made(lab));
     let runs = experiment::run(lab, &[&definition], &options, &|_, _| ()).map_err(told)?;
     lab.progress.clear();
     if let Some(error) = complain(runs.errors) {
         return Err(error);
     }
     for run in runs.columns.iter().flatten() {
-        experiment::store_column(
-            &definition,
-            run,
-            &arguments.output,
-            &meta::command(),
-            &started_at,
-        )?;
+        let (output, command) = (&arguments.output, meta::command());
+        experiment::store_column(&definition, run, output, &command, &started_at)?;
         let directory = experiment::directory(&definition.id, &run.column.name);
         for path in &run.attributed {
             out::print(&told_path(&definition, run, path))?;
         }
-        out::print(&format!(
-            "flame-*.svg and .folded are in {}\n",
-            arguments.output.join(directory).display()
-        ))?;
+        let directory = arguments.output.join(directory);
+        out::print(&format!("flame-*.svg and .folded are in {}\n", directory.display()))?;
     }
+    let page = arguments.output.join(format!("{}.html", definition.id));
+    let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
+    let runs = runs.columns;
+    table.experiments = vec![experiment::reproduced(&definition, &runs[0], &options, &made)];
+    experiment::write_page(&table, &runs, &page)
+        .with_context(|| format!("{} cannot be written", page.display()))?;
+    out::print(&format!("all of them on one page: {}\n", page.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,10 +87,12 @@ fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Str
     text
 }
 
-/// The experiment with only the series that its path is taken from.
+/// The experiment with only the series that its path is taken from, and without its claims: they
+/// are about all series, and more repetitions.
 fn only_flame(definition: &Definition) -> Option<Definition> {
     let flame = definition.flame.as_ref()?;
     let mut only = definition.clone();
     only.series.retain(|series| flame.series.contains(&series.name));
+    only.checks.clear();
     Some(only)
 }

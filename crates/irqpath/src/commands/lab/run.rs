@@ -27,12 +27,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     };
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
-    let made = Made {
-        command: meta::command(),
-        irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Of now: what is edited while guests run is not in them.
-        commit: lab.project.commit().unwrap_or_default(),
-    };
+    let made = made(lab);
     let keeper = Keeper::new(&wanted, &options, &made, &arguments.output)?;
     let runs = experiment::run(lab, &wanted, &options, &|index, runs| keeper.keep(index, runs));
     let runs = runs.map_err(told)?;
@@ -53,6 +48,15 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     }
     let failed = table.experiments.iter().any(Reproduced::failed);
     Ok(ExitCode::from(if failed { out::EXCEEDED } else { 0 }))
+}
+
+/// What makes results now: what is edited while guests run is not in them.
+pub fn made(lab: &Lab) -> Made {
+    Made {
+        command: meta::command(),
+        irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: lab.project.commit().unwrap_or_default(),
+    }
 }
 
 /// Writes what experiments found, each as soon as its last guest has ended: whoever stops a run of
