@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -127,23 +127,22 @@ pub fn run(
 ) -> Result<Runs, ExperimentError> {
     let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
-        for (at, column) in definition.columns.iter().enumerate() {
+        for column in &definition.columns {
             if options.columns.is_empty() || options.columns.contains(&column.name) {
-                guests.push(((index, at), prepare(lab, definition, column, options)?));
+                guests.push((index, prepare(lab, definition, column, options)?));
             }
         }
     }
     lab.progress.step("guests", Some(guests.len() as u64), Unit::Steps);
-    let open: Vec<_> = (0..definitions.len())
-        .map(|index| Open::new(guests.iter().filter(|((of, _), _)| *of == index).count()))
-        .collect();
-    for (index, _) in open.iter().enumerate().filter(|(_, open)| open.is_done()) {
+    let nr_guests = |index| guests.iter().filter(|(of, _)| *of == index).count();
+    let open: Vec<_> = (0..definitions.len()).map(|index| Open::new(nr_guests(index))).collect();
+    for index in (0..definitions.len()).filter(|index| nr_guests(*index) == 0) {
         ended(index, &[]);
     }
     let failures = workers::all(
         guests,
         |(_, guest)| guest.is_exact(),
-        |nr_done, ((index, at), guest)| {
+        |nr_done, (index, guest)| {
             let run = boot(lab, guest);
             if let Ok(run) = &run {
                 let (column, wall) = (&run.column.name, run.outcome.wall.as_secs_f64());
@@ -151,7 +150,7 @@ pub fn run(
                 lab.progress.note(&format!("{id} on {column}: a guest of {wall:.1} s"));
             }
             lab.progress.done(nr_done());
-            open[index].add(at, run, |runs| ended(index, runs))
+            open[index].add(definitions[index], run, |runs| ended(index, runs))
         },
     );
     let mut runs = Runs { columns: open.into_iter().map(Open::runs).collect(), ..Runs::default() };
@@ -162,56 +161,36 @@ pub fn run(
     Ok(runs)
 }
 
-/// An experiment while its guests run.
-struct Open(Mutex<OpenState>);
-
-struct OpenState {
-    /// Guests that have not ended.
-    nr_open: usize,
-    /// Places of the columns that went well, and what they found; sorted by place.
-    at: Vec<usize>,
-    runs: Vec<ColumnRun>,
-}
+/// An experiment while its guests run: how many have not ended, and the columns that went well.
+struct Open(Mutex<(usize, Vec<ColumnRun>)>);
 
 impl Open {
     fn new(nr_open: usize) -> Self {
-        Self(Mutex::new(OpenState { nr_open, at: Vec::new(), runs: Vec::new() }))
+        Self(Mutex::new((nr_open, Vec::new())))
     }
 
-    fn lock(&self) -> MutexGuard<'_, OpenState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_done(&self) -> bool {
-        self.lock().nr_open == 0
-    }
-
-    /// The guest of the column at this place has ended; after the last one `ended` is called.
+    /// A guest of the experiment has ended; after the last one `ended` is called, with the columns in
+    /// the order of the definition.
     fn add(
         &self,
-        at: usize,
+        definition: &Definition,
         run: Result<ColumnRun, Box<Failure>>,
         ended: impl Fn(&[ColumnRun]),
     ) -> Option<Box<Failure>> {
-        let mut open = self.lock();
-        open.nr_open -= 1;
-        let failure = match run {
-            Ok(run) => {
-                let place = open.at.partition_point(|other| *other < at);
-                open.at.insert(place, at);
-                open.runs.insert(place, run);
-                None
-            }
-            Err(failure) => Some(failure),
-        };
-        if open.nr_open == 0 {
-            ended(&open.runs);
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (nr_open, runs) = &mut *open;
+        let failure = run.map(|run| runs.push(run)).err();
+        *nr_open -= 1;
+        if *nr_open == 0 {
+            let columns = &definition.columns;
+            runs.sort_by_key(|run| columns.iter().position(|c| c.name == run.column.name));
+            ended(runs);
         }
         failure
     }
 
     fn runs(self) -> Vec<ColumnRun> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).runs
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).1
     }
 }
 

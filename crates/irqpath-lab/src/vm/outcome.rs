@@ -8,6 +8,8 @@ use super::result::{Head, JobEnd, Results, State};
 use super::splat::{self, Splat, SplatKind};
 use super::{Accelerator, VmError};
 
+/// The status of a job that wants another boot: `EX_TEMPFAIL` of sysexits.h.
+const TRY_AGAIN: u32 = 75;
 /// Lines of a console or a job's output that go into an error.
 const NR_TAIL_LINES: usize = 20;
 
@@ -182,10 +184,9 @@ impl Outcome {
         self.splats.first().is_some_and(Splat::is_breakpoint)
     }
 
-    /// Whether the kernel could not measure its TSC, because the host took the processor away
-    /// meanwhile. It can be left with a clock of ticks, and every figure is one of ticks then.
-    pub(super) fn lacks_clock(&self) -> bool {
-        self.console.contains("tsc: Unable to calibrate against PIT")
+    /// Whether the job says that this boot is none to measure in, and another one may be.
+    pub(super) fn job_gave_up(&self) -> bool {
+        self.job == Some(JobEnd::Exited(TRY_AGAIN))
     }
 
     /// The last lines of the console.

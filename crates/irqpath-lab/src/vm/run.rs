@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::memory::Memory;
 use super::outcome::{Evidence, Forced, Outcome};
 use super::result::{HEAD_LEN, Head, ResultError, Results, State};
-use super::{Accelerator, Machine, Mode, VmError, accel, args, control, direct};
+use super::{Accelerator, Machine, VmError, accel, args, control, direct};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -35,16 +35,16 @@ struct Shared {
     control: String,
 }
 
-/// Boots the guest and waits for its end. One that an error of QEMU ended, and one that could not
-/// measure its clock, is booted again.
+/// Boots the guest and waits for its end. One that an error of QEMU ended, and one whose job asks
+/// for it, is booted again.
 pub fn run(
     lab: &Lab,
     machine: &Machine,
     guest: &Initramfs,
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
-    /// Twice in a row was not seen.
-    const BOOTS_MAX: u32 = 3;
+    /// Three errors of QEMU in a row were seen, beside other guests.
+    const BOOTS_MAX: u32 = 5;
     let mut outcome = boot(lab, machine, guest, accelerator)?;
     while let Some(why) = again(machine, accelerator, &outcome)
         && outcome.nr_boots < BOOTS_MAX
@@ -61,9 +61,7 @@ fn again(machine: &Machine, accelerator: Accelerator, outcome: &Outcome) -> Opti
     if outcome.met_breakpoint() && accel::keeps_stale_breakpoints(machine.arch, accelerator) {
         return Some("QEMU executed a breakpoint that was gone (mended in 8.1)");
     }
-    let is_measured = matches!(machine.mode, Mode::Smp { .. });
-    (is_measured && outcome.lacks_clock())
-        .then_some("the guest could not measure its clock on this busy host")
+    outcome.job_gave_up().then_some("the job asks for another boot")
 }
 
 fn boot(

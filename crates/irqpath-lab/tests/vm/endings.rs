@@ -25,6 +25,13 @@ fn a_job_that_fails() {
 }
 
 #[test]
+fn a_job_that_asks_for_another_boot_gets_five_in_all() {
+    let Some(scene) = scene() else { return };
+    let outcome = scene.job("exit 75");
+    assert_eq!((outcome.job, outcome.nr_boots), (Some(JobEnd::Exited(75)), 5));
+}
+
+#[test]
 fn a_job_that_is_killed() {
     let Some(scene) = scene() else { return };
     let outcome = scene.job("sleep 1000 & echo left > file; kill -SEGV $$");
