@@ -33,18 +33,18 @@ affinities() {
 	for task in /proc/[0-9]*/task/[0-9]*; do
 		taskset -p "${task##*/}" 2> /dev/null |
 			sed -n "s/^pid \([0-9]*\)'s current affinity mask: \(.*\)/\1 \2/p"
-	done > "$noise.tasks"
-	grep -H '' /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity > "$noise.irqs"
+	done > "$dir/before-tuna.tasks"
+	grep -H '' /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity > "$dir/before-tuna.irqs"
 }
 put_back() {
-	[ -e "$noise.tasks" ] || return 0
+	[ -e "$dir/before-tuna.tasks" ] || return 0
 	while read -r task mask; do
 		taskset -p "$mask" "$task" > /dev/null 2>&1 || true
-	done < "$noise.tasks"
+	done < "$dir/before-tuna.tasks"
 	while IFS=: read -r file value; do
 		[ "$(cat "$file")" = "$value" ] || (echo "$value" > "$file") 2> /dev/null || true
-	done < "$noise.irqs"
-	rm -f "$noise.tasks" "$noise.irqs"
+	done < "$dir/before-tuna.irqs"
+	rm -f "$dir/before-tuna.tasks" "$dir/before-tuna.irqs"
 }
 
 # The document's disk noise, in files that are synced; a copy over the loopback device in the place

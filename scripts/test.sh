@@ -53,15 +53,14 @@ rust_tests() {
   return "$code"
 }
 
-# What the policies must hold, shorter than in the documents' tables. No CPU goes off in this torture: about
-# one run in many ends there with a warning of affine_move_task() that is not understood yet (docs/kernel.md).
+# What the policies must hold, shorter than in the documents' tables.
 # shellcheck disable=SC2317 # reached through step_ours
 policies() {
   local results code=0
   results=$(mktemp -d)
   cargo run -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
   cargo run -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
-  cargo run -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 --set HOTPLUG=0 -o "$results" || code=$?
+  cargo run -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 -o "$results" || code=$?
   rm -r "$results"
   return "$code"
 }
