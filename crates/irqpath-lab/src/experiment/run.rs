@@ -227,7 +227,9 @@ fn prepare<'a>(
     // Idle time is skipped and costs nothing; the host's limit is the one that counts.
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
     let recording = record(lab, definition, options, column.flavour, &mut machine)?;
-    machine.devices.edu = column.arch == Arch::X86_64;
+    // In turns only the tortures run, which have no use for it; a debug kernel takes half a minute
+    // to find out where its interrupt goes, each time that the module is loaded.
+    machine.devices.edu = column.arch == Arch::X86_64 && definition.mode != Mode::Turns;
     machine.devices.hpet = definition.guest.hpet;
     Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
 }
