@@ -45,11 +45,11 @@ typedef bool (*irqpath_peek_t)(void *dev_id, struct irqpath_flow *flow);
 #ifdef CONFIG_IRQPATH
 
 DECLARE_STATIC_KEY_FALSE(irqpath_learn_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_claim_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_selective_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_direct_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
-DECLARE_PER_CPU(struct task_struct *, irqpath_direct_task);
 
 /* Life of tasks and actions: always on, none of them on a fast path. */
 void irqpath_fork(struct task_struct *p);
@@ -196,10 +196,12 @@ static inline bool irqpath_offer(struct irq_desc *desc,
  */
 static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 {
-	if (__irqpath_target_runs(action))
+	if (static_branch_unlikely(&irqpath_claim_key) &&
+	    __irqpath_target_runs(action))
 		return false;
 	return test_and_clear_bit(nr, &action->thread_flags) &&
-	       !__irqpath_thread_yields(action, nr);
+	       !(static_branch_unlikely(&irqpath_claim_key) &&
+		 __irqpath_thread_yields(action, nr));
 }
 
 /* Context: __schedule(), rq->lock held. */
@@ -247,6 +249,8 @@ static inline bool irqpath_direct_wake(struct task_struct *p)
 	return false;
 }
 
+/* Macros from here on, because struct rq is the scheduler's. */
+
 /**
  * irqpath_direct_next() - the task that a hardirq chose to run next
  * @rq: this CPU's
@@ -258,27 +262,24 @@ static inline bool irqpath_direct_wake(struct task_struct *p)
  * Return: the task, with rq->lock held and all that precedes the switch done,
  * or NULL with nothing done.
  */
-static inline struct task_struct *
-irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
-		    struct rq_flags *rf)
-{
-	if (static_branch_unlikely(&irqpath_direct_key) &&
-	    this_cpu_read(irqpath_direct_task))
-		return __irqpath_direct_next(rq, prev, preempt, rf);
-	return NULL;
-}
+#define irqpath_direct_next(rq, prev, preempt, rf)		\
+	(static_branch_unlikely(&irqpath_direct_key) &&		\
+	 (rq)->irqpath_loan ?					\
+	 __irqpath_direct_next(rq, prev, preempt, rf) : NULL)
 
 /**
  * irqpath_rq_locked() - bring a queue up to date before anyone looks at it
  * @rq: just locked
- * @cpu: whose it is
+ *
+ * Without a static key: its code would be long enough for gcc to call the
+ * function that takes the lock where it used to copy it, and that costs more
+ * than the comparison.
  */
-static inline void irqpath_rq_locked(struct rq *rq, int cpu)
-{
-	if (static_branch_unlikely(&irqpath_direct_key) &&
-	    unlikely(per_cpu(irqpath_direct_task, cpu)))
-		irqpath_direct_settle(rq);
-}
+#define irqpath_rq_locked(rq)					\
+do {								\
+	if (unlikely((rq)->irqpath_loan))			\
+		irqpath_direct_settle(rq);			\
+} while (0)
 
 #else /* !CONFIG_IRQPATH */
 
@@ -289,6 +290,9 @@ static inline void irqpath_rq_locked(struct rq *rq, int cpu)
 #define irqpath_waking(p) ((void)(p))
 #define irqpath_direct_wake(p) ((void)(p), false)
 #define irqpath_mm(p) ((p)->mm)
+#define irqpath_direct_next(rq, prev, preempt, rf) \
+	((void)(rq), (void)(prev), (void)(preempt), (void)(rf), NULL)
+#define irqpath_rq_locked(rq) ((void)(rq))
 #define irqpath_wait_socket(sk) ((void)(sk))
 
 static inline void irqpath_fork(struct task_struct *p) { }
@@ -319,10 +323,6 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 
 static inline void irqpath_sched_switch(struct task_struct *next) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
-static inline struct task_struct *
-irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
-		    struct rq_flags *rf) { return NULL; }
-static inline void irqpath_rq_locked(struct rq *rq, int cpu) { }
 
 #endif /* CONFIG_IRQPATH */
 

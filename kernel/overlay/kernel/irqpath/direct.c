@@ -13,14 +13,14 @@
  * has moved the queue's clock, so that its time is still that moment.
  *
  * A loan has two stages, both settled under rq->lock:
- *	noted	irqpath_direct_task is the task, lender is NULL; the task is
- *		on_rq, so that everyone who wants something of it takes the
- *		lock;
+ *	noted	rq->irqpath_loan is the task, lender is NULL; the task is on_rq,
+ *		so that everyone who wants something of it takes the lock;
  *	running	lender is the task that it was switched from, rq->curr the task.
  *
  * What cannot be left behind is not: see may_lend(). Then, and if the lock was
  * taken by others before the switch, the ordinary code runs.
  */
+#include <linux/bottom_half.h>
 #include <linux/mmu_context.h>
 #include <linux/rcupdate.h>
 #include <linux/workqueue.h>
@@ -35,10 +35,11 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_direct_key);
 
-/* The task that runs on a loan, or will; set by its CPU, cleared under rq->lock. */
-DEFINE_PER_CPU(struct task_struct *, irqpath_direct_task);
-
-/* Under rq->lock: the task whose place it is, NULL if it has not begun. */
+/*
+ * The task that runs on a loan, or will, is rq->irqpath_loan: set by its CPU,
+ * cleared under rq->lock. Under rq->lock, too: the task whose place it is, NULL
+ * if it has not begun.
+ */
 static DEFINE_PER_CPU(struct task_struct *, lender);
 
 /* The switch: the key stays on until the last loan is settled. */
@@ -65,6 +66,16 @@ static bool may_lend(struct task_struct *curr)
 		num_online_cpus() == 1);
 }
 
+/*
+ * Whether the woken task begins with a handler, and that with a wait:
+ * local_bh_disable() takes a lock, which somebody has. The switch would be made
+ * twice.
+ */
+static bool is_blocked(void)
+{
+	return this_cpu_read(irqpath_cpus.predicting) && local_bh_blocked();
+}
+
 bool __irqpath_direct_wake(struct task_struct *p)
 {
 	struct task_struct *curr = current;
@@ -75,10 +86,18 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	if (!READ_ONCE(accepting) || p->sched_class != &rt_sched_class)
 		return false;
 	/*
+	 * A thread's work is long, and begins the path of others: they would
+	 * settle its loan on theirs, for a hundredth of its own.
+	 */
+	if (p->flags & PF_KTHREAD) {
+		irqpath_count(threads);
+		return false;
+	}
+	/*
 	 * Without a pending switch the running task is the one that would be
 	 * picked: who outranks it outranks all.
 	 */
-	if (this_cpu_read(irqpath_direct_task) || need_resched()) {
+	if (this_rq()->irqpath_loan || need_resched()) {
 		irqpath_count(busy);
 		return false;
 	}
@@ -97,6 +116,10 @@ bool __irqpath_direct_wake(struct task_struct *p)
 		irqpath_count(unfit);
 		return false;
 	}
+	if (is_blocked()) {
+		irqpath_count(blocked);
+		return false;
+	}
 
 	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
 	/*
@@ -113,7 +136,7 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	set_tsk_need_resched(curr);
 	set_preempt_need_resched();
 	/* Pairs with the lock of the queue: who sees the task sees it runnable. */
-	smp_store_release(this_cpu_ptr(&irqpath_direct_task), p);
+	smp_store_release(&this_rq()->irqpath_loan, p);
 	return true;
 }
 
@@ -177,8 +200,6 @@ static void settle_running(struct rq *rq, struct task_struct *p,
  */
 void irqpath_direct_settle(struct rq *rq)
 {
-	struct task_struct **task = per_cpu_ptr(&irqpath_direct_task,
-						cpu_of(rq));
 	struct task_struct **prev = per_cpu_ptr(&lender, cpu_of(rq));
 	unsigned int flags = rq->clock_update_flags;
 	struct task_struct *p;
@@ -186,13 +207,13 @@ void irqpath_direct_settle(struct rq *rq)
 	lockdep_assert_rq_held(rq);
 
 	/* Pairs with __irqpath_direct_wake(). */
-	p = smp_load_acquire(task);
+	p = smp_load_acquire(&rq->irqpath_loan);
 	if (*prev)
 		settle_running(rq, p, *prev);
 	else
 		settle_noted(rq, p);
 	*prev = NULL;
-	WRITE_ONCE(*task, NULL);
+	WRITE_ONCE(rq->irqpath_loan, NULL);
 	rq->clock_update_flags = flags;
 }
 
@@ -208,7 +229,7 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 
 	/* Not rq_lock(), which settles. */
 	raw_spin_lock(&rq->__lock);
-	p = this_cpu_read(irqpath_direct_task);
+	p = rq->irqpath_loan;
 	/* Who had the lock when the task was noted may have changed the rest. */
 	if (unlikely(!p || this_cpu_read(lender) || !may_lend(prev) ||
 		     rq->balance_callback || is_outranked(rq, p))) {

@@ -28,6 +28,11 @@
 #include "irqpath.h"
 #include "../irq/internals.h"
 
+/*
+ * On with the first use of migrate, and for good: a task may still run a
+ * handler when migrate is off again.
+ */
+DEFINE_STATIC_KEY_FALSE(irqpath_claim_key);
 DEFINE_STATIC_KEY_FALSE(irqpath_migrate_key);
 EXPORT_SYMBOL_GPL(irqpath_migrate_key);
 

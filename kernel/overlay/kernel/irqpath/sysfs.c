@@ -126,6 +126,7 @@ ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static int migrate_start(void)
 {
+	static_branch_enable(&irqpath_claim_key);
 	static_branch_enable(&irqpath_migrate_key);
 	return 0;
 }
