@@ -9,11 +9,13 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "intsight_uapi.h"
 #include "net.h"
 
 #define MAX_PORTS	64
+#define ACCEPT_US	50000
 
 static const char usage[] =
 "usage: netsend [-t] [-n COUNT] [-p FIFO_PRIORITY] [-w COMPUTE_US] IP PORT...\n";
@@ -46,6 +48,8 @@ int main(int argc, char **argv)
 		quit(usage);
 	for (int i = 0; i < nr_ports; i++)
 		fds[i] = connected_socket(type, argv[optind], number(argv[optind + 1 + i]));
+	/* Until the other end has accepted and reads: before, netprio knows nobody who does. */
+	usleep(ACCEPT_US);
 	lock_memory();
 	be_fifo(priority);
 
