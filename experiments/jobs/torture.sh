@@ -219,7 +219,7 @@ all_policies 0
 	for name in offered demuxed migrated mispredicted lazy mm_switched lost elsewhere rescued; do
 		echo "$name $(cat $P/migrate/$name)"
 	done
-	for name in switched overtaken busy outranked remote unfit threads blocked; do
+	for name in switched overtaken busy outranked remote unfit blocked; do
 		echo "$name $(cat $P/direct/$name)"
 	done
 	for name in promoted demoted; do

@@ -141,12 +141,10 @@ test_irqpath_direct() {
 	switched=$(($(cat $P/direct/switched) - switched))
 	[ $switched -ge 150 ] || fail "$switched direct switches of 200"
 
-	switched=$(cat $P/direct/switched) threads=$(cat $P/direct/threads)
+	switched=$(cat $P/direct/switched)
 	wait_for 200 poll -H
 	switched=$(($(cat $P/direct/switched) - switched))
-	threads=$(($(cat $P/direct/threads) - threads))
-	[ $switched -lt 50 ] && [ $threads -ge 150 ] ||
-		fail "$switched direct switches, and $threads threads of 200 woken"
+	[ $switched -lt 50 ] || fail "$switched direct switches to a thread"
 	policy_off direct
 }
 

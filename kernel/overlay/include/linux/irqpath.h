@@ -238,13 +238,17 @@ static inline struct mm_struct *irqpath_mm(struct task_struct *p)
  * irqpath_direct_wake() - let a task run next without being queued
  * @p: the task, its state matched, in no queue and on no CPU as far as known
  *
+ * Not for threads of the kernel: what one saves is little of its long path, and
+ * more urgent tasks whose interrupts come while it runs settle its loan on
+ * theirs.
+ *
  * Context: try_to_wake_up(), p->pi_lock held.
  * Return: true if @p is woken.
  */
 static inline bool irqpath_direct_wake(struct task_struct *p)
 {
 	if (static_branch_unlikely(&irqpath_direct_key) && in_hardirq() &&
-	    rt_prio(p->prio))
+	    rt_prio(p->prio) && !(p->flags & PF_KTHREAD))
 		return __irqpath_direct_wake(p);
 	return false;
 }

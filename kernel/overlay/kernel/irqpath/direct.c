@@ -86,14 +86,6 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	if (!READ_ONCE(accepting) || p->sched_class != &rt_sched_class)
 		return false;
 	/*
-	 * A thread's work is long, and begins the path of others: they would
-	 * settle its loan on theirs, for a hundredth of its own.
-	 */
-	if (p->flags & PF_KTHREAD) {
-		irqpath_count(threads);
-		return false;
-	}
-	/*
 	 * Without a pending switch the running task is the one that would be
 	 * picked: who outranks it outranks all.
 	 */

@@ -201,7 +201,6 @@ struct irqpath_task {
  * @outranked: the same, since the running task outranks the woken one
  * @remote: the same, since the woken task may not or need not run here
  * @unfit: the same, since the running task cannot be left in its queue
- * @threads: the same, since the woken one is a thread of the kernel
  * @blocked: the same, since the woken one would wait for softirqs at once
  */
 struct irqpath_stats {
@@ -232,7 +231,6 @@ struct irqpath_stats {
 	unsigned long outranked;
 	unsigned long remote;
 	unsigned long unfit;
-	unsigned long threads;
 	unsigned long blocked;
 };
 

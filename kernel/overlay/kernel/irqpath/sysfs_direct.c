@@ -16,7 +16,6 @@ static struct attribute *attrs[] = {
 	&IRQPATH_COUNTER(outranked).file.attr,
 	&IRQPATH_COUNTER(remote).file.attr,
 	&IRQPATH_COUNTER(unfit).file.attr,
-	&IRQPATH_COUNTER(threads).file.attr,
 	&IRQPATH_COUNTER(blocked).file.attr,
 	NULL,
 };
