@@ -50,6 +50,9 @@ pub struct Config {
     pub no_user: bool,
     /// Size of the record buffer in bytes; rounded up to a power of two pages. 0 means default.
     pub buffer_bytes: u32,
+    /// How long to sleep between two looks at the buffers. Every look is a wakeup on the reader's CPU;
+    /// more time fits what records little. `None` means 5 ms.
+    pub look_every: Option<Duration>,
 }
 
 /// A running source.

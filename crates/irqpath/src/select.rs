@@ -38,6 +38,7 @@ pub fn unchecked(what: &What, record_all: bool) -> Config {
         cpus: what.cpus.clone(),
         no_user: what.no_user,
         buffer_bytes: what.buffer.map_or(0, |mib| mib << 20),
+        look_every: None,
     }
 }
 

@@ -38,7 +38,7 @@ const BUFFER_BYTES_ALL: u32 = 16 << 20;
 const RINGS_BYTES: usize = 32 << 20;
 const RING_CHUNKS: std::ops::RangeInclusive<usize> = 32..=1024;
 /// The programs never wake the reader (a wakeup is what is being measured); it looks by itself.
-const POLL_STEP: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Records taken at once: decoded ones are larger than those in the buffer, which is bounded.
 const BATCH: usize = 4096;
 
@@ -53,6 +53,7 @@ pub struct BpfSource {
     nr_seen: usize,
     sample: StatsSample,
     urgency: Urgency,
+    look_every: Duration,
     missing: Vec<Missing>,
 }
 
@@ -108,6 +109,7 @@ impl BpfSource {
             nr_seen: 0,
             sample,
             urgency: Urgency::new(),
+            look_every: config.look_every.unwrap_or(LOOK_EVERY),
             missing,
         })
     }
@@ -157,7 +159,7 @@ impl Source for BpfSource {
                 self.nr_seen = 0;
                 return Ok(self.queue.borrow_mut().drain(..).collect());
             }
-            slept = left.min(POLL_STEP);
+            slept = left.min(self.look_every);
             std::thread::sleep(slept);
         }
     }

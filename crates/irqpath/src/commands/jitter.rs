@@ -272,6 +272,13 @@ fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Mis
     }
     let tids = subjects.iter().map(Subject::tid).collect();
     // Every transition is wanted; of paths only those to the tasks, which never sleep.
-    let config = Config { record_all: true, tids, no_user: true, ..Config::default() };
+    let config = Config {
+        record_all: true,
+        tids,
+        no_user: true,
+        // In a partition this thread shares the CPU with what it measures.
+        look_every: Some(STEP),
+        ..Config::default()
+    };
     session::open_live(&config).map_err(|error| subjects::tracing_failed(&error))
 }
