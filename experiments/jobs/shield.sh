@@ -2,9 +2,9 @@
 # One series of a shield experiment: a CPU shielded in one way, a load, and a test on that CPU.
 #
 # SHIELD: none; irqpath (irqpath shield by MECHANISM); moved (every task and interrupt that can be moved, by
-# hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; kernel (what
-# this kernel ran on the CPU meanwhile); or a source of irqpath respond. CPU, SINES, LENGTH_S, HZ:
-# the test. LOAD: 0 leaves it away.
+# hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; counted (loops whose
+# instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); or a source of irqpath respond.
+# CPU, SINES, LENGTH_S, HZ: the test. LOAD: 0 leaves it away.
 out=/results/$SERIES
 # A kernel that could not measure its TSC, because the host took the processor away meanwhile, can be left with
 # a clock of ticks, and every figure is one of ticks then. 75: boot again.
@@ -65,6 +65,8 @@ loops() {
 if [ "$TEST" = loops ]; then
 	loops -d 5s > "$out.ideal.txt"
 	ideal=$(awk '/^ideal:/ { sub("sec", "", $2); print $2 "s" }' "$out.ideal.txt")
+elif [ "$TEST" = counted ]; then
+	$test_on sines "$CPU" 80 "$SINES" 5 > "$out.ideal.txt"
 fi
 
 load=
@@ -86,6 +88,9 @@ if [ "$TEST" = loops ]; then
 	     /^jitter:/ { sub("sec", "", $2); gsub("[()%]", "", $3)
 			  print "jitter_s", $2; print "jitter_percent", $3 }
 	     /^measured/ { print "loops", $2 }' "$out.txt" > "$out.values"
+elif [ "$TEST" = counted ]; then
+	$test_on sines "$CPU" 80 "$SINES" "$LENGTH_S" > "$out.txt"
+	awk '{ print "unloaded", $2 }' "$out.ideal.txt" > "$out.values"
 elif [ "$TEST" = kernel ]; then
 	$test_on irqpath jitter --cpus "$CPU" --continuous -d "${LENGTH_S}s" --json "$out.json" > "$out.txt"
 	# The kinds of causes that are this kernel's work for others; nothing that a hypervisor takes. In a partition

@@ -41,6 +41,12 @@ fn a_mistake_is_named_before_anything_boots() {
         ("\"hardirq.user.q50\"]", "\"hard.user.q50\"]", "the gate watches hard.user.q50"),
         ("name = \"tuned\"", "name = \"default\"", "default is there twice"),
         ("series = [\"default\"]", "series = [\"tuned\"]", "tuned, which are not the first"),
+        (
+            "[flame]",
+            "[count]\nseries = \"default\"\nfrom = 1\nto = 2\n[flame]",
+            "drawn by flame or",
+        ),
+        ("[flame]", "[count]\nseries = \"none\"\nfrom = 1\nto = 2\n[flame]", "counts none, and"),
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
         ("guest = { ", "guest = { turns = true, ", "unknown field `turns`"),
         ("mode = \"exact\"", "mode = \"slow\"", "unknown variant `slow`"),

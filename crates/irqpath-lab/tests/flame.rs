@@ -37,6 +37,8 @@ struct Scene {
     outcome: Outcome,
     recording: Recording,
     symbols: Symbols,
+    /// Lengths of the last path by the plugin that only counts.
+    counted: Vec<u64>,
 }
 
 fn tests() -> PathBuf {
@@ -68,8 +70,11 @@ impl Scene {
         let plain = Machine { limit_host: common::LIMIT, ..Machine::exact(&kernel) };
         let traced =
             Machine { plugin: Some(plugin.for_machine(&out, &PATHS, 16384)), ..plain.clone() };
-        let [without, with] =
-            [plain, traced].map(|machine| machine.run(&lab, &guest).unwrap().checked().unwrap());
+        let counts = dir.path().join("counts");
+        let counting = Machine { plugin: Some(plugin.counter(&counts, PATHS[4])), ..plain.clone() };
+        let run = |machine: Machine| machine.run(&lab, &guest).unwrap().checked().unwrap();
+        let [without, with, counter] = [plain, traced, counting].map(run);
+        assert_eq!(without.console, counter.console);
         assert_eq!(without.console, with.console);
         assert_eq!(without.results, with.results);
         assert_eq!((without.boot_ns, without.job_ns), (with.boot_ns, with.job_ns));
@@ -77,7 +82,9 @@ impl Scene {
         let recording = Recording::read(&out).unwrap();
         let mut symbols = Symbols::from_kallsyms(&with.results.text("kallsyms").unwrap()).unwrap();
         symbols.add_program(&std::fs::read(&user).unwrap()).unwrap();
-        Some(Self { outcome: with, recording, symbols })
+        let counted = std::fs::read_to_string(&counts).unwrap();
+        let counted = counted.lines().map(|line| line.parse().unwrap()).collect();
+        Some(Self { outcome: with, recording, symbols, counted })
     }
 
     /// What the guest measured, by path.
@@ -208,12 +215,24 @@ fn user_space_is_counted_too(scene: &Scene, names: &Names) {
     assert!(below(&profiles[4], ";last") > 12_000_000, "no such chain");
 }
 
+/// It counts blocks: what an exception or the end of a page cuts off counts too, less than one
+/// instruction in a hundred.
+fn the_counter_agrees(scene: &Scene) {
+    let (measured, counted) = (&scene.measured()[&(40, 41)], &scene.counted);
+    assert_eq!(counted.len(), measured.len());
+    for (counted, &measured) in counted.iter().zip(measured) {
+        let expected = measured..=measured + measured / 100;
+        assert!(expected.contains(counted), "{counted} of {expected:?}");
+    }
+}
+
 fn is_exact(flavour: Flavour, arch: Arch) {
     let Some(scene) = Scene::new(flavour, arch) else { return };
     let names = if arch == Arch::X86_64 { X86_64 } else { ARM64 };
     let stats = scene.recording.stats;
     assert_eq!((stats.lost, stats.unshaped), (0, 0), "{stats:?}");
     every_instance_is_as_long_as_measured(&scene);
+    the_counter_agrees(&scene);
     known_chains_hold_their_instructions(&scene);
     chains_are_those_of_the_kernel(&scene, &names);
     user_space_is_counted_too(&scene, &names);

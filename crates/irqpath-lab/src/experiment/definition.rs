@@ -51,6 +51,8 @@ pub struct Definition {
     pub checks: Vec<Check>,
     /// The path whose instructions are attributed to functions.
     pub flame: Option<FlamePath>,
+    /// The loops whose instructions are counted, where several virtual CPUs run.
+    pub count: Option<CountedPath>,
     /// What `lab gate` watches.
     pub gate: Option<Gate>,
     /// Digest of all of the above that measures, and of the scripts.
@@ -239,6 +241,19 @@ pub struct FlamePath {
     pub always: bool,
 }
 
+/// Loops of a series between two marks, counted in instructions of the virtual CPU that they run on:
+/// [`super::count`]. Such a guest runs under QEMU's translator, also where KVM works.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountedPath {
+    /// The series that has the loops; no other may execute the marks.
+    pub series: String,
+    /// Mark where a loop begins.
+    pub from: u8,
+    /// Mark where it ends.
+    pub to: u8,
+}
+
 /// What `lab gate` watches: metrics, with an allowance.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -311,6 +326,7 @@ impl Definition {
             .map(|name| format!("{name} is there twice"))
             .or_else(|| self.checks.iter().find_map(|check| check.problem(self)))
             .or_else(|| self.flame_problem())
+            .or_else(|| self.count_problem())
             .or_else(|| self.gate_problem())
     }
 
@@ -329,6 +345,16 @@ impl Definition {
         (drawn.is_empty() || !self.columns.iter().all(fits)).then(|| {
             format!("flame names the series {}, which are not the first", drawn.join(", "))
         })
+    }
+
+    fn count_problem(&self) -> Option<String> {
+        let count = self.count.as_ref()?;
+        let is_there = self.series.iter().any(|series| series.name == count.series);
+        if !is_there {
+            return Some(format!("counts {}, and there is no such series", count.series));
+        }
+        let both = "a path is drawn by flame or counted, not both in one guest";
+        self.flame.is_some().then(|| both.to_owned())
     }
 }
 

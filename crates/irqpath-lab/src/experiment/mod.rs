@@ -4,6 +4,7 @@
 mod attribute;
 mod check;
 mod collect;
+mod count;
 mod definition;
 mod error;
 mod figures;
@@ -19,8 +20,8 @@ pub use attribute::Attributed;
 pub use check::{Check, Figures, Range, Value, Verdict};
 pub use collect::collect;
 pub use definition::{
-    Column, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series, Source,
-    read_all,
+    Column, CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter,
+    Series, Source, read_all,
 };
 pub use error::ExperimentError;
 pub use figures::SeriesResult;

@@ -13,10 +13,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::attribute::{Attributed, attribute};
-use super::definition::{Column, Definition, FlamePath, Mode, Parameter};
+use super::definition::{Column, CountedPath, Definition, FlamePath, Mode, Parameter};
 use super::error::ExperimentError;
 use super::figures::{self, SeriesResult};
-use super::{job, workers};
+use super::{count, job, workers};
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{self, Arch, Flavour, Kernel, module};
@@ -101,7 +101,7 @@ struct Prepared<'a> {
     kernel: Kernel,
     machine: Machine,
     initramfs: Initramfs,
-    /// Where the plugin leaves its recording, if the path is attributed.
+    /// Where the plugin leaves its recording, if the path is attributed or counted.
     recording: Option<TempDir>,
 }
 
@@ -240,7 +240,7 @@ fn recorded<'a>(definition: &'a Definition, options: &Options) -> Option<&'a Fla
     ((options.attribute || flame.always) && definition.mode == Mode::Exact).then_some(flame)
 }
 
-/// Loads the plugin where the experiment names a path.
+/// Loads a plugin where the experiment names a path.
 fn record(
     lab: &Lab,
     definition: &Definition,
@@ -248,12 +248,24 @@ fn record(
     flavour: Flavour,
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
-    let Some(flame) = recorded(definition, options) else { return Ok(None) };
+    let flame = recorded(definition, options);
+    if flame.is_none() && definition.count.is_none() {
+        return Ok(None);
+    }
     let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
     let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
-    let marks = PathMarks { from: flame.from, to: flame.to };
     let out = directory.path().join(RECORDING);
-    machine.plugin = Some(Plugin::build(lab)?.for_machine(&out, &[marks], stack_size));
+    let plugin = Plugin::build(lab)?;
+    machine.plugin = match (flame, &definition.count) {
+        (Some(FlamePath { from, to, .. }), _) => {
+            let marks = PathMarks { from: *from, to: *to };
+            Some(plugin.for_machine(&out, &[marks], stack_size))
+        }
+        (None, Some(CountedPath { from, to, .. })) => {
+            Some(plugin.counter(&out, PathMarks { from: *from, to: *to }))
+        }
+        (None, None) => None,
+    };
     Ok(Some(directory))
 }
 
@@ -359,6 +371,9 @@ fn evaluate(
     let read = |series| figures::read(definition, &column.name, series, files.path());
     let mut series =
         definition.series_on(column).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    if let (Some(counted), Some(directory)) = (&definition.count, recording) {
+        count_loops(counted, &directory.path().join(RECORDING), &mut series).map_err(wrong)?;
+    }
     let attributed = match (&definition.flame, recording) {
         (Some(flame), Some(directory)) => {
             let kallsyms = outcome.results.text("kallsyms").map_err(|e| wrong(e.to_string()))?;
@@ -367,6 +382,20 @@ fn evaluate(
         _ => Vec::new(),
     };
     Ok((files, series, attributed))
+}
+
+/// Adds what the counter left to the series that it is about.
+fn count_loops(
+    counted: &CountedPath,
+    recording: &Path,
+    series: &mut [SeriesResult],
+) -> Result<(), String> {
+    let text = std::fs::read_to_string(recording).map_err(|error| error.to_string())?;
+    for series in series.iter_mut().filter(|s| s.name == counted.series && s.left_out.is_none()) {
+        let found = count::metrics(&text, &series.metrics)?;
+        series.metrics.extend(found);
+    }
+    Ok(())
 }
 
 /// Attributes the experiment's path and adds the metrics of that to the series it is drawn of.

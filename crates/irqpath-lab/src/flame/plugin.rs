@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Building the QEMU plugin from `lab/plugin`, and its arguments.
+//! Building the QEMU plugins from `lab/plugin`, and their arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +9,17 @@ use crate::flame::FlameError;
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 const COMPILER: &str = "gcc";
 /// No glib, no headers of QEMU: what QEMU exports is declared in `qemu_api.h`.
 const FLAGS: [&str; 8] =
     ["-std=gnu11", "-O2", "-g1", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden"];
-/// File in the product.
-const LIBRARY: &str = "flame.so";
+/// File in the product: the plugin that follows paths.
+const FLAME: &str = "flame.so";
+/// The one that only counts.
+const COUNT: &str = "count.so";
+/// What the counter is made of; the other one is every source beside them.
+const COUNT_SOURCES: [&str; 3] = ["count/count.c", "x86.c", "arm64.c"];
 
 /// The path from one mark to another; marks are those of `intsight_mark.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,14 +30,14 @@ pub struct PathMarks {
     pub to: u8,
 }
 
-/// The built plugin.
+/// The built plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
-    library: PathBuf,
+    directory: PathBuf,
 }
 
 impl Plugin {
-    /// The plugin, compiled if the cache does not have it.
+    /// The plugins, compiled if the cache does not have them.
     ///
     /// # Errors
     /// [`FlameError::NoCompiler`], [`FlameError::Compile`], or what the cache says.
@@ -45,15 +49,10 @@ impl Plugin {
             .tree("source", &source)?;
         let label = "flame".to_owned();
         let product = Product { kind: "plugins", label, inputs, resumable: false };
-        lab.progress.step("building the QEMU plugin", None, Unit::Steps);
+        lab.progress.step("building the QEMU plugins", None, Unit::Steps);
         let made = lab.cache.product(&product, &lab.progress, |staging| compile(&source, staging));
         lab.progress.clear();
-        Ok(Self { library: made?.join(LIBRARY) })
-    }
-
-    /// The library that QEMU loads.
-    pub fn library(&self) -> &Path {
-        &self.library
+        Ok(Self { directory: made? })
     }
 
     /// For [`crate::vm::Machine::plugin`]: count these paths (at most 8) and leave the recording in
@@ -64,12 +63,26 @@ impl Plugin {
         paths: &[PathMarks],
         stack_size: u64,
     ) -> (PathBuf, String) {
-        // QEMU separates arguments by commas and wants those that are meant doubled.
-        let out = out.display().to_string().replace(',', ",,");
-        let mut parts = vec![format!("out={out}"), format!("stack={stack_size}")];
-        parts.extend(paths.iter().map(|path| format!("path={}-{}", path.from, path.to)));
-        (self.library.clone(), parts.join(","))
+        let mut parts = vec![out_argument(out), format!("stack={stack_size}")];
+        parts.extend(paths.iter().copied().map(path_argument));
+        (self.directory.join(FLAME), parts.join(","))
     }
+
+    /// For [`crate::vm::Machine::plugin`]: leave how many instructions a virtual CPU executes on
+    /// each instance of a path in `out`, one a line. The machine may have several virtual CPUs.
+    pub fn counter(&self, out: &Path, path: PathMarks) -> (PathBuf, String) {
+        let parts = [out_argument(out), path_argument(path)];
+        (self.directory.join(COUNT), parts.join(","))
+    }
+}
+
+/// QEMU separates arguments by commas and wants those that are meant doubled.
+fn out_argument(out: &Path) -> String {
+    format!("out={}", out.display().to_string().replace(',', ",,"))
+}
+
+fn path_argument(path: PathMarks) -> String {
+    format!("path={}-{}", path.from, path.to)
 }
 
 fn compiler_version() -> Result<String, FlameError> {
@@ -84,8 +97,14 @@ fn compile(source: &Path, staging: &Staging) -> Result<(), FlameError> {
     let sources = files
         .iter()
         .filter(|p| p.parent() == Some(source) && p.extension().is_some_and(|x| x == "c"));
+    let sources: Vec<_> = sources.cloned().collect();
+    link(&sources, FLAME, staging)?;
+    link(&COUNT_SOURCES.map(|name| source.join(name)), COUNT, staging)
+}
+
+fn link(sources: &[PathBuf], library: &str, staging: &Staging) -> Result<(), FlameError> {
     let mut command = Command::new(COMPILER);
-    command.args(FLAGS).args(sources).arg("-o").arg(staging.directory.join(LIBRARY));
+    command.args(FLAGS).args(sources).arg("-o").arg(staging.directory.join(library));
     command.env("LC_ALL", "C").stdin(staging.stdin());
     let output = command.output().map_err(|source| FlameError::NoCompiler { source })?;
     if output.status.success() {

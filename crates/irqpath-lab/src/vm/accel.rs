@@ -27,7 +27,8 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(20);
 pub fn choose(lab: &Lab, machine: &Machine) -> Result<Accelerator, VmError> {
     Ok(match machine.mode {
         Mode::Exact => Accelerator::TcgExact,
-        Mode::Smp { .. } if kvm_runs(lab, machine)? => Accelerator::Kvm,
+        // A plugin sees what the translator translates.
+        Mode::Smp { .. } if machine.plugin.is_none() && kvm_runs(lab, machine)? => Accelerator::Kvm,
         Mode::Smp { .. } => Accelerator::TcgMulti,
         Mode::Turns { .. } => Accelerator::TcgSingle,
     })

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU TCG plugin: how many instructions a virtual CPU executes from one mark to another.
+ *
+ *   -plugin count.so,out=FILE,path=16-17
+ *
+ * For guests with several virtual CPUs, each of which has a thread of the host: what the others
+ * execute and what the host does meanwhile is not counted, what the kernel and other tasks execute
+ * on the same virtual CPU is. FILE gets one line with the length of each instance, in their order.
+ *
+ * It counts blocks: one that an exception leaves half way, or that the end of a page cuts an
+ * instruction off, counts as a whole. Interrupts arrive between blocks. A count that is exact in
+ * such cases, as flame.c has, cannot be had of each virtual CPU by itself in QEMU 7.2.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../decode.h"
+#include "../qemu_api.h"
+
+#define MAX_CPUS 64
+#define CACHE_LINE 64
+
+QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+/* Each is written by the thread of its virtual CPU alone. */
+static struct cpu {
+	uint64_t executed;	/* with all of the block that runs */
+	uint64_t from;		/* executed before the first mark */
+	bool on_path;
+} __attribute__((aligned(CACHE_LINE))) cpus[MAX_CPUS];
+
+static decode_fn decode;
+static FILE *out;
+static int from_mark = -1, to_mark = -1;
+
+static void on_block(unsigned int cpu, void *nr)
+{
+	cpus[cpu].executed += (uintptr_t)nr;
+}
+
+/* `rest` is what follows in the block, the mark itself with it. */
+static void on_from(unsigned int cpu, void *rest)
+{
+	cpus[cpu].from = cpus[cpu].executed - (uintptr_t)rest;
+	cpus[cpu].on_path = true;
+}
+
+static void on_to(unsigned int cpu, void *rest)
+{
+	struct cpu *now = &cpus[cpu];
+	uint64_t length = now->executed - (uintptr_t)rest - now->from;
+
+	if (now->on_path)
+		fprintf(out, "%llu\n", (unsigned long long)length);
+	now->on_path = false;
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i, nr = qemu_plugin_tb_n_insns(tb);
+	uint64_t pc = qemu_plugin_tb_vaddr(tb);
+
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
+					     (void *)(uintptr_t)nr);
+	for (i = 0; i < nr; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		size_t size = qemu_plugin_insn_size(insn);
+		int mark = decode(qemu_plugin_insn_data(insn), size, pc).mark;
+
+		pc += size;
+		if (mark < 0 || (mark != from_mark && mark != to_mark))
+			continue;
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == from_mark ? on_from : on_to,
+						       QEMU_PLUGIN_CB_NO_REGS,
+						       (void *)(uintptr_t)(nr - i));
+	}
+}
+
+static int refuse(const char *what, const char *argument)
+{
+	fprintf(stderr, "count plugin: %s%s%s\n", what, *argument ? ": " : "", argument);
+	return -1;
+}
+
+static int parse(int argc, char **argv)
+{
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4)) {
+			out = fopen(argv[i] + 4, "w");
+			if (!out)
+				return refuse(argv[i] + 4, strerror(errno));
+			/* Nothing is lost however QEMU ends. */
+			setvbuf(out, NULL, _IOLBF, 0);
+		} else if (sscanf(argv[i], "path=%d-%d", &from_mark, &to_mark) != 2) {
+			return refuse("unknown argument", argv[i]);
+		}
+	}
+	if (!out || from_mark < 0 || to_mark < 0 || from_mark == to_mark)
+		return refuse("out=FILE and path=FROM-TO are needed", "");
+	return 0;
+}
+
+QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
+				    char **argv)
+{
+	if (!info->system_emulation || info->system.max_vcpus > MAX_CPUS)
+		return refuse("needs a system with at most 64 virtual CPUs", "");
+	if (!strcmp(info->target_name, "x86_64"))
+		decode = x86_decode;
+	else if (!strcmp(info->target_name, "aarch64"))
+		decode = arm64_decode;
+	else
+		return refuse("no decoder for this processor", info->target_name);
+	if (parse(argc, argv))
+		return -1;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+	return 0;
+}
