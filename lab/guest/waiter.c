@@ -29,7 +29,8 @@ struct sample {
 static const char usage[] =
 "usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-j SPREAD_NS (more delay)]\n"
 "              [-p FIFO_PRIORITY] [-c CPU]\n"
-"              [-s read|poll|ioctl] [-D (hardirq wakes directly)] [-H (CPU-bound task below)]\n"
+"              [-s read|poll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes)]\n"
+"              [-H (CPU-bound task below)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
 "       KIND: handler tasklet hardirq thread irqs_off preempt_off\n";
 
@@ -121,14 +122,15 @@ int main(int argc, char **argv)
 	const char *path = "/dev/intsight", *how = "read";
 	uint64_t reps = 1000, warmup = 10, delay_ns = 5000000, spread_ns = 0, priority = 80;
 	struct intsight_counts counts = { .size = sizeof(counts) };
-	bool direct = false, hog = false;
+	enum intsight_mode mode = INTSIGHT_MODE_DRIVER;
+	bool hog = false;
 	char *disturbances[INTSIGHT_NR_DISTURB];
 	int opt, fd, nr_disturbances = 0;
 	struct sample *samples;
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:DHk:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:DWHk:")) != -1) {
 		switch (opt) {
 		case 'd': path = optarg; break;
 		case 'n': reps = number(optarg); break;
@@ -138,7 +140,8 @@ int main(int argc, char **argv)
 		case 'p': priority = number(optarg); break;
 		case 'c': CPU_SET(number(optarg), &cpus); break;
 		case 's': how = optarg; break;
-		case 'D': direct = true; break;
+		case 'D': mode = INTSIGHT_MODE_DIRECT; break;
+		case 'W': mode = INTSIGHT_MODE_WORK; break;
 		case 'H': hog = true; break;
 		case 'k':
 			if (nr_disturbances == INTSIGHT_NR_DISTURB)
@@ -154,7 +157,7 @@ int main(int argc, char **argv)
 	fd = open(path, O_RDWR);
 	if (fd < 0)
 		die("%s", path);
-	if (ioctl(fd, INTSIGHT_IOC_MODE, direct ? INTSIGHT_MODE_DIRECT : INTSIGHT_MODE_DRIVER))
+	if (ioctl(fd, INTSIGHT_IOC_MODE, mode))
 		die("mode");
 	request(fd, INTSIGHT_IOC_COUNTS, &counts, "counts");
 	disturb_none(fd);

@@ -23,6 +23,7 @@
 #include <linux/rcuwait.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "intsight_uapi.h"
 #include "line.h"
@@ -98,9 +99,10 @@ struct intsight_disturber {
  * @shot: the raise under way
  * @lock: guards @event; raw for the handler in hardirq context on PREEMPT_RT
  * @event: last handled one; its seq is the number of handled raises
- * @wait: sleepers in driver mode, poll() in both modes
+ * @wait: sleepers in driver and work mode, poll() in all modes
  * @sleeper: the task that sleeps in direct mode
  * @poll_work: wakes @wait in direct mode, when the lock of @wait can be taken
+ * @wake_work: wakes @wait in work mode
  * @disturbers: delays to be made
  * @tasklet: runs INTSIGHT_DISTURB_TASKLET
  * @tasklet_busy: cycles of its next run
@@ -140,6 +142,7 @@ struct intsight_dev {
 	wait_queue_head_t wait;
 	struct rcuwait sleeper;
 	struct irq_work poll_work;
+	struct work_struct wake_work;
 
 	struct intsight_disturber disturbers[INTSIGHT_NR_DISTURB];
 	struct tasklet_struct tasklet;
@@ -204,6 +207,7 @@ void intsight_dev_forget(struct intsight_reader *reader);
 bool intsight_dev_polled(struct intsight_reader *reader);
 void intsight_dev_wake(struct intsight_dev *dev);
 void intsight_dev_poll_work(struct irq_work *work);
+void intsight_dev_wake_work(struct work_struct *work);
 
 /* device_disturb.c: delays of known size on that way */
 int intsight_disturb_init(struct intsight_dev *dev);

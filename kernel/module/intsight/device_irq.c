@@ -169,7 +169,7 @@ int intsight_dev_set_mode(struct intsight_dev *dev, unsigned long mode)
 {
 	lockdep_assert_held(&dev->mutex);
 
-	if (mode > INTSIGHT_MODE_DIRECT)
+	if (mode > INTSIGHT_MODE_WORK)
 		return -EINVAL;
 	if (!intsight_dev_quiet(dev) || atomic_read(&dev->sleepers))
 		return -EBUSY;
@@ -252,6 +252,7 @@ int intsight_dev_irq_init(struct intsight_dev *dev)
 	init_waitqueue_head(&dev->wait);
 	rcuwait_init(&dev->sleeper);
 	init_irq_work(&dev->poll_work, intsight_dev_poll_work);
+	INIT_WORK(&dev->wake_work, intsight_dev_wake_work);
 	intsight_hrtimer_setup(&dev->timer, dev_expired, CLOCK_MONOTONIC,
 			       HRTIMER_MODE_REL_PINNED_HARD);
 
@@ -270,4 +271,5 @@ void intsight_dev_irq_exit(struct intsight_dev *dev)
 	dev_free_irq(dev);
 	intsight_line_destroy(dev->line);
 	irq_work_sync(&dev->poll_work);
+	flush_work(&dev->wake_work);
 }

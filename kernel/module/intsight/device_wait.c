@@ -8,6 +8,7 @@
  * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
  * a task that outranks the interrupt's thread meets that thread in there. In
  * direct mode the handler, which is in hardirq context, wakes the task itself.
+ * In work mode a worker wakes the wait queue, for the handler.
  */
 #include <linux/rcuwait.h>
 #include <linux/sched/signal.h>
@@ -212,6 +213,10 @@ void intsight_dev_wake(struct intsight_dev *dev)
 		wake_up_interruptible(&dev->wait);
 		return;
 	}
+	if (dev->mode == INTSIGHT_MODE_WORK) {
+		queue_work(system_highpri_wq, &dev->wake_work);
+		return;
+	}
 	rcuwait_wake_up(&dev->sleeper);
 	if (wq_has_sleeper(&dev->wait))
 		irq_work_queue(&dev->poll_work);
@@ -222,6 +227,15 @@ void intsight_dev_poll_work(struct irq_work *work)
 {
 	struct intsight_dev *dev = container_of(work, struct intsight_dev,
 						poll_work);
+
+	wake_up_interruptible(&dev->wait);
+}
+
+/* Context: a worker. */
+void intsight_dev_wake_work(struct work_struct *work)
+{
+	struct intsight_dev *dev = container_of(work, struct intsight_dev,
+						wake_work);
 
 	wake_up_interruptible(&dev->wait);
 }

@@ -24,10 +24,12 @@
  *	(PREEMPT_RT, threadirqs), hardirq context elsewhere; wakes a wait queue
  * @INTSIGHT_MODE_DIRECT: always in hardirq context, wakes the waiting task itself; one task at a
  *	time may sleep in read() or an ioctl, another one gets EBUSY
+ * @INTSIGHT_MODE_WORK: as the first one, and the handler leaves the waking to a work item
  */
 enum intsight_mode {
 	INTSIGHT_MODE_DRIVER,
 	INTSIGHT_MODE_DIRECT,
+	INTSIGHT_MODE_WORK,
 };
 
 /**

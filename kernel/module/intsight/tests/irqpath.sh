@@ -67,8 +67,23 @@ test_irqpath_learns() {
 	policy_off learn
 }
 
-# The thread of a NAPI works for the interrupt that woke it. That is learned, and
-# nothing is offered: the handler by itself does not wake the task.
+# learned_and_not_offered ORIGIN TASK PID: its association is seen ten times, and
+# no handler is offered: by itself it does not wake the task.
+learned_and_not_offered() {
+	tries=0
+	until awk -v from="$1" -v to="$2" '
+		$2 == from && $4 == to && $6 >= 10 && $10 == 0 { seen = 1 }
+		END { exit !seen }' $P/associations; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
+		sleep 0.01
+	done
+	wait "$3" || fail "$2 failed"
+	offered=$(($(cat $P/migrate/offered) - offered))
+	[ $offered = 0 ] || fail "$offered handlers offered"
+}
+
+# The thread of a NAPI works for the interrupt that woke it. That is learned.
 test_irqpath_learns_napi() {
 	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
 	load_pair
@@ -76,19 +91,19 @@ test_irqpath_learns_napi() {
 	echo 1 > $P/migrate/enabled
 	offered=$(cat $P/migrate/offered)
 	netping -n 400 -p 80 10.9.0.2 5000 > /tmp/ping.csv &
-	tries=0
-	until awk '$2 == "isight0" && $4 == "netping" && $6 >= 10 && $10 == 0 {
-			seen = 1 } END { exit !seen }' $P/associations; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
-		sleep 0.01
-	done
-	wait $! || fail "netping failed"
-	offered=$(($(cat $P/migrate/offered) - offered))
-	[ $offered = 0 ] || fail "$offered handlers offered"
+	learned_and_not_offered isight0 netping $!
 	echo 0 > $P/migrate/enabled
 	unload_pair
 	nothing_left
+}
+
+# So does a worker: the handler queues work, and that wakes the task.
+test_irqpath_learns_work() {
+	policy migrate
+	offered=$(cat $P/migrate/offered)
+	waiter -n 400 -t 5000000 -p 80 -W > /tmp/waiter.csv &
+	learned_and_not_offered intsight0 waiter $!
+	policy_off migrate
 }
 
 # An association made by hand, before there was an interrupt to learn from.
