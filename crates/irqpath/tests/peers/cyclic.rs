@@ -47,6 +47,12 @@ pub fn oslat_over(output: &str, us: u64) -> u64 {
     rows.filter(|(bucket, _)| *bucket >= us).map(|(_, n)| n).sum()
 }
 
+/// Interruptions that sysjitter found on its one CPU.
+pub fn sysjitter_count(output: &str) -> u64 {
+    let counts = output.lines().filter_map(|line| line.strip_prefix("int_n:"));
+    counts.filter_map(|n| n.trim().parse::<u64>().ok()).sum()
+}
+
 /// Whether a program is there.
 pub fn has(program: &str) -> bool {
     Command::new(program).arg("--help").output().is_ok()
@@ -64,5 +70,6 @@ fn medians_and_tails_are_read() {
     assert_eq!(cyclictest_median(cyclictest), 10);
     let oslat = "    009 (us):\t 5\n    010 (us):\t 7\n    032 (us):\t 2 (including overflows)\n";
     assert_eq!(oslat_over(oslat, 10), 9);
+    assert_eq!(sysjitter_count("core_i: 1\nint_n: 344\nint_n_per_sec: 343.1\n"), 344);
     assert_eq!(median(vec![3, 1, 2]), 2);
 }

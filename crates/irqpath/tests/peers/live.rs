@@ -10,7 +10,9 @@ use std::sync::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::common::{irqpath, is_root};
-use crate::cyclic::{INTERVAL_US, cyclictest, cyclictest_median, has, median, oslat_over};
+use crate::cyclic::{
+    INTERVAL_US, cyclictest, cyclictest_median, has, median, oslat_over, sysjitter_count,
+};
 
 /// Turns of each program.
 const NR_TURNS: usize = 7;
@@ -30,7 +32,7 @@ fn quiet_machine(test: &str, peer: &str) -> Option<MutexGuard<'static, ()>> {
         return None;
     }
     if !has(peer) {
-        println!("skipped: no {peer}; install rt-tests");
+        println!("skipped: {peer} is not installed");
         return None;
     }
     Some(ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
@@ -85,30 +87,50 @@ fn respond_and_cyclictest_agree_within_a_microsecond() {
     assert!(apart <= 1_000, "{apart} ns apart");
 }
 
-#[test]
-fn jitter_and_oslat_count_the_same_interruptions() {
-    const LEAST_US: u64 = 10;
-    let Some(_machine) = quiet_machine("jitter_and_oslat_count", "oslat") else { return };
-    let cpu = cpu();
+/// Interruptions of this length and more are counted, us.
+const LEAST_US: u64 = 10;
+
+/// Counts those of a second by `irqpath jitter` and by a peer in turn, both at FIFO 80, and
+/// compares the medians where the peer agrees with itself.
+fn jitter_counts_as(peer: &str, command: &mut Command, cpu: &str, count: impl Fn(&str) -> u64) {
     let threshold = LEAST_US.to_string();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..NR_TURNS {
-        let oslat = ["--cpu-list", &cpu, "--rtprio", "80", "-D", "1s", "-b", "32"];
-        theirs.push(oslat_over(&stdout(Command::new("oslat").args(oslat)), LEAST_US));
+        theirs.push(count(&stdout(command)));
         let arguments = ["jitter", "--continuous", "--no-causes", "-d", "1s", "-T", &threshold];
-        let output = irqpath().args(arguments).args(["--cpus", &cpu, "--json"]).output().unwrap();
+        let output = irqpath().args(arguments).args(["--cpus", cpu, "--json"]).output().unwrap();
         let all: Value = serde_json::from_slice(&output.stdout).unwrap();
         let n = &all["summary"]["jitter"][0]["interruptions"]["quantiles"]["n"];
         ours.push(n.as_u64().unwrap());
     }
     println!(
-        "interruptions of {LEAST_US} us and more in a second: jitter {ours:?}, oslat {theirs:?}"
+        "interruptions of {LEAST_US} us and more in a second: jitter {ours:?}, {peer} {theirs:?}"
     );
     let noise = spread(&theirs);
     let (ours, theirs) = (median(ours), median(theirs));
     if noise * 3 > theirs || theirs < 20 {
-        println!("skipped: this machine is too busy, or too quiet: oslat differs by {noise}");
+        println!("skipped: this machine is too busy, or too quiet: {peer} differs by {noise}");
         return;
     }
-    assert!(ours * 2 >= theirs && ours <= theirs * 2, "jitter {ours}, oslat {theirs} a second");
+    assert!(ours * 2 >= theirs && ours <= theirs * 2, "jitter {ours}, {peer} {theirs} a second");
+}
+
+#[test]
+fn jitter_and_oslat_count_the_same_interruptions() {
+    let Some(_machine) = quiet_machine("jitter_and_oslat_count", "oslat") else { return };
+    let cpu = cpu();
+    let mut oslat = Command::new("oslat");
+    oslat.args(["--cpu-list", &cpu, "--rtprio", "80", "-D", "1s", "-b", "32"]);
+    jitter_counts_as("oslat", &mut oslat, &cpu, |text| oslat_over(text, LEAST_US));
+}
+
+/// sysjitter is in no distribution: <https://github.com/Xilinx-CNS/cns-sysjitter>, in the `PATH`.
+#[test]
+fn jitter_and_sysjitter_count_the_same_interruptions() {
+    let Some(_machine) = quiet_machine("jitter_and_sysjitter_count", "sysjitter") else { return };
+    let cpu = cpu();
+    let threshold_ns = (LEAST_US * 1000).to_string();
+    let mut sysjitter = Command::new("chrt");
+    sysjitter.args(["-f", "80", "sysjitter", "--runtime", "1", "--cores", &cpu, &threshold_ns]);
+    jitter_counts_as("sysjitter", &mut sysjitter, &cpu, sysjitter_count);
 }

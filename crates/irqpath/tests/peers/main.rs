@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `irqpath respond` beside cyclictest, and `irqpath jitter` beside oslat.
+//! `irqpath respond` beside cyclictest, and `irqpath jitter` beside oslat and
+//! sysjitter.
 //!
 //! - `cyclic`: how to run them, and what their outputs say.
 //! - `live`: on this machine, in turns, on request (`IRQPATH_LIVE_PEERS=1`), judged only where the
