@@ -85,31 +85,6 @@ fn sched_in_force() -> io::Result<Sched> {
     })
 }
 
-/// The calling thread, put above one that it must share a CPU with, until this is dropped.
-#[derive(Debug)]
-pub struct Above {
-    before: Sched,
-}
-
-impl Above {
-    /// FIFO, one above `other`. `None` if it is above already, or it is refused: below a task that
-    /// never sleeps this thread runs in what the kernel keeps for such (`sched_rt_runtime_us`, the
-    /// deadline server of 6.12), and waits otherwise.
-    pub fn take(other: Sched) -> Option<Self> {
-        let before = sched_in_force().ok()?;
-        let above = (other.priority() + 1).min(99);
-        let is_below = other.priority() > 0 && before.priority() < above;
-        (is_below && set_scheduling(0, Sched::Fifo(above)).is_ok()).then_some(Self { before })
-    }
-}
-
-impl Drop for Above {
-    fn drop(&mut self) {
-        // What it was, it may be again.
-        let _ = set_scheduling(0, self.before);
-    }
-}
-
 /// A page fault later would be a delay that the test itself made.
 #[inline(never)]
 #[allow(clippy::large_stack_arrays)] // which is what this is for
@@ -213,27 +188,6 @@ pub(crate) mod tests {
             libc::SCHED_RR => Sched::Rr(stat(40) as u8),
             _ => Sched::Other(stat(19) as i8),
         }
-    }
-
-    #[test]
-    fn a_thread_is_above_another_until_that_is_dropped() {
-        let thread = std::thread::spawn(|| {
-            let before = sched_in_proc();
-            for (other, above) in [
-                (Sched::Fifo(5), Some(Sched::Fifo(6))),
-                (Sched::Rr(99), Some(Sched::Fifo(99))),
-                (Sched::Other(0), None),
-            ] {
-                let taken = Above::take(other);
-                // Refused without the privilege, and then nothing has changed.
-                let expected = taken.as_ref().and(above).unwrap_or(before);
-                assert_eq!(sched_in_proc(), expected, "above {other}");
-                assert!(taken.is_none() || above.is_some(), "above {other}");
-                drop(taken);
-                assert_eq!(sched_in_proc(), before, "after {other}");
-            }
-        });
-        thread.join().unwrap();
     }
 
     #[test]

@@ -14,7 +14,7 @@ use irqpath_model::{
     IdealSource, Interruptions, Jitter, Loops, Meta, Missing, Names, SCHEMA_VERSION, Sched, Summary,
 };
 use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
-use irqpath_source::realtime::{Above, now_ns};
+use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 
@@ -28,8 +28,6 @@ use crate::{meta, out, shown};
 
 /// How often samples are fetched.
 const STEP: Duration = Duration::from_millis(50);
-/// The same where this thread has no CPU but those that are measured, as in a partition.
-const SHARED_STEP: Duration = Duration::from_millis(250);
 /// Interruptions at least this long count if nobody says, ns.
 const DEFAULT_THRESHOLD_NS: u64 = 5_000;
 
@@ -52,19 +50,15 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let outputs = ResultOutputs::open(&arguments.output)?;
     let names = Names { irqs: host.irq_names()?, ..Names::default() };
     let mut meta = meta::before(&host, names);
-    let step = if is_apart { STEP } else { SHARED_STEP };
-    let mut tracer = Tracer::open(&host, &arguments.what, &subjects, step);
+    let mut tracer = Tracer::open(&host, &arguments.what, &subjects);
     let held = Held::take(&arguments.task)?;
-    // It would wait for the tasks, which never sleep, and a CPU for which a second task waits keeps its tick.
-    let mut above = if is_apart { None } else { Above::take(arguments.task.priority) };
     meta.before = host.interrupt_counts().unwrap_or_default();
 
     let started = Instant::now();
     let found = match test {
-        Test::Sines(nr) => measure_loops(&mut subjects, nr, arguments, step, &stop),
+        Test::Sines(nr) => measure_loops(&mut subjects, nr, arguments, &stop),
         Test::Looks(_) => measure_looks(&mut subjects, &mut tracer, arguments, &meta, &stop)?,
     };
-    let was_above = above.take().is_some();
     meta.duration_ns = started.elapsed().as_nanos() as u64;
     meta.after = host.interrupt_counts().unwrap_or_default();
     let mut summary = tracer.finish(&mut meta);
@@ -80,7 +74,6 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let sched = in_force.unwrap_or(arguments.task.priority);
     let mut effects = vec![subjects::effect_of_tasks(&cpus, sched, "never slept")];
     effects.extend(throttling(&host, sched));
-    effects.extend(was_above.then(|| effect_of_rank(step)));
     held.end(effects, is_apart, &mut meta);
     let what = &arguments.what;
     outputs.show(&meta, &summary, &stop, |w| shown::jitter(w, &meta, &summary, what.list))?;
@@ -94,12 +87,6 @@ fn test(what: &JitterWhat) -> Test {
         return Test::Looks(what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS));
     }
     Test::Sines(what.sines.unwrap_or_else(|| nr_sines_for(what.length)))
-}
-
-/// What irqpath does to tasks that it must share a CPU with.
-fn effect_of_rank(step: Duration) -> String {
-    let ms = step.as_millis();
-    format!("irqpath's own thread ran above the tasks, for a moment every {ms} ms.")
 }
 
 /// What the kernel does to a real-time task that never sleeps.
@@ -118,7 +105,6 @@ fn throttling(host: &Host, sched: Sched) -> Option<String> {
 fn fetch(
     subjects: &mut [Subject],
     duration: Duration,
-    step: Duration,
     stop: &Stop,
     mut take: impl FnMut(&mut [Subject], Duration) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -132,7 +118,7 @@ fn fetch(
                 subject.ask_to_stop();
             }
         }
-        take(subjects, step)?;
+        take(subjects, STEP)?;
         progress.tick();
     }
     Ok(())
@@ -142,7 +128,6 @@ fn measure_loops(
     subjects: &mut [Subject],
     nr_sines: u64,
     arguments: &cli::Jitter,
-    step: Duration,
     stop: &Stop,
 ) -> Vec<Jitter> {
     let mut durations: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
@@ -152,7 +137,7 @@ fn measure_loops(
         }
     };
     // Nothing in it can fail.
-    let _ = fetch(subjects, arguments.task.duration, step, stop, |subjects, step| {
+    let _ = fetch(subjects, arguments.task.duration, stop, |subjects, step| {
         std::thread::sleep(step);
         drain(subjects);
         Ok(())
@@ -198,7 +183,7 @@ fn measure_looks(
             subject.drain(|start_ns, end_ns| engine.interrupted(cpu, start_ns, end_ns));
         }
     };
-    fetch(subjects, arguments.task.duration, tracer.every, stop, |subjects, step| {
+    fetch(subjects, arguments.task.duration, stop, |subjects, step| {
         tracer.step(step, &mut engine)?;
         drain(subjects, &mut engine);
         engine.settle();
@@ -232,21 +217,19 @@ struct Tracer {
     summary: Summary,
     since_ns: u64,
     started: Instant,
-    /// How often it looks, and samples are fetched.
-    every: Duration,
 }
 
 impl Tracer {
-    fn open(host: &Host, what: &JitterWhat, subjects: &[Subject], step: Duration) -> Self {
+    fn open(host: &Host, what: &JitterWhat, subjects: &[Subject]) -> Self {
         let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
         let mut source = None;
         if what.continuous && !what.no_causes {
-            match open_source(host, subjects, step) {
+            match open_source(host, subjects) {
                 Ok(opened) => source = Some(opened),
                 Err(missing) => summary.missing.push(missing),
             }
         }
-        Self { source, summary, since_ns: now_ns(), started: Instant::now(), every: step }
+        Self { source, summary, since_ns: now_ns(), started: Instant::now() }
     }
 
     fn step(&mut self, timeout: Duration, engine: &mut InterruptionEngine) -> anyhow::Result<()> {
@@ -283,11 +266,7 @@ impl Tracer {
     }
 }
 
-fn open_source(
-    host: &Host,
-    subjects: &[Subject],
-    step: Duration,
-) -> Result<Box<dyn Source>, Missing> {
+fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Missing> {
     if let Some(missing) = subjects::no_tracing(host) {
         return Err(missing);
     }
@@ -297,7 +276,8 @@ fn open_source(
         record_all: true,
         tids,
         no_user: true,
-        look_every: Some(step),
+        // In a partition this thread shares the CPU with what it measures.
+        look_every: Some(STEP),
         ..Config::default()
     };
     session::open_live(&config).map_err(|error| subjects::tracing_failed(&error))
