@@ -13,7 +13,7 @@ use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedColumn,
 
 use super::check::Check;
 use super::definition::Definition;
-use super::table::{judged, said};
+use super::table::{NOT_ASKED, judged, said};
 use crate::kernel::Flavour;
 
 /// What [`crate::kernel::own_digests`] says of the kernels as they are now.
@@ -84,6 +84,29 @@ fn on_these_kernels(definition: &Definition, digests: &Digests, found: &Reproduc
     // A claim may have been judged by a column that is gone.
     found.claims.clear();
     found
+}
+
+/// A new result, with those columns of an older one, measured in the same way, that the new run was
+/// not asked for.
+pub fn together(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
+    let mut all = new.clone();
+    let unasked = |name: &str| {
+        let is_it = |part: &&NotRun| part.column == name && part.why == NOT_ASKED;
+        new.not_run.iter().any(|part| is_it(&part)) && old.columns.iter().any(|c| c.name == name)
+    };
+    if new.recipe != old.recipe {
+        return all;
+    }
+    all.not_run.retain(|part| !unasked(&part.column));
+    all.not_run.extend(old.not_run.iter().filter(|part| unasked(&part.column)).cloned());
+    all.columns.extend(old.columns.iter().filter(|column| unasked(&column.name)).cloned());
+    all.figures.extend(old.figures.iter().filter(|row| unasked(&row.column)).cloned());
+    all.slow.extend(old.slow.iter().filter(|row| unasked(&row.column)).cloned());
+    let place = |name: &str| definition.columns.iter().position(|column| column.name == name);
+    all.columns.sort_by_key(|column| place(&column.name));
+    all.figures.sort_by_key(|row| place(&row.column));
+    all.claims = definition.checks.iter().map(|check| judged(check, &all.columns)).collect();
+    all
 }
 
 /// A result in the words of today's file.
@@ -272,6 +295,30 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             assert_eq!(rows[0].claims[0].outcomes.len(), 1);
             assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
         }
+    }
+
+    #[test]
+    fn a_run_of_some_columns_keeps_the_others() {
+        let definition = &definitions(&with_ours(), "true")[0];
+        let old = result_with_ours("then").experiments.remove(0);
+        let mut new = old.clone();
+        new.columns.truncate(1);
+        new.slow.truncate(1);
+        new.columns[0].metrics = [("s.n".to_owned(), 6.0)].into();
+        let not_run = |why: &str| vec![NotRun { column: "rt".to_owned(), ..NotRun::all(why) }];
+        new.not_run = not_run(NOT_ASKED);
+        let all = together(definition, &new, &old);
+        assert_eq!(all.columns.len(), 2);
+        assert_eq!((all.slow.len(), all.not_run.len()), (2, 0));
+        let ours: Vec<&str> =
+            all.claims[0].outcomes.iter().map(|outcome| outcome.ours.as_str()).collect();
+        assert_eq!(ours, ["1.00", "0.50"]);
+
+        let mut failed = new.clone();
+        failed.not_run = not_run("its guest went wrong");
+        assert_eq!(together(definition, &failed, &old).columns, failed.columns);
+        let other = Reproduced { recipe: "other".to_owned(), ..new };
+        assert_eq!(together(definition, &other, &old), other);
     }
 
     #[test]

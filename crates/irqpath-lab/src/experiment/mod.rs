@@ -18,7 +18,7 @@ mod workers;
 
 pub use attribute::Attributed;
 pub use check::{Check, Figures, Range, Value, Verdict};
-pub use collect::collect;
+pub use collect::{collect, together};
 pub use definition::{
     Column, CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter,
     Series, Source, read_all,

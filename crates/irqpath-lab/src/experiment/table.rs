@@ -15,6 +15,9 @@ use super::check::{Check, Figures, Range, Value, Verdict};
 use super::definition::{Column, Definition, Mode};
 use super::run::{ColumnRun, Options};
 
+/// Why a column of a run of some columns is none.
+pub(super) const NOT_ASKED: &str = "it was not asked for";
+
 /// The experiment's part of the table: what `made` it, with which options.
 pub fn reproduced(
     definition: &Definition,
@@ -59,7 +62,7 @@ fn not_run(definition: &Definition, runs: &[ColumnRun], options: &Options) -> Ve
     let absent = |column: &&Column| !runs.iter().any(|run| run.column.name == column.name);
     let why = |column: &Column| {
         let asked_for = options.columns.is_empty() || options.columns.contains(&column.name);
-        let why = if asked_for { "its guest went wrong" } else { "it was not asked for" };
+        let why = if asked_for { "its guest went wrong" } else { NOT_ASKED };
         NotRun { column: column.name.clone(), ..NotRun::all(why) }
     };
     let columns = definition.columns.iter().filter(absent).map(why);

@@ -109,7 +109,8 @@ impl<'a> Keeper<'a> {
     }
 
     fn write(&self, table: &Reproduction, runs: &[Vec<ColumnRun>]) -> anyhow::Result<()> {
-        experiment::store(&with_earlier(table, &self.earlier), runs, self.output)
+        let all = with_earlier(table, &self.earlier, self.definitions);
+        experiment::store(&all, runs, self.output)
             .with_context(|| format!("{} cannot be written", self.output.display()))
     }
 
@@ -125,10 +126,22 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// What the directory has of runs before, after what has just been run: that replaces its own.
-fn with_earlier(table: &Reproduction, earlier: &[Reproduced]) -> Reproduction {
+/// What the directory has of runs before, after what has just been run: that replaces its own
+/// columns.
+fn with_earlier(
+    table: &Reproduction,
+    earlier: &[Reproduced],
+    definitions: &[&Definition],
+) -> Reproduction {
     let is_new = |id: &str| table.experiments.iter().any(|experiment| experiment.id == id);
     let mut all = table.clone();
+    for new in &mut all.experiments {
+        let old = earlier.iter().find(|old| old.id == new.id);
+        let definition = definitions.iter().find(|definition| definition.id == new.id);
+        if let Some((definition, old)) = definition.zip(old) {
+            *new = experiment::together(definition, new, old);
+        }
+    }
     all.experiments.extend(earlier.iter().filter(|old| !is_new(&old.id)).cloned());
     all
 }
@@ -190,7 +203,7 @@ mod tests {
         };
         let mut table = Reproduction::new("0", vec![]);
         table.experiments = vec![named("b", "new")];
-        let all = with_earlier(&table, &[named("a", "old"), named("b", "old")]);
+        let all = with_earlier(&table, &[named("a", "old"), named("b", "old")], &[]);
         let found: Vec<(&str, &str)> =
             all.experiments.iter().map(|e| (e.id.as_str(), e.title.as_str())).collect();
         assert_eq!(found, [("b", "new"), ("a", "old")]);
