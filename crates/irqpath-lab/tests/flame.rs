@@ -37,8 +37,8 @@ struct Scene {
     outcome: Outcome,
     recording: Recording,
     symbols: Symbols,
-    /// Lengths of the last path by the plugin that only counts.
-    counted: Vec<u64>,
+    /// Lengths of the last path by the plugin that only counts, and their parts in user space.
+    counted: Vec<(u64, u64)>,
 }
 
 fn tests() -> PathBuf {
@@ -83,7 +83,11 @@ impl Scene {
         let mut symbols = Symbols::from_kallsyms(&with.results.text("kallsyms").unwrap()).unwrap();
         symbols.add_program(&std::fs::read(&user).unwrap()).unwrap();
         let counted = std::fs::read_to_string(&counts).unwrap();
-        let counted = counted.lines().map(|line| line.parse().unwrap()).collect();
+        let pair = |line: &str| {
+            let (all, user) = line.split_once(' ').unwrap();
+            (all.parse().unwrap(), user.parse().unwrap())
+        };
+        let counted = counted.lines().map(pair).collect();
         Some(Self { outcome: with, recording, symbols, counted })
     }
 
@@ -220,10 +224,13 @@ fn user_space_is_counted_too(scene: &Scene, names: &Names) {
 fn the_counter_agrees(scene: &Scene) {
     let (measured, counted) = (&scene.measured()[&(40, 41)], &scene.counted);
     assert_eq!(counted.len(), measured.len());
-    for (counted, &measured) in counted.iter().zip(measured) {
+    for ((all, user), &measured) in counted.iter().zip(measured) {
         let expected = measured..=measured + measured / 100;
-        assert!(expected.contains(counted), "{counted} of {expected:?}");
+        assert!(expected.contains(all) && user <= all, "{all}, {user} of {expected:?}");
     }
+    // The first is in user space as a whole, the second is a system call.
+    assert_eq!(counted[0].0, counted[0].1);
+    assert!(counted[1].1 < counted[1].0 / 2, "{counted:?}");
 }
 
 fn is_exact(flavour: Flavour, arch: Arch) {

@@ -6,7 +6,8 @@
  *
  * For guests with several virtual CPUs, each of which has a thread of the host: what the others
  * execute and what the host does meanwhile is not counted, what the kernel and other tasks execute
- * on the same virtual CPU is. FILE gets one line with the length of each instance, in their order.
+ * on the same virtual CPU is. FILE gets one line for each instance, in their order: its length, and
+ * how much of that was in user space.
  *
  * It counts blocks: one that an exception leaves half way, or that the end of a page cuts an
  * instruction off, counts as a whole. Interrupts arrive between blocks. A count that is exact in
@@ -18,6 +19,7 @@
 
 #include "../decode.h"
 #include "../qemu_api.h"
+#include "../util.h"
 
 #define MAX_CPUS 64
 #define CACHE_LINE 64
@@ -26,8 +28,9 @@ QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 /* Each is written by the thread of its virtual CPU alone. */
 static struct cpu {
-	uint64_t executed;	/* with all of the block that runs */
-	uint64_t from;		/* executed before the first mark */
+	struct executed {
+		uint64_t all, user;
+	} executed, from;	/* with all of the block that runs; before the first mark */
 	bool on_path;
 } __attribute__((aligned(CACHE_LINE))) cpus[MAX_CPUS];
 
@@ -35,43 +38,58 @@ static decode_fn decode;
 static FILE *out;
 static int from_mark = -1, to_mark = -1;
 
-static void on_block(unsigned int cpu, void *nr)
+static void on_kernel_block(unsigned int cpu, void *nr)
 {
-	cpus[cpu].executed += (uintptr_t)nr;
+	cpus[cpu].executed.all += (uintptr_t)nr;
 }
 
-/* `rest` is what follows in the block, the mark itself with it. */
+static void on_user_block(unsigned int cpu, void *nr)
+{
+	cpus[cpu].executed.all += (uintptr_t)nr;
+	cpus[cpu].executed.user += (uintptr_t)nr;
+}
+
+/* Marks are in user space. `rest` is what follows in the block, the mark itself with it. */
+static struct executed before(const struct cpu *cpu, void *rest)
+{
+	return (struct executed){
+		.all = cpu->executed.all - (uintptr_t)rest,
+		.user = cpu->executed.user - (uintptr_t)rest,
+	};
+}
+
 static void on_from(unsigned int cpu, void *rest)
 {
-	cpus[cpu].from = cpus[cpu].executed - (uintptr_t)rest;
+	cpus[cpu].from = before(&cpus[cpu], rest);
 	cpus[cpu].on_path = true;
 }
 
 static void on_to(unsigned int cpu, void *rest)
 {
-	struct cpu *now = &cpus[cpu];
-	uint64_t length = now->executed - (uintptr_t)rest - now->from;
+	struct executed to = before(&cpus[cpu], rest), from = cpus[cpu].from;
 
-	if (now->on_path)
-		fprintf(out, "%llu\n", (unsigned long long)length);
-	now->on_path = false;
+	if (cpus[cpu].on_path)
+		fprintf(out, "%llu %llu\n", (unsigned long long)(to.all - from.all),
+			(unsigned long long)(to.user - from.user));
+	cpus[cpu].on_path = false;
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t i, nr = qemu_plugin_tb_n_insns(tb);
 	uint64_t pc = qemu_plugin_tb_vaddr(tb);
+	bool kernel = is_kernel(pc);
 
 	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
-					     (void *)(uintptr_t)nr);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, kernel ? on_kernel_block : on_user_block,
+					     QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)nr);
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		size_t size = qemu_plugin_insn_size(insn);
 		int mark = decode(qemu_plugin_insn_data(insn), size, pc).mark;
 
 		pc += size;
-		if (mark < 0 || (mark != from_mark && mark != to_mark))
+		if (kernel || mark < 0 || (mark != from_mark && mark != to_mark))
 			continue;
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == from_mark ? on_from : on_to,
 						       QEMU_PLUGIN_CB_NO_REGS,

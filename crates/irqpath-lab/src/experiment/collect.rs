@@ -91,8 +91,8 @@ fn on_these_kernels(definition: &Definition, digests: &Digests, found: &Reproduc
 pub fn together(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
     let mut all = new.clone();
     let unasked = |name: &str| {
-        let is_it = |part: &&NotRun| part.column == name && part.why == NOT_ASKED;
-        new.not_run.iter().any(|part| is_it(&part)) && old.columns.iter().any(|c| c.name == name)
+        new.not_run.iter().any(|part| part.column == name && part.why == NOT_ASKED)
+            && old.columns.iter().any(|column| column.name == name)
     };
     if new.recipe != old.recipe {
         return all;

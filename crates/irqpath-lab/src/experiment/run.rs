@@ -248,24 +248,17 @@ fn record(
     flavour: Flavour,
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
-    let flame = recorded(definition, options);
-    if flame.is_none() && definition.count.is_none() {
-        return Ok(None);
-    }
+    let flame = recorded(definition, options).map(|flame| (flame.from, flame.to));
+    let count = definition.count.as_ref().map(|count| (count.from, count.to));
+    let Some((from, to)) = flame.or(count) else { return Ok(None) };
     let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
     let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
     let out = directory.path().join(RECORDING);
-    let plugin = Plugin::build(lab)?;
-    machine.plugin = match (flame, &definition.count) {
-        (Some(FlamePath { from, to, .. }), _) => {
-            let marks = PathMarks { from: *from, to: *to };
-            Some(plugin.for_machine(&out, &[marks], stack_size))
-        }
-        (None, Some(CountedPath { from, to, .. })) => {
-            Some(plugin.counter(&out, PathMarks { from: *from, to: *to }))
-        }
-        (None, None) => None,
-    };
+    let (plugin, marks) = (Plugin::build(lab)?, PathMarks { from, to });
+    machine.plugin = Some(match flame {
+        Some(_) => plugin.for_machine(&out, &[marks], stack_size),
+        None => plugin.counter(&out, marks),
+    });
     Ok(Some(directory))
 }
 

@@ -69,7 +69,8 @@ impl Plugin {
     }
 
     /// For [`crate::vm::Machine::plugin`]: leave how many instructions a virtual CPU executes on
-    /// each instance of a path in `out`, one a line. The machine may have several virtual CPUs.
+    /// each instance of a path in `out`, in all and in user space, one instance a line. The marks are
+    /// in user space; the machine may have several virtual CPUs.
     pub fn counter(&self, out: &Path, path: PathMarks) -> (PathBuf, String) {
         let parts = [out_argument(out), path_argument(path)];
         (self.directory.join(COUNT), parts.join(","))
