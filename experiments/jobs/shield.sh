@@ -4,7 +4,7 @@
 # SHIELD: none; irqpath (irqpath shield by MECHANISM); moved (every task and interrupt that can be moved, by
 # hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; counted (loops whose
 # instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); or a source of irqpath respond.
-# CPU, SINES, LENGTH_S, HZ: the test. LOAD: 0 leaves it away.
+# CPU, SINES, LENGTH_S, HZ: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
 out=/results/$SERIES
 # A kernel that could not measure its TSC, because the host took the processor away meanwhile, can be left with
 # a clock of ticks, and every figure is one of ticks then. 75: boot again.
@@ -60,6 +60,9 @@ copy_noise() {
 loops() {
 	$test_on irqpath jitter --cpus "$CPU" --sines "$SINES" "$@"
 }
+
+# The thread that serves the timers of the CPU, above the test.
+[ -z "${TIMERS_PRIO:-}" ] || prio "$TIMERS_PRIO" "ktimers/$CPU" > "$out.timers.txt"
 
 # What the loop takes without a load is the ideal, by the same shield.
 if [ "$TEST" = loops ]; then
