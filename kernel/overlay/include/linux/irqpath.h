@@ -11,6 +11,7 @@
 #define _LINUX_IRQPATH_H
 
 #include <linux/bitops.h>
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irqpath_shield.h>
 #include <linux/jump_label.h>
@@ -50,6 +51,7 @@ DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_selective_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_direct_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_sched_key);
 
 /* Life of tasks and actions: always on, none of them on a fast path. */
 void irqpath_fork(struct task_struct *p);
@@ -66,16 +68,15 @@ void irqpath_finalize_oneshot(struct irq_desc *desc, struct irqaction *action);
 void irqpath_wake_secondary(struct irq_desc *desc, struct irqaction *action);
 
 void __irqpath_waking(struct task_struct *p);
-struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action);
-void __irqpath_hardirq_exit(struct irqpath_origin *outer);
+irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq);
 void __irqpath_softirq_raise(unsigned int nr);
-void __irqpath_softirq_enter(unsigned int nr);
-void __irqpath_softirq_exit(void);
-bool __irqpath_park(void);
-bool __irqpath_unpark(bool may_sleep_on);
+void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr);
+void __irqpath_schedule(void);
+long __irqpath_schedule_timeout(long timeout);
+int __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
+				       const enum hrtimer_mode mode);
 void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
-bool __irqpath_target_runs(struct irqaction *action);
 bool __irqpath_thread_yields(struct irqaction *action, int nr);
 void __irqpath_sched_switch(struct task_struct *next);
 struct mm_struct *__irqpath_mm(struct task_struct *p);
@@ -88,34 +89,31 @@ void irqpath_direct_settle(struct rq *rq);
 /**
  * irqpath_waking() - learn from a wakeup
  * @p: the task that is being woken, its state matched
+ * @hooked: false in the scheduler's copy that runs while no policy is on, see
+ *	    kernel/sched/irqpath.h
  *
  * Context: try_to_wake_up(), preemption disabled.
  */
-static inline void irqpath_waking(struct task_struct *p)
+static inline void irqpath_waking(struct task_struct *p, bool hooked)
 {
-	if (static_branch_unlikely(&irqpath_learn_key) &&
+	if (hooked && static_branch_unlikely(&irqpath_learn_key) &&
 	    (rt_or_dl_prio(p->normal_prio) || p->flags & PF_KTHREAD))
 		__irqpath_waking(p);
 }
 
 /**
- * irqpath_hardirq_enter() - a hardirq handler begins
+ * irqpath_run_hardirq() - call a hardirq handler
  * @action: whose handler it is
+ * @irq: the line
  *
- * Return: what irqpath_hardirq_exit() takes.
+ * Return: what the handler does.
  */
-static inline struct irqpath_origin *
-irqpath_hardirq_enter(struct irqaction *action)
+static inline irqreturn_t irqpath_run_hardirq(struct irqaction *action,
+					      unsigned int irq)
 {
 	if (static_branch_unlikely(&irqpath_learn_key))
-		return __irqpath_hardirq_enter(action);
-	return NULL;
-}
-
-static inline void irqpath_hardirq_exit(struct irqpath_origin *outer)
-{
-	if (static_branch_unlikely(&irqpath_learn_key))
-		__irqpath_hardirq_exit(outer);
+		return __irqpath_run_hardirq(action, irq);
+	return action->handler(irq, action->dev_id);
 }
 
 /* Interrupts are disabled. */
@@ -125,39 +123,47 @@ static inline void irqpath_softirq_raise(unsigned int nr)
 		__irqpath_softirq_raise(nr);
 }
 
-static inline void irqpath_softirq_enter(unsigned int nr)
+static inline void irqpath_run_softirq(struct softirq_action *h,
+				       unsigned int nr)
 {
 	if (static_branch_unlikely(&irqpath_learn_key))
-		__irqpath_softirq_enter(nr);
-}
-
-static inline void irqpath_softirq_exit(void)
-{
-	if (static_branch_unlikely(&irqpath_learn_key))
-		__irqpath_softirq_exit();
+		__irqpath_run_softirq(h, nr);
+	else
+		h->action();
 }
 
 /**
- * irqpath_park() - offer to run the handler of the interrupt waited for
+ * irqpath_schedule() - sleep, and offer to run the handler of what is waited for
  *
- * The last step before schedule(), at wait sites that look at their condition
- * again after every wakeup and hold no spinlock: the task may return from its
- * sleep without having been woken for a reason.
+ * For wait sites that look at their condition again after every wakeup and hold
+ * no spinlock: the task may return from its sleep without having been woken for
+ * a reason.
  *
  * Context: a task whose state is set for sleeping.
- * Return: whether irqpath_unpark() must follow the sleep.
  */
-static inline bool irqpath_park(void)
+static inline void irqpath_schedule(void)
 {
 	if (static_branch_unlikely(&irqpath_migrate_key))
-		return __irqpath_park();
-	return false;
+		__irqpath_schedule();
+	else
+		schedule();
 }
 
-static inline void irqpath_unpark(bool parked)
+/* The same with a limit. Return: as schedule_timeout(). */
+static inline long irqpath_schedule_timeout(long timeout)
 {
-	if (parked)
-		__irqpath_unpark(false);
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		return __irqpath_schedule_timeout(timeout);
+	return schedule_timeout(timeout);
+}
+
+/* And with another one. Return: as schedule_hrtimeout_range(). */
+static inline int irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
+						   const enum hrtimer_mode mode)
+{
+	if (static_branch_unlikely(&irqpath_migrate_key))
+		return __irqpath_schedule_hrtimeout_range(expires, delta, mode);
+	return schedule_hrtimeout_range(expires, delta, mode);
 }
 
 /**
@@ -196,18 +202,15 @@ static inline bool irqpath_offer(struct irq_desc *desc,
  */
 static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 {
-	if (static_branch_unlikely(&irqpath_claim_key) &&
-	    __irqpath_target_runs(action))
-		return false;
 	return test_and_clear_bit(nr, &action->thread_flags) &&
 	       !(static_branch_unlikely(&irqpath_claim_key) &&
 		 __irqpath_thread_yields(action, nr));
 }
 
 /* Context: __schedule(), rq->lock held. */
-static inline void irqpath_sched_switch(struct task_struct *next)
+static inline void irqpath_sched_switch(struct task_struct *next, bool hooked)
 {
-	if (static_branch_unlikely(&irqpath_migrate_key))
+	if (hooked && static_branch_unlikely(&irqpath_migrate_key))
 		__irqpath_sched_switch(next);
 }
 
@@ -224,12 +227,13 @@ static inline bool irqpath_keeps_slice(void)
 /**
  * irqpath_mm() - the address space that a task needs while it runs
  * @p: a task in a context switch
+ * @hooked: see irqpath_waking()
  *
  * Return: p->mm, or NULL if it only runs a handler.
  */
-static inline struct mm_struct *irqpath_mm(struct task_struct *p)
+static inline struct mm_struct *irqpath_mm(struct task_struct *p, bool hooked)
 {
-	if (static_branch_unlikely(&irqpath_las_key))
+	if (hooked && static_branch_unlikely(&irqpath_las_key))
 		return __irqpath_mm(p);
 	return p->mm;
 }
@@ -237,6 +241,7 @@ static inline struct mm_struct *irqpath_mm(struct task_struct *p)
 /**
  * irqpath_direct_wake() - let a task run next without being queued
  * @p: the task, its state matched, in no queue and on no CPU as far as known
+ * @hooked: see irqpath_waking()
  *
  * Not for threads of the kernel: what one saves is little of its long path, and
  * more urgent tasks whose interrupts come while it runs settle its loan on
@@ -245,45 +250,13 @@ static inline struct mm_struct *irqpath_mm(struct task_struct *p)
  * Context: try_to_wake_up(), p->pi_lock held.
  * Return: true if @p is woken.
  */
-static inline bool irqpath_direct_wake(struct task_struct *p)
+static inline bool irqpath_direct_wake(struct task_struct *p, bool hooked)
 {
-	if (static_branch_unlikely(&irqpath_direct_key) && in_hardirq() &&
-	    rt_prio(p->prio) && !(p->flags & PF_KTHREAD))
+	if (hooked && static_branch_unlikely(&irqpath_direct_key) &&
+	    in_hardirq() && rt_prio(p->prio) && !(p->flags & PF_KTHREAD))
 		return __irqpath_direct_wake(p);
 	return false;
 }
-
-/* Macros from here on, because struct rq is the scheduler's. */
-
-/**
- * irqpath_direct_next() - the task that a hardirq chose to run next
- * @rq: this CPU's
- * @prev: the running task
- * @preempt: it is preempted, whatever its state
- * @rf: of rq_lock()
- *
- * Context: __schedule(), interrupts disabled.
- * Return: the task, with rq->lock held and all that precedes the switch done,
- * or NULL with nothing done.
- */
-#define irqpath_direct_next(rq, prev, preempt, rf)		\
-	(static_branch_unlikely(&irqpath_direct_key) &&		\
-	 (rq)->irqpath_loan ?					\
-	 __irqpath_direct_next(rq, prev, preempt, rf) : NULL)
-
-/**
- * irqpath_rq_locked() - bring a queue up to date before anyone looks at it
- * @rq: just locked
- *
- * Without a static key: its code would be long enough for gcc to call the
- * function that takes the lock where it used to copy it, and that costs more
- * than the comparison.
- */
-#define irqpath_rq_locked(rq)					\
-do {								\
-	if (unlikely((rq)->irqpath_loan))			\
-		irqpath_direct_settle(rq);			\
-} while (0)
 
 #else /* !CONFIG_IRQPATH */
 
@@ -291,13 +264,17 @@ do {								\
  * Macros where an inline function, empty as it is, would have the compiler
  * write the operands of a comparison in another order.
  */
-#define irqpath_waking(p) ((void)(p))
-#define irqpath_direct_wake(p) ((void)(p), false)
-#define irqpath_mm(p) ((p)->mm)
-#define irqpath_direct_next(rq, prev, preempt, rf) \
-	((void)(rq), (void)(prev), (void)(preempt), (void)(rf), NULL)
-#define irqpath_rq_locked(rq) ((void)(rq))
+#define irqpath_waking(p, hooked) ((void)(p), (void)(hooked))
+#define irqpath_direct_wake(p, hooked) ((void)(p), (void)(hooked), false)
+#define irqpath_mm(p, hooked) ((void)(hooked), (p)->mm)
 #define irqpath_wait_socket(sk) ((void)(sk))
+#define irqpath_run_hardirq(action, irq) \
+	((action)->handler(irq, (action)->dev_id))
+#define irqpath_run_softirq(h, nr) ((void)(nr), (h)->action())
+#define irqpath_schedule() schedule()
+#define irqpath_schedule_timeout(timeout) schedule_timeout(timeout)
+#define irqpath_schedule_hrtimeout_range(expires, delta, mode) \
+	schedule_hrtimeout_range(expires, delta, mode)
 
 static inline void irqpath_fork(struct task_struct *p) { }
 static inline void irqpath_exit(struct task_struct *p) { }
@@ -306,15 +283,7 @@ static inline void irqpath_setscheduler(struct task_struct *p) { }
 static inline void irqpath_action_add(struct irq_desc *desc,
 				      struct irqaction *action) { }
 static inline void irqpath_action_del(struct irqaction *action) { }
-static inline struct irqpath_origin *
-irqpath_hardirq_enter(struct irqaction *action) { return NULL; }
-static inline void irqpath_hardirq_exit(struct irqpath_origin *outer) { }
 static inline void irqpath_softirq_raise(unsigned int nr) { }
-static inline void irqpath_softirq_enter(unsigned int nr) { }
-static inline void irqpath_softirq_exit(void) { }
-static inline bool irqpath_park(void) { return false; }
-static inline bool __irqpath_unpark(bool may_sleep_on) { return false; }
-static inline void irqpath_unpark(bool parked) { }
 static inline void irqpath_set_peek(unsigned int irq, void *dev_id,
 				    irqpath_peek_t peek) { }
 static inline bool irqpath_offer(struct irq_desc *desc,
@@ -325,7 +294,8 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 	return test_and_clear_bit(nr, &action->thread_flags);
 }
 
-static inline void irqpath_sched_switch(struct task_struct *next) { }
+static inline void irqpath_sched_switch(struct task_struct *next,
+					bool hooked) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
 
 #endif /* CONFIG_IRQPATH */
@@ -337,26 +307,6 @@ void irqpath_handler_end(struct irqaction *action);
 static inline void irqpath_handler_begin(struct irqaction *action) { }
 static inline void irqpath_handler_end(struct irqaction *action) { }
 #endif
-
-/* The sleeps of wait sites that take part. */
-static inline void irqpath_schedule(void)
-{
-	bool parked = irqpath_park();
-
-	do {
-		schedule();
-	} while (parked && __irqpath_unpark(true));
-}
-
-static inline long irqpath_schedule_timeout(long timeout)
-{
-	bool parked = irqpath_park();
-
-	do {
-		timeout = schedule_timeout(timeout);
-	} while (parked && __irqpath_unpark(timeout > 0));
-	return timeout;
-}
 
 #ifdef CONFIG_IRQPATH_NETPRIO
 

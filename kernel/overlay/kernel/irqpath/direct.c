@@ -260,6 +260,7 @@ int irqpath_direct_start(void)
 	if (IS_ENABLED(CONFIG_SCHED_CORE) ||
 	    IS_ENABLED(CONFIG_RT_GROUP_SCHED))
 		return -EOPNOTSUPP;
+	irqpath_sched_hold();
 	static_branch_enable(&irqpath_direct_key);
 	WRITE_ONCE(accepting, true);
 	return 0;
@@ -278,4 +279,5 @@ void irqpath_direct_stop(void)
 		rq_unlock_irqrestore(cpu_rq(cpu), &rf);
 	}
 	static_branch_disable(&irqpath_direct_key);
+	irqpath_sched_release();
 }

@@ -7,10 +7,12 @@
  *            context works for
  * assoc.c    which origins wake which real-time task
  * migrate.c  tasks park, a hardirq offers its handler, the task runs it
+ * sleep.c    the sleeps of wait sites that take part
  * demux.c    packets name the task that their interrupt is for
  * las.c      the handler runs before the task's address space is loaded
  * handback.c offers that are not taken: the watchdog, and the end of an action
  * direct.c   from a hardirq to the task that it woke, past the run queue
+ * sched.c    the scheduler calls what of this it has to
  * selective.c interrupts that serve no real-time task are ordinary work
  * netprio*.c received packets in the order of their receivers' priorities
  * proc.c     /proc/irq/N/irqpath_target, associations made by hand
@@ -317,7 +319,7 @@ static inline void irqpath_update_expected(struct irqpath_cpu *c)
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
 void irqpath_visit_actions(irqpath_visit_t visit);
-void irqpath_forget_contexts(void);
+void irqpath_forget_raised(void);
 struct irqpath_origin *irqpath_origin_of(unsigned int irq);
 bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq);
 void irqpath_proc_del(struct irq_desc *desc);
@@ -338,6 +340,10 @@ bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 void irqpath_select(void);
 int irqpath_quiet_set(unsigned int quiet);
 void irqpath_select_thread_set(struct irqpath_task *t);
+bool irqpath_park(void);
+bool irqpath_unpark(bool may_sleep_on);
+void irqpath_sched_hold(void);
+void irqpath_sched_release(void);
 int irqpath_direct_start(void);
 void irqpath_direct_stop(void);
 int irqpath_selective_start(void);

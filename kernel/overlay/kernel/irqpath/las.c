@@ -24,7 +24,7 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_las_key);
 
-/* Whether predictions begin lazily; the key stays on once it was. */
+/* Whether predictions begin lazily; the keys stay on once they were. */
 unsigned int irqpath_las;
 
 struct mm_struct *__irqpath_mm(struct task_struct *p)
@@ -74,8 +74,10 @@ int irqpath_las_set(unsigned int on)
 {
 	if (on && !IS_ENABLED(CONFIG_X86))
 		return -EOPNOTSUPP;
-	if (on)
+	if (on && !static_key_enabled(&irqpath_las_key)) {
+		irqpath_sched_hold();
 		static_branch_enable(&irqpath_las_key);
+	}
 	WRITE_ONCE(irqpath_las, on);
 	return 0;
 }

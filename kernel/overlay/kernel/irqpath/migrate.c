@@ -114,7 +114,7 @@ static void park(struct irqpath_task *t)
 	local_irq_restore(flags);
 }
 
-bool __irqpath_park(void)
+bool irqpath_park(void)
 {
 	struct irqpath_task *t = current->irqpath;
 
@@ -131,7 +131,6 @@ bool __irqpath_park(void)
 	park(t);
 	return true;
 }
-EXPORT_SYMBOL_GPL(__irqpath_park);
 
 /* Whether @t can run the handler of @action here, as soon as it is woken. */
 static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
@@ -428,7 +427,7 @@ static bool take_offer(struct irqpath_task *t)
  * Return: true if the task has parked again and sleeps on, which it may only
  * if its state has been what it slept in all the time.
  */
-bool __irqpath_unpark(bool may_sleep_on)
+bool irqpath_unpark(bool may_sleep_on)
 {
 	struct irqpath_task *t = current->irqpath;
 	bool offered, woke = true;
@@ -447,7 +446,6 @@ bool __irqpath_unpark(bool may_sleep_on)
 	__set_current_state(TASK_RUNNING);
 	return false;
 }
-EXPORT_SYMBOL_GPL(__irqpath_unpark);
 
 #ifdef CONFIG_LOCKDEP
 /* Around the handler in the irq thread: what a task does around it, too. */
@@ -465,7 +463,7 @@ void irqpath_handler_end(struct irqaction *action)
 #endif
 
 /* Whether a task runs the handler of this thread. Context: the thread. */
-bool __irqpath_target_runs(struct irqaction *action)
+static bool target_runs(struct irqaction *action)
 {
 	struct irqpath_origin *o = READ_ONCE(action->irqpath);
 
@@ -479,11 +477,11 @@ bool __irqpath_target_runs(struct irqaction *action)
  */
 bool __irqpath_thread_yields(struct irqaction *action, int nr)
 {
-	while (unlikely(__irqpath_target_runs(action))) {
+	while (unlikely(target_runs(action))) {
 		return_token(action->irqpath, action);
 		/* Pairs with end_run(): it sees the token, or we no runner. */
 		smp_mb__after_atomic();
-		if (__irqpath_target_runs(action) ||
+		if (target_runs(action) ||
 		    !test_and_clear_bit(nr, &action->thread_flags))
 			return true;
 	}

@@ -28,21 +28,19 @@ static LIST_HEAD(irqpath_origins);
 static DEFINE_MUTEX(irqpath_origins_mutex);
 
 /* A handler nests in another only by way of an interrupt: a stack of two. */
-struct irqpath_origin *__irqpath_hardirq_enter(struct irqaction *action)
+irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq)
 {
 	struct irqpath_origin *outer = this_cpu_read(irqpath_cpus.hardirq);
 	struct irqpath_origin *o = READ_ONCE(action->irqpath);
+	irqreturn_t res;
 
 	this_cpu_write(irqpath_cpus.hardirq, o);
 	if (static_branch_unlikely(&irqpath_selective_key) && o &&
 	    o->quiet != UINT_MAX && ++o->quiet == READ_ONCE(irqpath_quiet))
 		irqpath_select();
-	return outer;
-}
-
-void __irqpath_hardirq_exit(struct irqpath_origin *outer)
-{
+	res = action->handler(irq, action->dev_id);
 	this_cpu_write(irqpath_cpus.hardirq, outer);
+	return res;
 }
 
 void __irqpath_softirq_raise(unsigned int nr)
@@ -63,34 +61,29 @@ void __irqpath_softirq_raise(unsigned int nr)
  * On PREEMPT_RT softirqs are preemptible, but a CPU serves one at a time, and
  * a task that preempts it is not in_serving_softirq().
  */
-void __irqpath_softirq_enter(unsigned int nr)
+void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr)
 {
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 
 	/* A hardirq may raise it again. */
 	c->softirq = xchg(&c->vector[nr], NULL);
-}
-
-void __irqpath_softirq_exit(void)
-{
+	h->action();
 	this_cpu_write(irqpath_cpus.softirq, NULL);
 }
 
 /**
- * irqpath_forget_contexts() - nobody works for anything
+ * irqpath_forget_raised() - what softirqs were raised for is not known
  *
- * For when learning is about to begin: contexts that it left behind when it
- * was switched off were entered and never seen to end.
+ * For when learning is about to begin: those that were pending when it was
+ * switched off have run without it.
  */
-void irqpath_forget_contexts(void)
+void irqpath_forget_raised(void)
 {
 	int cpu, nr;
 
 	for_each_possible_cpu(cpu) {
 		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
 
-		WRITE_ONCE(c->hardirq, NULL);
-		WRITE_ONCE(c->softirq, NULL);
 		for (nr = 0; nr < NR_SOFTIRQS; nr++)
 			WRITE_ONCE(c->vector[nr], NULL);
 	}

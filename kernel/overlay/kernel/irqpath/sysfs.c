@@ -20,8 +20,15 @@ DEFINE_MUTEX(irqpath_sysfs_mutex); /* see sysfs.h */
 static void start_learning(void)
 {
 	if (!static_key_enabled(&irqpath_learn_key))
-		irqpath_forget_contexts();
+		irqpath_forget_raised();
+	irqpath_sched_hold();
 	static_branch_inc(&irqpath_learn_key);
+}
+
+static void stop_learning(void)
+{
+	static_branch_dec(&irqpath_learn_key);
+	irqpath_sched_release();
 }
 
 /* Each user of learning holds it on by itself. */
@@ -42,7 +49,7 @@ static int set_enabled(struct irqpath_switch *policy, bool on)
 		policy->stop();
 	}
 	if (policy->learns && (!on || ret))
-		static_branch_dec(&irqpath_learn_key);
+		stop_learning();
 	WRITE_ONCE(policy->enabled, on && !ret);
 	return ret;
 }
