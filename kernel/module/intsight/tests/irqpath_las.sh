@@ -40,7 +40,7 @@ lazily() {
 }
 
 test_irqpath_las_memory() {
-	lazily tlb membarrier
+	lazily tlb membarrier limited
 }
 
 test_irqpath_las_swap() {

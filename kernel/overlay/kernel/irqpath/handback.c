@@ -87,7 +87,8 @@ static enum hrtimer_restart watchdog(struct hrtimer *timer)
 /**
  * irqpath_revoke_offers() - no offer is outstanding
  *
- * For when nobody offers any more, and the scheduler does not look on.
+ * For when nobody offers any more and the scheduler does not look on, or offers
+ * lose their limit.
  */
 void irqpath_revoke_offers(void)
 {

@@ -11,6 +11,7 @@
  */
 #include <linux/jump_label.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 
 #include "irqpath.h"
 
@@ -19,13 +20,12 @@ DEFINE_STATIC_KEY_FALSE(irqpath_sched_key);
 /**
  * irqpath_sched_hold() - have the scheduler call us
  *
- * When it returns, no CPU is where it could still leave out a call that counts.
- * Who entered the other copy of __schedule() before has passed
- * rcu_note_context_switch(), with interrupts disabled, so that no hardirq makes
- * an offer or a loan before it has switched; and the keys that are switched after
- * this one interrupt every CPU. The other copy of try_to_wake_up() teaches
- * nothing, and its wakeup is an ordinary one. Who locked a run queue and did not
- * look found no loan, and may hold the lock while one is noted, as always.
+ * When it returns, no CPU is in the other copy of __schedule(): who was there
+ * and had not said so to RCU, rcu_note_context_switch(), is waited for, and who
+ * had keeps interrupts disabled until it has switched. The other copy of
+ * try_to_wake_up() teaches nothing, and its wakeup is an ordinary one. Who locked
+ * a run queue and did not look found no loan, and may hold the lock while one is
+ * noted, as always.
  *
  * Context: irqpath_sysfs_mutex held.
  */
@@ -34,8 +34,10 @@ void irqpath_sched_hold(void)
 	bool first = !static_key_enabled(&irqpath_sched_key);
 
 	static_branch_inc(&irqpath_sched_key);
-	if (first)
+	if (first) {
 		synchronize_rcu();
+		kick_all_cpus_sync();
+	}
 }
 
 /* Who held it has no offers, loans and lazy tasks any more. */

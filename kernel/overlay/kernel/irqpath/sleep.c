@@ -32,14 +32,20 @@ long __sched __irqpath_schedule_timeout(long timeout)
 }
 EXPORT_SYMBOL_GPL(__irqpath_schedule_timeout);
 
-/* It does not say whether time is left: the site sleeps again, if at all. */
+/*
+ * It does not say whether time is left: the site sleeps again, if at all. With
+ * a limit the task is running when it returns, which would hide from a lazy one
+ * whether the handler wakes it.
+ */
 int __sched __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 					       const enum hrtimer_mode mode)
 {
 	bool parked = irqpath_park();
 	int ret = schedule_hrtimeout_range(expires, delta, mode);
 
-	if (parked)
+	if (parked) {
+		__set_current_state(current->irqpath->sleep_state);
 		irqpath_unpark(false);
+	}
 	return ret;
 }

@@ -156,9 +156,19 @@ static struct irqpath_switch migrate = {
 	.stop = migrate_stop,
 };
 
+/* Offers that were made in the belief that they have a limit do not stay. */
+static int watchdog_set(unsigned int us)
+{
+	WRITE_ONCE(irqpath_watchdog_us, us);
+	if (!us)
+		irqpath_revoke_offers();
+	return 0;
+}
+
 static struct irqpath_setting watchdog_us = {
 	.file = IRQPATH_SETTING_FILE(watchdog_us),
 	.value = &irqpath_watchdog_us,
+	.set = watchdog_set,
 	.min = WATCHDOG_MIN_US,
 	.max = WATCHDOG_MAX_US,
 	.or_zero = true,
