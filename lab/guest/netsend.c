@@ -4,7 +4,8 @@
  * nobody below it may run.
  *
  * What netsink receives: messages of struct intsight_burst_payload by UDP, with -t by a TCP
- * connection to each port. Computes for -w microseconds after the last one.
+ * connection to each port. Computes for -w microseconds after the last one; with -i it sleeps
+ * for so many between two of a port.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -18,7 +19,7 @@
 #define ACCEPT_US	50000
 
 static const char usage[] =
-"usage: netsend [-t] [-n COUNT] [-p FIFO_PRIORITY] [-w COMPUTE_US] IP PORT...\n";
+"usage: netsend [-t] [-n COUNT] [-p FIFO_PRIORITY] [-w COMPUTE_US] [-i INTERVAL_US] IP PORT...\n";
 
 static uint64_t now_us(void)
 {
@@ -30,16 +31,17 @@ static uint64_t now_us(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t count = 10, priority = 0, compute_us = 0, end_us;
+	uint64_t count = 10, priority = 0, compute_us = 0, interval_us = 0, end_us;
 	int opt, type = SOCK_DGRAM, fds[MAX_PORTS], nr_ports;
 	struct intsight_burst_payload payload;
 
-	while ((opt = getopt(argc, argv, "tn:p:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:p:w:i:")) != -1) {
 		switch (opt) {
 		case 't': type = SOCK_STREAM; break;
 		case 'n': count = number(optarg); break;
 		case 'p': priority = number(optarg); break;
 		case 'w': compute_us = number(optarg); break;
+		case 'i': interval_us = number(optarg); break;
 		default: quit(usage);
 		}
 	}
@@ -60,6 +62,8 @@ int main(int argc, char **argv)
 			if (send(fds[i], &payload, sizeof(payload), 0) != sizeof(payload))
 				die("send");
 		}
+		if (interval_us)
+			usleep(interval_us);
 	}
 	for (end_us = now_us() + compute_us; now_us() < end_us;)
 		;

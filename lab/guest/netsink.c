@@ -7,10 +7,15 @@
  * their number and the cycle counter at their arrival, or when they were sent (intsight_uapi.h).
  * Ends after COUNT of them or when nothing has come for as long as -T says, and prints one line per
  * port; with -v first a CSV line for each: port, number, their cycles and those in user space.
+ *
+ * With -f an ordinary task has the sockets first and hands them to another one, whose first call is
+ * recv(), in which it sleeps.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "intsight_mark.h"
 #include "intsight_uapi.h"
@@ -31,12 +36,11 @@ struct sample {
 };
 
 static const char usage[] =
-"usage: netsink [-6tv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
+"usage: netsink [-6ftv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
 
-static bool receive(int fd, struct port *port, struct sample *sample)
+static bool receive(int fd, struct port *port, struct sample *sample, int flags)
 {
-	if (recv(fd, &sample->payload, sizeof(sample->payload), MSG_DONTWAIT) !=
-	    sizeof(sample->payload))
+	if (recv(fd, &sample->payload, sizeof(sample->payload), flags) != sizeof(sample->payload))
 		return false;
 	INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
 	sample->user = cycles();
@@ -59,19 +63,37 @@ static void accept_all(struct pollfd *fds, uint64_t nr)
 	}
 }
 
+/* Returns in the task that they are handed to. */
+static void hand_over(struct pollfd *fds, uint64_t nr)
+{
+	int status;
+	pid_t child;
+
+	poll(fds, nr, 0);
+	child = fork();
+	if (child < 0)
+		die("fork");
+	if (!child)
+		return;
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		die("child");
+	exit(WEXITSTATUS(status));
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t count = 1000, priority = 0, timeout_ms = 1000, first, nr_ports = 1, nr = 0, i;
 	struct port ports[MAX_PORTS] = { 0 };
 	struct pollfd fds[MAX_PORTS];
 	struct sample *samples;
-	bool verbose = false, stream = false;
+	bool verbose = false, stream = false, handed = false;
 	const char *ip = ANY_IP;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "6tvn:p:T:")) != -1) {
+	while ((opt = getopt(argc, argv, "6ftvn:p:T:")) != -1) {
 		switch (opt) {
 		case '6': ip = ANY_IPV6; break;
+		case 'f': handed = true; break;
 		case 't': stream = true; break;
 		case 'v': verbose = true; break;
 		case 'n': count = number(optarg); break;
@@ -92,15 +114,19 @@ int main(int argc, char **argv)
 		fds[i].fd = bound_socket(stream ? SOCK_STREAM : SOCK_DGRAM, ip, first + i);
 		fds[i].events = POLLIN;
 	}
+	if (handed)
+		hand_over(fds, nr_ports);
 	lock_memory();
 	be_fifo(priority);
 	if (stream)
 		accept_all(fds, nr_ports);
+	if (handed && receive(fds[0].fd, &ports[0], &samples[0], 0))
+		samples[nr++].port = first;
 
 	while (nr < count && poll(fds, nr_ports, timeout_ms) > 0) {
 		for (i = 0; i < nr_ports; i++)
 			while (fds[i].revents && nr < count &&
-			       receive(fds[i].fd, &ports[i], &samples[nr]))
+			       receive(fds[i].fd, &ports[i], &samples[nr], MSG_DONTWAIT))
 				samples[nr++].port = first + i;
 	}
 

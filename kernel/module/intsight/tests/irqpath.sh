@@ -106,6 +106,29 @@ test_irqpath_learns_work() {
 	policy_off migrate
 }
 
+# The thread of an interrupt that releases a lock serves nobody: a task comes upon a
+# handler, and waits until bottom halves are free.
+test_irqpath_learns_no_locks() {
+	policy learn
+	needs netsend netsink
+	netsink -n 1000000 -T 500 5000 > /tmp/netsink &
+	sink=$!
+	waiter -n 300 -w 0 -t 300000 -p 20 -k handler:700000:1:1 > /tmp/waiter.csv &
+	waiter=$!
+	netsend -n 300 -i 700 -p 80 127.0.0.1 5000 &
+	sender=$!
+	while kill -0 $sender 2> /dev/null; do
+		if grep -w netsend $P/associations; then
+			fail "an interrupt serves who waits for a lock"
+		fi
+		sleep 0.002
+	done
+	wait $sender || fail "netsend failed"
+	wait $waiter || fail "waiter failed"
+	wait $sink || : # it does not know how many come
+	policy_off learn
+}
+
 # An association made by hand, before there was an interrupt to learn from.
 test_irqpath_pinned() {
 	policy learn

@@ -14,7 +14,7 @@ netprio_count() {
 }
 
 # netprio NR_PORTS COUNT: the NIC is up, and netsink waits for so many packets.
-# NP_MAX_US, NP_NAPI_US: limits.
+# NP_MAX_US, NP_NAPI_US: limits; NP_SINK: options of netsink.
 netprio() {
 	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
 	needs netsink netjob
@@ -29,7 +29,8 @@ netprio() {
 		eval "np_$count=$(cat $NP/$count)"
 	done
 	echo 1 > $NP/enabled || fail "netprio cannot be enabled"
-	netsink -n "$2" -T 3000 -p 20 5000 "$1" > /tmp/netsink &
+	# shellcheck disable=SC2086
+	netsink -n "$2" -T 3000 ${NP_SINK:--p 20} 5000 "$1" > /tmp/netsink &
 	sink=$!
 	last=$(printf ':%04X ' $((4999 + $1)))
 	tries=0
@@ -102,6 +103,20 @@ test_netprio_follows_priority() {
 	netprio 1 300
 	echo 300 > $N/burst
 	busy 10
+	all_came
+	[ "$(netprio_count held)" = 0 ] || fail "held for a job below"
+	netprio_off
+	unload
+}
+
+# Who sleeps in recv() for the first time is a receiver before a packet has come.
+test_netprio_first_recv() {
+	NP_SINK="-f -p 40"
+	PPS=8 # the first one comes into the first job
+	netprio 1 3
+	sleep 0.1
+	echo 3 > $N/burst
+	busy 30
 	all_came
 	[ "$(netprio_count held)" = 0 ] || fail "held for a job below"
 	netprio_off

@@ -181,10 +181,9 @@ static void irqpath_confirm(struct irqpath_origin *o)
 		irqpath_select();
 }
 
-/* Who releases a lock that a thread waits for has no work for it. */
-static void thread_waking(struct irqpath_task *t, struct task_struct *p)
+static void thread_waking(struct irqpath_task *t)
 {
-	if (!t->origin && READ_ONCE(p->__state) != TASK_RTLOCK_WAIT)
+	if (!t->origin)
 		WRITE_ONCE(t->woken_for, irqpath_current_origin());
 }
 
@@ -194,10 +193,12 @@ void __irqpath_waking(struct task_struct *p)
 	struct irqpath_origin *o;
 	int i;
 
-	if (!t || this_cpu_read(irqpath_cpus.predicting))
+	/* Who releases a lock that a task waits for has no work for it. */
+	if (!t || READ_ONCE(p->pi_blocked_on) ||
+	    this_cpu_read(irqpath_cpus.predicting))
 		return;
 	if (p->flags & PF_KTHREAD) {
-		thread_waking(t, p);
+		thread_waking(t);
 		return;
 	}
 	o = irqpath_current_origin();

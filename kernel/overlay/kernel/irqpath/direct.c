@@ -134,11 +134,13 @@ bool __irqpath_direct_wake(struct task_struct *p)
 
 /*
  * Whether somebody who had the lock when the task was noted has queued one
- * that goes before it. Context: rq->lock held.
+ * that goes before it, or one that should run on another CPU meanwhile, which
+ * nobody would tell. Context: rq->lock held.
  */
 static bool is_outranked(struct rq *rq, struct task_struct *p)
 {
-	return rq->rt.highest_prio.curr <= p->prio || rq->dl.dl_nr_running ||
+	return rq->rt.highest_prio.curr <= p->prio || rq->rt.overloaded ||
+	       rq->dl.dl_nr_running ||
 	       (rq->stop && task_on_rq_queued(rq->stop));
 }
 
@@ -248,6 +250,7 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 	prev->nivcsw++;
 	/* Orders as in __schedule(); context_switch() has the barrier. */
 	RCU_INIT_POINTER(rq->curr, p);
+	irqpath_sched_switch(p, true);
 	irqpath_count(switched);
 	/* sparse only: the lock is dropped where __schedule() drops it. */
 	__release(rq->__lock);

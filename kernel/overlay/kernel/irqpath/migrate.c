@@ -280,14 +280,15 @@ static bool take_token(struct irqpath_origin *o, struct irqaction *action)
 static struct irqaction *claim(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
-	bool here = t->cpu == smp_processor_id();
+	/* Demoted since, it might not run when the thread would. */
+	bool fit = t->cpu == smp_processor_id() && rt_or_dl_prio(current->prio);
 	struct irqaction *action = NULL;
 
 	raw_spin_lock_irq(&c->lock);
 	if (t->state == IRQPATH_OFFERED) {
 		list_del_init(&t->node);
 		irqpath_update_expected(c);
-		if (!here) {
+		if (!fit) {
 			irqpath_count(elsewhere);
 			trace_irqpath_handback(t->from, current);
 			wake_up_process(t->action->thread);
@@ -448,7 +449,10 @@ bool irqpath_unpark(bool may_sleep_on)
 }
 
 #ifdef CONFIG_LOCKDEP
-/* Around the handler in the irq thread: what a task does around it, too. */
+/*
+ * Around the handler in the irq thread: what a task does around it, too. One that
+ * began before the line was known ends without.
+ */
 void irqpath_handler_begin(struct irqaction *action)
 {
 	if (action->irqpath)
@@ -457,7 +461,7 @@ void irqpath_handler_begin(struct irqaction *action)
 
 void irqpath_handler_end(struct irqaction *action)
 {
-	if (action->irqpath)
+	if (action->irqpath && lock_is_held(&action->irqpath->map))
 		irqpath_map_release(action->irqpath);
 }
 #endif

@@ -167,8 +167,12 @@ static bool consider(struct sk_buff *skb, unsigned int work)
 	struct irqpath_level *level = NULL;
 	struct irqpath_receiver *r;
 
-	/* Nobody to protect, and nobody to stay behind. */
-	if (work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) {
+	/*
+	 * Nobody to protect, and nobody to stay behind; or its device has been
+	 * closed, and nobody would drop it when that goes.
+	 */
+	if ((work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) ||
+	    !netif_running(skb->dev)) {
 		note(NULL);
 		return false;
 	}
@@ -231,6 +235,14 @@ static bool steers_packets(void)
 #endif
 }
 
+/* The driver gives packets to a program of its own: they are not seen here. */
+static bool has_xdp(struct net_device *dev)
+{
+	struct bpf_xdp_entity *entity = &dev->xdp_state[XDP_MODE_DRV];
+
+	return READ_ONCE(entity->prog) || READ_ONCE(entity->link);
+}
+
 /*
  * A NAPI is about to switch its device's interrupt on. If all that this poll
  * brought has to wait, so may what will come: the NAPI stays scheduled.
@@ -242,12 +254,14 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
 		return false;
 	/*
-	 * A thread of its own would poll at once, who disables it waits, what
-	 * GRO keeps for later must not wait for a poll, and what is steered to
-	 * other CPUs is not seen here.
+	 * A thread of its own would poll at once, one that does not let itself be
+	 * polled elsewhere has queues of this CPU (gro_cells), who disables it
+	 * waits, what GRO keeps for later must not wait for a poll, and what is
+	 * steered to other CPUs is not seen here.
 	 */
 	if (!READ_ONCE(irqpath_napi_hold_us) || !READ_ONCE(irqpath_may_hold) ||
 	    irqpath_current_level() || test_bit(NAPI_STATE_THREADED, &n->state) ||
+	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
 	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
 	    !irqpath_waits(poll->level->nr, work_level()))
@@ -260,7 +274,8 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 
 /*
  * Not before its driver has returned may another CPU poll it: a driver that
- * finds that it did not complete may do more to the device.
+ * finds that it did not complete may do more to the device. And not after that
+ * is it held: who completes it then (busy polling) puts it in no level.
  */
 void __irqpath_napi_end(struct napi_struct *n)
 {

@@ -62,10 +62,12 @@ struct irqpath_receiver {
  * @nr: the priority
  * @lock: protects @queue and @napis
  * @queue: they, in the order in which they came
- * @serving: held by the thread that serves: they are served one after another
+ * @serving: held by the thread that serves or polls: they are served one after
+ *	     another, and who cannot wait for a poll lends it its priority
  * @thread: serves, and has the priority
  * @napis: those whose last packets all wait; they stay scheduled, which keeps
  *	   the interrupts of their devices switched off
+ * @polling: one of them is being polled, and not in the list
  * @limit: comes when the first packet may have waited for too long
  * @due: it has come, and the guard has not
  * @napi_limit: comes when the NAPIs have waited for too long
@@ -78,6 +80,7 @@ struct irqpath_level {
 	struct mutex		serving; /* one at a time */
 	struct task_struct	*thread;
 	struct list_head	napis;
+	bool			polling;
 	struct hrtimer		limit;
 	bool			due;
 	struct hrtimer		napi_limit;
@@ -130,7 +133,6 @@ bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
 		       bool *first);
 void irqpath_level_kick(struct irqpath_level *level);
 void irqpath_level_limit(struct irqpath_level *level);
-void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
 void irqpath_held_end(struct irqpath_receiver *r);
 struct irqpath_level *irqpath_current_level(void);
 u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns);
@@ -139,6 +141,22 @@ void irqpath_level_end(struct irqpath_level *level);
 void irqpath_level_drain(struct irqpath_level *level);
 bool irqpath_holds_any(void);
 int irqpath_guard_begin(void);
+void irqpath_guard_wake(void);
 void irqpath_guard_end(void);
+
+/* netprio_napi.c */
+void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
+bool irqpath_level_poll(struct irqpath_level *level);
+enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer);
+void irqpath_relieve_napis(struct irqpath_level *level);
+bool irqpath_holds_napis(void);
+
+/* Start a timer of a level, unless there is no limit. */
+static inline void irqpath_start_timer(struct hrtimer *timer, u64 rest_ns)
+{
+	if (rest_ns)
+		hrtimer_start(timer, ns_to_ktime(rest_ns),
+			      HRTIMER_MODE_REL_HARD);
+}
 
 #endif /* _KERNEL_IRQPATH_NETPRIO_H */

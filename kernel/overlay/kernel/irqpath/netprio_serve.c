@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Held packets and NAPIs, and who serves them.
+ * Held packets, and who serves them, and held NAPIs (netprio_napi.c).
  *
  * The thread of a level has its priority, and may run on any CPU that threads
  * of the kernel may run on: the scheduler finds it one, and holds it back where
@@ -10,10 +10,6 @@
  * runs above the interrupts' threads and serves the oldest, as many of a level
  * as one poll of a NAPI may, and then not before the limit has passed again. So
  * no receiver is cut off, and no flood gets past those it has to wait for.
- *
- * A level also has NAPIs that bring nothing but packets for it. They are polled
- * by its thread when it has nothing else to serve, or once by the guard when
- * irqpath_napi_hold_us have passed; until then the packets stay in the device.
  */
 #include <linux/filter.h>
 #include <linux/kthread.h>
@@ -29,16 +25,10 @@
 /* How long a packet may be held, in microseconds; 0: for ever. */
 unsigned int irqpath_max_hold_us = 100000;
 
-/* How long a NAPI may be held, in microseconds; 0: none is. */
-unsigned int irqpath_napi_hold_us;
-
 /* How many packets a level may hold. */
 unsigned int irqpath_queue_limit = 1000;
 
 static struct task_struct *guard;
-
-/* NAPIs that are held or being polled. */
-static atomic_t nr_napis;
 
 /**
  * irqpath_rest_ns() - how much longer a packet may wait
@@ -60,13 +50,6 @@ static u64 limit_ns(void)
 	return READ_ONCE(irqpath_max_hold_us) * (u64)NSEC_PER_USEC;
 }
 
-static void start_timer(struct hrtimer *timer, u64 rest_ns)
-{
-	if (rest_ns)
-		hrtimer_start(timer, ns_to_ktime(rest_ns),
-			      HRTIMER_MODE_REL_HARD);
-}
-
 /**
  * irqpath_level_limit() - the limit of a level's packets has changed
  * @level: the level
@@ -74,7 +57,7 @@ static void start_timer(struct hrtimer *timer, u64 rest_ns)
 void irqpath_level_limit(struct irqpath_level *level)
 {
 	if (!skb_queue_empty_lockless(&level->queue))
-		start_timer(&level->limit, limit_ns());
+		irqpath_start_timer(&level->limit, limit_ns());
 }
 
 /**
@@ -111,96 +94,8 @@ void irqpath_level_kick(struct irqpath_level *level)
 {
 	/* A timer that runs already comes too early, and is started again. */
 	if (!hrtimer_is_queued(&level->limit))
-		start_timer(&level->limit, limit_ns());
+		irqpath_start_timer(&level->limit, limit_ns());
 	wake_up_process(level->thread);
-}
-
-/* The guard polls the level's NAPIs once, now. */
-static void hasten(struct irqpath_level *level)
-{
-	WRITE_ONCE(level->napi_due, true);
-	wake_up_process(guard);
-}
-
-/* The timer starts with the first, and the others do not put it off. */
-static void napi_put(struct irqpath_level *level, struct napi_struct *n)
-{
-	raw_spin_lock(&level->lock);
-	list_add_tail(&n->poll_list, &level->napis);
-	raw_spin_unlock(&level->lock);
-	if (!hrtimer_is_queued(&level->napi_limit))
-		start_timer(&level->napi_limit,
-			    max(READ_ONCE(irqpath_napi_hold_us), 1U) *
-			    (u64)NSEC_PER_USEC);
-}
-
-/**
- * irqpath_level_add_napi() - keep a NAPI for a level
- * @level: the level
- * @n: the NAPI, scheduled, and in no list
- *
- * Context: the poll of @n, on an RCU read side.
- */
-void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
-{
-	atomic_inc(&nr_napis);
-	napi_put(level, n);
-	/* Pairs with __irqpath_napi_disable(): it sees it, or is seen. */
-	smp_mb();
-	if (napi_disable_pending(n))
-		hasten(level);
-	wake_up_process(level->thread);
-}
-
-/* Somebody waits for a NAPI to complete, perhaps with RTNL: not for a job. */
-void __irqpath_napi_disable(void)
-{
-	unsigned int nr;
-
-	/* Pairs with irqpath_level_add_napi(). */
-	smp_mb__after_atomic();
-	if (!atomic_read(&nr_napis))
-		return;
-	rcu_read_lock();
-	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
-		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
-
-		if (level && !list_empty_careful(&level->napis))
-			hasten(level);
-	}
-	rcu_read_unlock();
-}
-
-static struct napi_struct *napi_take(struct irqpath_level *level)
-{
-	struct napi_struct *n;
-
-	raw_spin_lock(&level->lock);
-	n = list_first_entry_or_null(&level->napis, struct napi_struct,
-				     poll_list);
-	if (n)
-		list_del_init(&n->poll_list);
-	raw_spin_unlock(&level->lock);
-	return n;
-}
-
-/* Poll a NAPI once. It completes, or is held again, or has more to give. */
-static bool poll_napi(struct irqpath_level *level)
-{
-	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
-	struct napi_struct *n = napi_take(level);
-
-	if (!n)
-		return false;
-	local_bh_disable();
-	bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
-	if (irqpath_napi_poll(n))
-		napi_put(level, n);
-	else
-		atomic_dec(&nr_napis);
-	bpf_net_ctx_clear(bpf_net_ctx);
-	local_bh_enable();
-	return true;
 }
 
 static struct sk_buff *take(struct irqpath_level *level)
@@ -278,7 +173,7 @@ static int level_thread(void *data)
 		if (serve(level, false) == BATCH)
 			yield();
 		else
-			poll_napi(level);
+			irqpath_level_poll(level);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -291,31 +186,9 @@ static enum hrtimer_restart level_limit(struct hrtimer *timer)
 
 	if (!skb_queue_empty_lockless(&level->queue)) {
 		WRITE_ONCE(level->due, true);
-		wake_up_process(guard);
+		irqpath_guard_wake();
 	}
 	return HRTIMER_NORESTART;
-}
-
-static enum hrtimer_restart level_napi_limit(struct hrtimer *timer)
-{
-	struct irqpath_level *level = container_of(timer, struct irqpath_level,
-						   napi_limit);
-
-	if (!list_empty_careful(&level->napis))
-		hasten(level);
-	return HRTIMER_NORESTART;
-}
-
-/* Poll once each of those that are held now. */
-static void relieve_napis(struct irqpath_level *level)
-{
-	size_t nr;
-
-	raw_spin_lock(&level->lock);
-	nr = list_count_nodes(&level->napis);
-	raw_spin_unlock(&level->lock);
-	while (nr-- && poll_napi(level))
-		;
 }
 
 /* Of a level whose timer has come, serve what has waited for too long. */
@@ -341,7 +214,7 @@ static void relieve(struct irqpath_level *level)
 		}
 	}
 	if (!skb_queue_empty_lockless(&level->queue))
-		start_timer(&level->limit, rest);
+		irqpath_start_timer(&level->limit, rest);
 }
 
 /* Returns whether there was anything to do; then the guard is running. */
@@ -358,7 +231,7 @@ static bool look_after(struct irqpath_level *level)
 	if (READ_ONCE(level->napi_due)) {
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(level->napi_due, false);
-		relieve_napis(level);
+		irqpath_relieve_napis(level);
 		any = true;
 	}
 	return any;
@@ -421,7 +294,7 @@ int irqpath_level_begin(struct irqpath_level *level)
 	level->limit.function = level_limit;
 	hrtimer_init(&level->napi_limit, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_HARD);
-	level->napi_limit.function = level_napi_limit;
+	level->napi_limit.function = irqpath_napi_limit;
 
 	level->thread = kthread_create(level_thread, level, "netprio/%d",
 				       param.sched_priority);
@@ -454,7 +327,7 @@ void irqpath_level_drain(struct irqpath_level *level)
 {
 	while (serve(level, false) == BATCH)
 		cond_resched();
-	poll_napi(level);
+	irqpath_level_poll(level);
 }
 
 /**
@@ -462,7 +335,7 @@ void irqpath_level_drain(struct irqpath_level *level)
  */
 bool irqpath_holds_any(void)
 {
-	return atomic_read(&irqpath_nr_held) || atomic_read(&nr_napis);
+	return atomic_read(&irqpath_nr_held) || irqpath_holds_napis();
 }
 
 /**
@@ -483,6 +356,16 @@ int irqpath_guard_begin(void)
 	guard = p;
 	wake_up_process(p);
 	return 0;
+}
+
+/**
+ * irqpath_guard_wake() - something is due
+ *
+ * Context: any.
+ */
+void irqpath_guard_wake(void)
+{
+	wake_up_process(guard);
 }
 
 void irqpath_guard_end(void)

@@ -9,7 +9,8 @@
  * or only the kernel itself, has no receiver: its packets are never held.
  *
  * A task that has given the socket away counts until it ends: then packets are
- * held less than they could be, which harms no receiver.
+ * held less than they could be, which harms no receiver; but if it has given it
+ * to the kernel (a block device behind the network), they wait as if for itself.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>

@@ -63,7 +63,6 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 	t = action->thread->irqpath;
 	if (!t || t->set_by_hand || t->demoted == !serves)
 		return;
-	t->demoted = !serves;
 	if (serves) {
 		sched_set_fifo(t->task);
 		irqpath_count(promoted);
@@ -73,6 +72,8 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 		irqpath_count(demoted);
 		trace_irqpath_demote(o, t->task);
 	}
+	/* Last: a thread that begins sets its own priority, and says it is not. */
+	t->demoted = !serves;
 }
 
 /*

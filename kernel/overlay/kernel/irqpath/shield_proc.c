@@ -138,6 +138,9 @@ static ssize_t shield_write(struct file *file, const char __user *buffer,
 	cpumask_var_t cpus;
 	int ret;
 
+	/* It moves tasks of others, of other containers, too. */
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
 		return -ENOMEM;
 	ret = cpumask_parse_user(buffer, count, cpus);
