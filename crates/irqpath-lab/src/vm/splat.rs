@@ -29,6 +29,8 @@ pub enum SplatKind {
     Warning,
     /// An interrupt that nobody handles.
     Irq,
+    /// A KUnit suite that failed at boot. The kernel only says so.
+    Kunit,
 }
 
 /// One complaint.
@@ -101,6 +103,7 @@ const BEGINNINGS: &[(&str, SplatKind)] = &[
     ("WARNING:", SplatKind::Warning),
     ("irq *: nobody cared", SplatKind::Irq),
     ("irq event *: bogus return value", SplatKind::Irq),
+    ("not ok ", SplatKind::Kunit),
 ];
 
 /// All complaints, in order; each is counted once, though it has many lines.
@@ -206,6 +209,7 @@ impl fmt::Display for SplatKind {
             Self::Bug => "bug",
             Self::Warning => "warning",
             Self::Irq => "interrupt",
+            Self::Kunit => "KUnit",
         })
     }
 }
