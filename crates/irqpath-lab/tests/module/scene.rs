@@ -15,7 +15,7 @@ use crate::ktap::{self, Verdict};
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "devmemory",
     "devmisuse",
     "devwaits",
@@ -24,6 +24,7 @@ const PROGRAMS: [&str; 10] = [
     "netsend",
     "netserver",
     "netsink",
+    "pipelock",
     "prio",
     "waiter",
 ];

@@ -353,3 +353,16 @@ test_irqpath_selective_obeys() {
 	unload
 	nothing_left
 }
+
+# Ordinary tasks take a mutex again as long as their slice lasts, and no longer if
+# somebody has come for it in vain.
+test_irqpath_selective_hands_over() {
+	[ -d $P/selective ] || skip "no $P/selective: a kernel without CONFIG_IRQPATH"
+	needs pipelock
+	echo 1 > $P/selective/enabled
+	longest=$(pipelock 20)
+	echo 0 > $P/selective/enabled
+	echo "# $longest ns at most"
+	[ "${longest:-0}" -gt 0 ] || fail "pipelock failed"
+	[ "$longest" -lt 50000000 ] || fail "$longest ns for a mutex"
+}

@@ -34,11 +34,12 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	device_close_asleep device_many_users device_unload_under_reader \
 	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
 	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
-	irqpath_learns irqpath_learns_napi irqpath_learns_work irqpath_learns_no_locks irqpath_pinned irqpath_migrates irqpath_respects_priority \
+	irqpath_learns irqpath_learns_napi irqpath_learns_work irqpath_learns_no_locks \
+	irqpath_pinned irqpath_migrates irqpath_respects_priority \
 	irqpath_direct irqpath_direct_migrates irqpath_demux \
 	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
-	irqpath_selective_follows irqpath_selective_obeys \
+	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
 	netprio_follows_priority netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
 	netprio_ends netprio_veth netprio_virtio \

@@ -135,11 +135,13 @@ bool __irqpath_direct_wake(struct task_struct *p)
 /*
  * Whether somebody who had the lock when the task was noted has queued one
  * that goes before it, or one that should run on another CPU meanwhile, which
- * nobody would tell. Context: rq->lock held.
+ * nobody would tell. Where there is no other CPU, it has to wait in any case.
+ * Context: rq->lock held.
  */
 static bool is_outranked(struct rq *rq, struct task_struct *p)
 {
-	return rq->rt.highest_prio.curr <= p->prio || rq->rt.overloaded ||
+	return rq->rt.highest_prio.curr <= p->prio ||
+	       (rq->rt.overloaded && num_online_cpus() > 1) ||
 	       rq->dl.dl_nr_running ||
 	       (rq->stop && task_on_rq_queued(rq->stop));
 }

@@ -49,8 +49,12 @@ void __irqpath_sched_switch(struct task_struct *next)
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 	struct task_struct *expected = READ_ONCE(c->expected);
 
-	if (unlikely(expected && expected != next))
+	if (!expected)
+		return;
+	if (unlikely(expected != next))
 		irqpath_watch(c);
+	else if (!next->irqpath->lazy && next->mm != current->active_mm)
+		irqpath_count(mm_switched);
 }
 
 /* Back to the thread. The token is there, or the thread has it already. */

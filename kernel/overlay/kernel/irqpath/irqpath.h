@@ -181,7 +181,8 @@ struct irqpath_task {
  * @migrated: handlers that a task ran
  * @mispredicted: of these, those that did not
  * @lazy: handlers that a task ran without its address space
- * @mm_switched: address spaces that tasks loaded after that
+ * @mm_switched: address spaces loaded for a handler's sake, before it or, if
+ *		 lazy, after it
  * @lost: offers that the irq thread took first
  * @elsewhere: offers that the task met on another CPU and handed back
  * @rescued: offers that the watchdog took back

@@ -5,7 +5,8 @@
  * The thread of an interrupt that has woken no real-time task runs as an
  * ordinary task, SCHED_NORMAL with nice 0; one that has runs at the priority
  * that the kernel gave it. And an ordinary task that is woken does not preempt
- * an ordinary task before its slice ends: see check_preempt_wakeup_fair().
+ * an ordinary task before its slice ends: see check_preempt_wakeup_fair(). Nor
+ * does it keep that one from a mutex until it has run: see rt_mutex_steal().
  *
  * An interrupt serves a task as long as there is an association that it has
  * confirmed within the last irqpath_quiet activations. A thread whose
