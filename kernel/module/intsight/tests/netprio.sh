@@ -109,6 +109,68 @@ test_netprio_follows_priority() {
 	unload
 }
 
+# waits_for PRIORITY COUNT: netsink has its socket, the only one.
+waits_for() {
+	netsink -n "$2" -T 3000 -p "$1" 5000 1 > /tmp/netsink &
+	sink=$!
+	tries=0
+	until grep -q ':1388 ' /proc/net/udp; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || fail "netsink has no socket"
+		sleep 0.01
+	done
+}
+
+# held_now MIN MAX WHY: so many packets of a burst of 300 are held beside a job.
+held_now() {
+	before=$(cat $NP/held)
+	echo 300 > $N/burst
+	busy 30
+	sleep 0.1 # those that come after the job
+	now=$(($(cat $NP/held) - before))
+	echo "# $now held: $3"
+	[ $now -ge "$1" ] && [ $now -le "$2" ] || fail "$now held: $3"
+}
+
+# Its task's priority counts, whenever that changes.
+test_netprio_follows_change() {
+	needs prio
+	netprio 1 1200
+	held_now 100 300 "the task is below the job"
+	prio 40 netsink > /dev/null || fail "prio failed"
+	held_now 0 0 "it is above"
+	prio 0 netsink > /dev/null || fail "prio failed"
+	held_now 100 300 "it is ordinary"
+	prio 31 netsink > /dev/null || fail "prio failed"
+	held_now 0 0 "it is above again"
+	wait $sink || fail "not all came: $(cat /tmp/netsink)"
+	netprio_off
+	unload
+}
+
+# A port whose receiver has gone, with packets held, is its next receiver's.
+test_netprio_port_changes_hands() {
+	netprio 1 100000
+	echo 300 > $N/burst
+	busy 30 &
+	job=$!
+	sleep 0.12
+	kill $sink
+	wait $sink 2> /dev/null
+	wait $job || fail "the job"
+	[ "$(netprio_count held)" -gt 0 ] || fail "nothing was held"
+	sleep 0.1
+	netprio_balances
+	waits_for 40 300
+	held_now 0 0 "the next receiver is above the job"
+	wait $sink || fail "not all came: $(cat /tmp/netsink)"
+	waits_for 20 300
+	held_now 100 300 "the one after it is below"
+	wait $sink || fail "not all came: $(cat /tmp/netsink)"
+	netprio_off
+	unload
+}
+
 # Who sleeps in recv() for the first time is a receiver before a packet has come.
 test_netprio_first_recv() {
 	NP_SINK="-f -p 40"

@@ -130,3 +130,24 @@ test_netprio_virtio() {
 	ends "$@"
 	sends_all
 }
+
+# What no task receives waits for nobody: who asks at FIFO 60 has its answers beside a
+# job below it.
+test_netprio_exempt() {
+	needs prio netjob
+	ip link add type veth 2> /dev/null || skip "no veth"
+	ends veth0 veth1
+	held=$(cat $NP/held) exempt=$(cat $NP/exempt)
+	in_space ping -q -i 0.01 -c 100 10.9.0.1 > /tmp/ping &
+	asks=$!
+	until prio 60 ping > /dev/null 2>&1; do
+		kill -0 $asks || fail "no ping"
+		sleep 0.01
+	done
+	taskset 1 netjob -n 10 -i 50000000 -P 100000000 -p 30 > /tmp/netjob || fail "netjob"
+	wait $asks || fail "ping: $(cat /tmp/ping)"
+	grep -q ' 0% packet loss' /tmp/ping || fail "lost: $(cat /tmp/ping)"
+	exempt=$(($(cat $NP/exempt) - exempt))
+	[ $exempt -ge 20 ] || fail "$exempt packets beside a job"
+	[ "$(cat $NP/held)" = "$held" ] || fail "held, and there is no receiver"
+}

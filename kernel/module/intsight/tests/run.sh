@@ -40,9 +40,10 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
-	netprio_follows_priority netprio_first_recv netprio_holds_device netprio_limits_wait \
+	netprio_follows_priority netprio_follows_change netprio_port_changes_hands \
+	netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
-	netprio_ends netprio_veth netprio_virtio \
+	netprio_ends netprio_veth netprio_virtio netprio_exempt \
 	shield_files shield_tasks shield_moves shield_forks shield_setaffinity \
 	shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs \
 	unload_busy_loop leaks kernel_log}
