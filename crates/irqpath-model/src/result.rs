@@ -79,6 +79,21 @@ pub struct KernelInfo {
     pub forced_irq_threads: bool,
     /// Current clock source.
     pub clocksource: String,
+    /// Policies of an irqpath kernel that were on when the measurement began, by name; empty on
+    /// others.
+    #[serde(default)]
+    pub policies: Vec<String>,
+}
+
+impl KernelInfo {
+    /// `; policies direct, migrate`, to put after what a table says of the kernel; empty if none
+    /// was on.
+    pub fn with_policies(&self) -> String {
+        if self.policies.is_empty() {
+            return String::new();
+        }
+        format!("; policies {}", self.policies.join(", "))
+    }
 }
 
 /// CPU facts that results depend on.

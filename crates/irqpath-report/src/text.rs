@@ -95,13 +95,14 @@ pub fn write_header(mut out: impl Write, meta: &Meta, options: &TextOptions) -> 
         p => format!(" preempt={p}"),
     };
     let text = format!(
-        "{}, Linux {} {}{preemption}, CPUs {}, {:.1} s, {}",
+        "{}, Linux {} {}{preemption}, CPUs {}, {:.1} s, {}{}",
         meta.host,
         kernel.release,
         kernel.machine,
         meta.cpu.online,
         meta.duration_ns as f64 / 1e9,
-        meta.source
+        meta.source,
+        kernel.with_policies()
     );
     let style = options.style();
     writeln!(out, "{}{}", style.bold("irqpath: "), clean(&text))

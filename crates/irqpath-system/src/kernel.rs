@@ -6,8 +6,8 @@
 
 use irqpath_model::KernelInfo;
 
-use crate::Host;
 use crate::config::Config;
+use crate::{Host, policy};
 
 /// Time kept for other tasks on a CPU that real-time tasks would use whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +37,17 @@ impl Host {
             clocksource: self
                 .fact("sys/devices/system/clocksource/clocksource0/current_clocksource")
                 .unwrap_or_default(),
+            policies: self.policies_on(),
             release,
             version,
             cmdline,
         }
+    }
+
+    /// A file that cannot be read is none that says a policy is on.
+    fn policies_on(&self) -> Vec<String> {
+        let all = policy::policies(self).unwrap_or_default();
+        all.into_iter().filter(|policy| policy.enabled).map(|policy| policy.name).collect()
     }
 
     /// What the kernel keeps of each CPU from real-time tasks; `None` if it keeps nothing.
@@ -141,6 +148,19 @@ mod tests {
         assert_eq!(fake.host().kernel_info().preemption, "full");
         let fake = fake.file("sys/kernel/realtime", "1\n");
         assert_eq!(fake.host().kernel_info().preemption, "rt");
+    }
+
+    #[test]
+    fn policies_that_are_on() {
+        let fake = Fake::new()
+            .file("sys/kernel/irqpath/associations", "")
+            .file("sys/kernel/irqpath/migrate/enabled", "1\n")
+            .file("sys/kernel/irqpath/netprio/enabled", "0\n")
+            .file("sys/kernel/irqpath/direct/enabled", "1\n");
+        let info = fake.host().kernel_info();
+        assert_eq!(info.policies, ["direct", "migrate"]);
+        assert_eq!(info.with_policies(), "; policies direct, migrate");
+        assert_eq!(KernelInfo::default().with_policies(), "");
     }
 
     #[test]

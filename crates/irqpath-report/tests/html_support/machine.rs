@@ -52,6 +52,7 @@ pub fn meta() -> Meta {
             preemption: text("rt"),
             forced_irq_threads: true,
             clocksource: text("tsc"),
+            policies: vec![text("direct"), text("migrate")],
         },
         cpu: CpuInfo {
             model: text("Example 8-core processor"),

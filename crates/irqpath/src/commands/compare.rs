@@ -52,7 +52,9 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
         out::json(&comparison, false)?;
     } else {
         let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
-            format!("{} ({}, {})", path.display(), s.meta.host, s.meta.kernel.release)
+            let kernel = &s.meta.kernel;
+            let on = kernel.with_policies();
+            format!("{} ({}, {}{on})", path.display(), s.meta.host, kernel.release)
         });
         let (benchmarks, tests) = (&comparison.bench, &comparison.tests);
         let table = match (benchmarks.is_empty(), tests.is_empty()) {
