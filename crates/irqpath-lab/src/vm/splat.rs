@@ -103,6 +103,8 @@ const BEGINNINGS: &[(&str, SplatKind)] = &[
     ("WARNING:", SplatKind::Warning),
     ("irq *: nobody cared", SplatKind::Irq),
     ("irq event *: bogus return value", SplatKind::Irq),
+    ("    # *: EXPECTATION FAILED at", SplatKind::Kunit), // what a console of errors only shows
+    ("    # *: ASSERTION FAILED at", SplatKind::Kunit),
     ("not ok ", SplatKind::Kunit),
 ];
 

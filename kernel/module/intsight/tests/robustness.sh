@@ -234,8 +234,9 @@ test_leaks() {
 }
 
 test_kernel_log() {
-	if dmesg | grep -q -E "WARNING:|BUG:|Oops|Call [Tt]race|stall"; then
-		dmesg | grep -E -A 40 "WARNING:|BUG:|Oops|Call [Tt]race|stall"
+	complaint="WARNING:|BUG:|Oops|Call [Tt]race|stall|\] not ok "
+	if dmesg | grep -q -E "$complaint"; then
+		dmesg | grep -E -A 40 "$complaint"
 		fail "the kernel complains"
 	fi
 }
