@@ -16,6 +16,7 @@ irq_priority "${IRQ_PRIO:-}" 'isight[01]'
 policies_on
 runs_before=$(migrated)
 misses_before=$(mispredicted)
+switches_before=$(mm_switched)
 
 talk() {
 	netping -a "$at" -d "$LENGTH_MS" -n 100000 -b "$SIZE" "$@"
@@ -51,7 +52,7 @@ totals() {
 		totals high "$HIGH_RTT_US" "/results/$SERIES.csv"
 	fi
 	[ -z "$low" ] || totals low "$LOW_RTT_US" /tmp/low.csv
-	success "$runs_before" "$misses_before"
+	success "$runs_before" "$misses_before" "$switches_before"
 } > "/results/$SERIES.values"
 policies_off
 nic_off

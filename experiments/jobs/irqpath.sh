@@ -67,14 +67,23 @@ migrated() {
 mispredicted() {
 	cat $P/migrate/mispredicted
 }
+# Address spaces that were loaded for a handler's sake.
+mm_switched() {
+	cat $P/migrate/mm_switched
+}
 
-# success MIGRATED MISPREDICTED: what has come since then, and the share that was predicted well.
+# success MIGRATED MISPREDICTED MM_SWITCHED: what has come since then, the share that was predicted
+# well, and how many address spaces were loaded for a handler.
 success() {
 	runs=$(($(migrated) - $1))
 	misses=$(($(mispredicted) - $2))
+	switches=$(($(mm_switched) - $3))
 	echo "migrated $runs"
 	echo "mispredicted $misses"
-	[ $runs = 0 ] || awk -v runs=$runs -v misses=$misses 'BEGIN { print "success", 100 - 100 * misses / runs }'
+	[ $runs = 0 ] || awk -v runs=$runs -v misses=$misses -v switches=$switches 'BEGIN {
+		print "success", 100 - 100 * misses / runs
+		print "mm_switches", switches / runs
+	}'
 }
 
 # irq_priority PRIORITY NAME: of the threads of the interrupts of this name, which is a pattern; an
