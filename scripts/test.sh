@@ -75,6 +75,7 @@ step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experime
 step 'cargo xtask check' cargo xtask check
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
 step_ours 'the irqpath kernel' cargo run -q -p irqpath -- lab build --flavour irqpath
+step_ours 'the patch series' cargo xtask kernel check --quick
 step 'cargo test' rust_tests
 step_with qemu-system-x86_64 'irqpath lab gate' cargo run -q -p irqpath -- lab gate ihm-timer intspect-baseline
 step_ours 'irqpath lab gate of the policies' cargo run -q -p irqpath -- lab gate ihm-migrate
