@@ -88,7 +88,7 @@ pub struct KernelInfo {
 impl KernelInfo {
     /// `; policies direct, migrate`, to put after what a table says of the kernel; empty if none
     /// was on.
-    pub fn with_policies(&self) -> String {
+    pub fn policies_suffix(&self) -> String {
         if self.policies.is_empty() {
             return String::new();
         }

@@ -102,7 +102,7 @@ pub fn write_header(mut out: impl Write, meta: &Meta, options: &TextOptions) -> 
         meta.cpu.online,
         meta.duration_ns as f64 / 1e9,
         meta.source,
-        kernel.with_policies()
+        kernel.policies_suffix()
     );
     let style = options.style();
     writeln!(out, "{}{}", style.bold("irqpath: "), clean(&text))

@@ -153,14 +153,13 @@ mod tests {
     #[test]
     fn policies_that_are_on() {
         let fake = Fake::new()
-            .file("sys/kernel/irqpath/associations", "")
             .file("sys/kernel/irqpath/migrate/enabled", "1\n")
             .file("sys/kernel/irqpath/netprio/enabled", "0\n")
             .file("sys/kernel/irqpath/direct/enabled", "1\n");
         let info = fake.host().kernel_info();
         assert_eq!(info.policies, ["direct", "migrate"]);
-        assert_eq!(info.with_policies(), "; policies direct, migrate");
-        assert_eq!(KernelInfo::default().with_policies(), "");
+        assert_eq!(info.policies_suffix(), "; policies direct, migrate");
+        assert_eq!(KernelInfo::default().policies_suffix(), "");
     }
 
     #[test]

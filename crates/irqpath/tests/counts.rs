@@ -73,20 +73,12 @@ fn load(time: Duration) {
     echo.join().expect("echo");
 }
 
-#[test]
-fn counts_agree_with_the_kernels_own() {
-    let mut source = match BpfSource::open(&Config::default()) {
-        Ok(source) => source,
-        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
-            println!("skipped: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
-    let host = Host::real();
-    let start = boundary(&host, &mut source);
+/// Two seconds of load, and whether both count the same. One event too many, or no load, fails the test;
+/// too many unseen are the error.
+fn compare(host: &Host, source: &mut BpfSource) -> Result<(), String> {
+    let start = boundary(host, source);
     load(Duration::from_secs(2));
-    let end = boundary(&host, &mut source);
+    let end = boundary(host, source);
     let (mut nr_checked, mut nr_events, mut nr_unseen) = (0, 0, 0);
     for (label, end_after) in &end.after {
         let is_device = label.parse::<u32>().is_ok();
@@ -103,9 +95,11 @@ fn counts_agree_with_the_kernels_own() {
         let most = end_after - at(&start.before);
         let unseen = least.saturating_sub(ours);
         assert!(ours <= most, "{label}: {ours} seen, the kernel counts {most} at most");
-        // Seen in two seconds: up to 13 of RES, 7 of a softirq, 4 of LOC, 3 of CAL, 1 of a line; 22
-        // of 69 RES beside eight busy tasks. In the lab's exact guests it is none (trace-truth).
-        assert!(unseen <= 40 + least / 200, "{label}: {ours} seen, the kernel counts {least}");
+        // Seen in two seconds: up to 13 of RES, 7 of a softirq, 4 of LOC, 3 of CAL, 1 of a line.
+        // In the lab's exact guests it is none (trace-truth).
+        if unseen > 20 + least / 200 {
+            return Err(format!("{label}: {ours} seen, the kernel counts {least}"));
+        }
         nr_unseen += unseen;
         nr_checked += usize::from(most > 0);
         nr_events += ours;
@@ -113,4 +107,28 @@ fn counts_agree_with_the_kernels_own() {
     println!("{nr_checked} rows with {nr_events} interrupts and softirqs agree");
     println!("{nr_unseen} events for which the kernel ran no program");
     assert!(nr_checked >= 3 && nr_events > 1_000, "the load made too few interrupts to tell");
+    Ok(())
+}
+
+#[test]
+fn counts_agree_with_the_kernels_own() {
+    let mut source = match BpfSource::open(&Config::default()) {
+        Ok(source) => source,
+        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
+            println!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let host = Host::real();
+    // On a busy host more go unseen, once 22 of 69 RES: an error of ours would be there each time.
+    let mut why = String::new();
+    for _ in 0..3 {
+        match compare(&host, &mut source) {
+            Ok(()) => return,
+            Err(error) => why = error,
+        }
+        println!("{why}");
+    }
+    panic!("three times of three: {why}");
 }

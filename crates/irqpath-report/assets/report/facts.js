@@ -19,7 +19,7 @@
       ["preemption", kernel.preemption || "unknown"],
       ["irq threads", kernel.forced_irq_threads ? "forced" : "where the driver asks for one"],
       ["clock source", kernel.clocksource],
-      ["policies", (kernel.policies || []).join(", ") || "none on"],
+      ["policies", kernel.policies.join(", ") || "none"],
       ["command line", kernel.cmdline, "name"],
       ["config SHA-256", kernel.config_sha256 || "not readable", "name"],
       ["isolcpus", isolation.isolated || "none"],

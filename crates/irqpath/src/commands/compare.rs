@@ -53,7 +53,7 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     } else {
         let names = [(&arguments.a, &a), (&arguments.b, &b)].map(|(path, s)| {
             let kernel = &s.meta.kernel;
-            let on = kernel.with_policies();
+            let on = kernel.policies_suffix();
             format!("{} ({}, {}{on})", path.display(), s.meta.host, kernel.release)
         });
         let (benchmarks, tests) = (&comparison.bench, &comparison.tests);

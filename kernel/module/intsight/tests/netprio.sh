@@ -32,13 +32,7 @@ netprio() {
 	# shellcheck disable=SC2086
 	netsink -n "$2" -T 3000 ${NP_SINK:--p 20} 5000 "$1" > /tmp/netsink &
 	sink=$!
-	last=$(printf ':%04X ' $((4999 + $1)))
-	tries=0
-	until grep -q "$last" /proc/net/udp; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || fail "netsink has no sockets"
-		sleep 0.01
-	done
+	bound $((4999 + $1))
 }
 
 # busy FIFO_PRIORITY: for three times 50 ms of each 100 ms.
@@ -113,12 +107,7 @@ test_netprio_follows_priority() {
 waits_for() {
 	netsink -n "$2" -T 3000 -p "$1" 5000 1 > /tmp/netsink &
 	sink=$!
-	tries=0
-	until grep -q ':1388 ' /proc/net/udp; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || fail "netsink has no socket"
-		sleep 0.01
-	done
+	bound 5000
 }
 
 # held_now MIN MAX WHY: so many packets of a burst of 300 are held beside a job.

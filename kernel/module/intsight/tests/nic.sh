@@ -259,6 +259,16 @@ test_nic_echo() {
 	unload
 }
 
+# bound PORT: netsink has its last socket.
+bound() {
+	tries=0
+	until grep -q "$(printf ':%04X ' "$1")" /proc/net/udp; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "netsink has no sockets"
+		sleep 0.01
+	done
+}
+
 # burst_of COUNT: returns when all of it has come or is lost.
 burst_of() {
 	left=$1
@@ -285,13 +295,7 @@ test_nic_burst() {
 	ip link set isight0 up
 	netsink -n 600 -T 5000 5000 3 > /tmp/netsink &
 	sink=$!
-	# Until its sockets are there.
-	tries=0
-	until grep -q ":138A " /proc/net/udp; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "netsink has no sockets"
-		sleep 0.01
-	done
+	bound 5002
 	burst_of 600
 	wait $sink || fail "not all came: $(cat /tmp/netsink)"
 	[ "$(grep -c 'received 200 disordered 0' /tmp/netsink)" = 3 ] ||
