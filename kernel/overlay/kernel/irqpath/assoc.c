@@ -105,6 +105,7 @@ static struct irqpath_slot *slot_make(struct irqpath_task *t,
 	slot->hits = 0;
 	slot->runs = 0;
 	slot->misses = 0;
+	slot->mm_switched = 0;
 	slot->last = jiffies;
 	slot->credit = IRQPATH_CREDIT_START;
 	slot->indirect = false;

@@ -146,6 +146,27 @@ static void packet_names_the_socket(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
 }
 
+/* So many bytes of the stack further down, and some more. */
+static noinline bool is_deep_enough_below(int bytes)
+{
+	char frame[1024];
+	bool enough;
+
+	barrier_data(frame);
+	enough = bytes <= 0 ? irqpath_stack_is_deep_enough() :
+			      is_deep_enough_below(bytes - (int)sizeof(frame));
+	/* Used after the call: there is a frame for each. */
+	barrier_data(frame);
+	return enough;
+}
+
+/* A handler and its softirqs need as much as they would have had in a thread. */
+static void stack_has_room_for_a_handler(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, is_deep_enough_below(0));
+	KUNIT_EXPECT_FALSE(test, is_deep_enough_below(THREAD_SIZE / 2));
+}
+
 static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(slot_free_is_taken),
 	KUNIT_CASE(slot_oldest_is_forgotten),
@@ -156,6 +177,7 @@ static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(credit_asks_for_one_in_five),
 	KUNIT_CASE(serves_while_not_quiet),
 	KUNIT_CASE(packet_names_the_socket),
+	KUNIT_CASE(stack_has_room_for_a_handler),
 	{}
 };
 

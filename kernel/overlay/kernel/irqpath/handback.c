@@ -20,6 +20,9 @@ unsigned int irqpath_watchdog_us = 200;
 /* One of so many wakeups of parked tasks is dropped; 0: none. */
 unsigned int irqpath_drop_every;
 
+/* Rules that are not in force, see faults.h. */
+unsigned int irqpath_suspended;
+
 bool irqpath_drops_wakeup(void)
 {
 	static atomic_t nr_wakeups;
@@ -54,7 +57,7 @@ void __irqpath_sched_switch(struct task_struct *next)
 	if (unlikely(expected != next))
 		irqpath_watch(c);
 	else if (!next->irqpath->lazy && next->mm != current->active_mm)
-		irqpath_count(mm_switched);
+		irqpath_count_mm(next->irqpath);
 }
 
 /* Back to the thread. The token is there, or the thread has it already. */

@@ -6,10 +6,12 @@
  * origin.c   what work can come from: one per irqaction; which one this
  *            context works for
  * assoc.c    which origins wake which real-time task
- * migrate.c  tasks park, a hardirq offers its handler, the task runs it
+ * migrate.c  tasks park, and run the handlers that they are offered
+ * offer.c    a hardirq offers its handler
  * sleep.c    the sleeps of wait sites that take part
  * demux.c    packets name the task that their interrupt is for
  * las.c      the handler runs before the task's address space is loaded
+ * faults.h   what tests break on purpose
  * handback.c offers that are not taken: the watchdog, and the end of an action
  * direct.c   from a hardirq to the task that it woke, past the run queue
  * sched.c    the scheduler calls what of this it has to
@@ -34,6 +36,8 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+
+#include "faults.h"
 
 /* Associations that a task can have at a time. */
 #define IRQPATH_NR_SLOTS	4
@@ -87,6 +91,7 @@ struct irqpath_origin {
  * @hits: wakeups of the task by this origin
  * @runs: handlers that the task ran for this origin
  * @misses: of these, those that did not wake the task
+ * @mm_switched: address spaces loaded for these handlers' sake
  * @last: jiffies of the last hit
  * @credit: trust, see irqpath_credit()
  * @indirect: at the last hit it was a thread that woke the task, one that the
@@ -100,6 +105,7 @@ struct irqpath_slot {
 	unsigned long		hits;
 	unsigned long		runs;
 	unsigned long		misses;
+	unsigned long		mm_switched;
 	unsigned long		last;
 	unsigned int		credit;
 	bool			indirect;
@@ -116,6 +122,12 @@ static inline bool irqpath_handler_wakes(const struct irqpath_slot *slot)
 static inline unsigned int irqpath_trust(const struct irqpath_slot *slot)
 {
 	return irqpath_handler_wakes(slot) ? slot->credit : 0;
+}
+
+/* Whether the handler can run in a task at all. */
+static inline bool irqpath_may_migrate(const struct irqpath_origin *o)
+{
+	return o->forced || !irqpath_rule(IRQPATH_RULE_FORCED);
 }
 
 enum irqpath_state {
@@ -317,6 +329,23 @@ static inline void irqpath_update_expected(struct irqpath_cpu *c)
 	WRITE_ONCE(c->expected, t ? t->task : NULL);
 }
 
+static inline bool irqpath_is_fifo_or_rr(const struct task_struct *p)
+{
+	return p->policy == SCHED_FIFO || p->policy == SCHED_RR;
+}
+
+/**
+ * irqpath_count_mm() - an address space is loaded for a handler's sake
+ * @t: of the task that runs it, with an offer
+ */
+static inline void irqpath_count_mm(struct irqpath_task *t)
+{
+	irqpath_count(mm_switched);
+	t->offered->mm_switched++;
+}
+
+bool irqpath_stack_is_deep_enough(void);
+
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
 void irqpath_visit_actions(irqpath_visit_t visit);
@@ -355,13 +384,6 @@ int irqpath_las_set(unsigned int on);
 void irqpath_watch(struct irqpath_cpu *c);
 void irqpath_revoke_offers(void);
 void irqpath_withdraw(struct irqpath_origin *o);
-
-#ifdef CONFIG_IRQPATH_FAULTS
-extern unsigned int irqpath_drop_every;
-bool irqpath_drops_wakeup(void);
-#else
-static inline bool irqpath_drops_wakeup(void) { return false; }
-#endif
 
 #ifdef CONFIG_LOCKDEP
 static inline void irqpath_map_acquire(struct irqpath_origin *o)

@@ -59,7 +59,7 @@ void irqpath_own_mm(struct irqpath_task *t)
 	membarrier_update_current_mm(mm);
 	switch_mm_irqs_off(borrowed, mm, current);
 	local_irq_enable();
-	irqpath_count(mm_switched);
+	irqpath_count_mm(t);
 	/* The barrier for membarrier(), as in kthread_use_mm(). */
 	mmdrop_lazy_tlb(borrowed);
 }

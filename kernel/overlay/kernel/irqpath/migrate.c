@@ -43,12 +43,8 @@ DEFINE_PER_CPU(struct irqpath_cpu, irqpath_cpus) = {
 /* What a handler and the softirqs that it raises may need. */
 #define STACK_NEEDED	(THREAD_SIZE / 2)
 
-static bool is_fifo_or_rr(struct task_struct *p)
-{
-	return p->policy == SCHED_FIFO || p->policy == SCHED_RR;
-}
-
-static bool stack_is_deep_enough(void)
+/* Context: the task that would run a handler, where it would. */
+bool irqpath_stack_is_deep_enough(void)
 {
 	unsigned long used = (unsigned long)end_of_stack(current);
 
@@ -70,9 +66,11 @@ static bool has_trusted_slot(struct irqpath_task *t)
 
 		if (!o)
 			continue;
-		irqpath_map_acquire(o);
-		irqpath_map_release(o);
-		trusted |= o->forced &&
+		if (irqpath_rule(IRQPATH_RULE_INVERSION)) {
+			irqpath_map_acquire(o);
+			irqpath_map_release(o);
+		}
+		trusted |= irqpath_may_migrate(o) &&
 			   (READ_ONCE(slot->credit) || t->flow.protocol);
 	}
 	return trusted;
@@ -85,7 +83,8 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(other, &c->parked, node) {
-		if (t->task->prio < other->task->prio)
+		if (t->task->prio < other->task->prio ||
+		    !irqpath_rule(IRQPATH_RULE_ORDER))
 			break;
 	}
 	list_add_tail(&t->node, &other->node);
@@ -95,8 +94,8 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 
 static bool may_park(struct irqpath_task *t)
 {
-	return is_fifo_or_rr(current) && !(current->flags & PF_KTHREAD) &&
-	       has_trusted_slot(t) && stack_is_deep_enough();
+	return irqpath_is_fifo_or_rr(current) && !(current->flags & PF_KTHREAD) &&
+	       has_trusted_slot(t) && irqpath_stack_is_deep_enough();
 }
 
 static void park(struct irqpath_task *t)
@@ -132,109 +131,6 @@ bool irqpath_park(void)
 	return true;
 }
 
-/* Whether @t can run the handler of @action here, as soon as it is woken. */
-static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
-{
-	struct task_struct *p = t->task;
-
-	return is_fifo_or_rr(p) && p->prio <= action->thread->prio &&
-	       READ_ONCE(p->__state) & TASK_NORMAL && !p->ptrace &&
-	       !(p->flags & PF_EXITING) &&
-	       task_cpu(p) == smp_processor_id() &&
-	       cpumask_test_cpu(smp_processor_id(), p->cpus_ptr);
-}
-
-static struct irqpath_slot *slot_of(struct irqpath_task *t,
-				    struct irqpath_origin *o)
-{
-	int i;
-
-	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
-		if (READ_ONCE(t->slot[i].origin) == o)
-			return &t->slot[i];
-	}
-	return NULL;
-}
-
-/*
- * The first parked task that the interrupt is known to wake. @flow is that of
- * the packet behind it, or NULL: who waits for another one is passed over, and
- * who waits for this one needs no trust.
- */
-static struct irqpath_task *choose(struct irqpath_cpu *c,
-				   struct irqpath_origin *o,
-				   struct irqaction *action,
-				   const struct irqpath_flow *flow)
-{
-	struct irqpath_task *t;
-
-	lockdep_assert_held(&c->lock);
-
-	list_for_each_entry(t, &c->parked, node) {
-		struct irqpath_slot *slot = slot_of(t, o);
-		bool named = flow && t->flow.protocol;
-
-		if (!slot || !irqpath_handler_wakes(slot) ||
-		    !is_eligible(t, action) ||
-		    (flow && !irqpath_waits_for(&t->flow, flow)) ||
-		    (!named && !slot->credit))
-			continue;
-		if (named)
-			irqpath_count(demuxed);
-		t->offered = slot;
-		return t;
-	}
-	return NULL;
-}
-
-bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
-{
-	struct irqpath_origin *o = READ_ONCE(action->irqpath);
-	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
-	struct irqpath_flow flow;
-	struct irqpath_task *t;
-	bool known, others;
-
-	/*
-	 * The last handler of the line must have returned: a thread that runs
-	 * it may be preempted by the task that would run it once more.
-	 */
-	if (!o || !o->forced || !in_hardirq() || list_empty(&c->parked) ||
-	    atomic_read(&desc->threads_active) != 1 || READ_ONCE(o->runner))
-		return false;
-
-	known = READ_ONCE(o->peek) && irqpath_peek(o, action, &flow);
-	raw_spin_lock(&c->lock);
-	t = choose(c, o, action, known ? &flow : NULL);
-	others = !list_empty(&c->offered);
-	if (t) {
-		list_move_tail(&t->node, &c->offered);
-		t->state = IRQPATH_OFFERED;
-		t->action = action;
-		t->from = o;
-		irqpath_update_expected(c);
-	}
-	raw_spin_unlock(&c->lock);
-	if (!t)
-		return false;
-
-	/*
-	 * Whoever else wakes the task meanwhile lets it find the offer, too.
-	 * It cannot be freed: this is an RCU read side.
-	 */
-	trace_irqpath_offer(o, t->task);
-	irqpath_count(offered);
-	c->predicting = true;
-	if (!irqpath_drops_wakeup())
-		wake_up_state(t->task, TASK_NORMAL);
-	c->predicting = false;
-
-	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */
-	if (others || (!need_resched() && t->task != current))
-		irqpath_watch(c);
-	return true;
-}
-
 /* No runner any more. A thread that sleeps for the runner's sake is woken. */
 static void end_run(struct irqpath_origin *o, struct irqaction *action)
 {
@@ -265,12 +161,17 @@ static void return_token(struct irqpath_origin *o, struct irqaction *action)
  */
 static bool take_token(struct irqpath_origin *o, struct irqaction *action)
 {
-	if (cmpxchg(&o->runner, NULL, current))
+	if (cmpxchg(&o->runner, NULL, current) &&
+	    irqpath_rule(IRQPATH_RULE_RUNNER))
 		return false;
 	if (test_and_clear_bit(IRQTF_RUNTHREAD, &action->thread_flags)) {
-		if (likely(atomic_read(&o->desc->threads_active) == 1))
+		if (likely(atomic_read(&o->desc->threads_active) == 1) ||
+		    !irqpath_rule(IRQPATH_RULE_RUNNER))
 			return true;
 		return_token(o, action);
+	} else if (!irqpath_rule(IRQPATH_RULE_TOKEN)) {
+		atomic_inc(&o->desc->threads_active);
+		return true;
 	}
 	end_run(o, action);
 	return false;
@@ -281,7 +182,9 @@ static struct irqaction *claim(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
 	/* Demoted since, it might not run when the thread would. */
-	bool fit = t->cpu == smp_processor_id() && rt_or_dl_prio(current->prio);
+	bool fit = (t->cpu == smp_processor_id() &&
+		    rt_or_dl_prio(current->prio)) ||
+		   !irqpath_rule(IRQPATH_RULE_FIT);
 	struct irqaction *action = NULL;
 
 	raw_spin_lock_irq(&c->lock);
@@ -303,6 +206,13 @@ static struct irqaction *claim(struct irqpath_task *t)
 	return action;
 }
 
+static u32 own_softirqs(struct irqpath_task *t)
+{
+	u32 own = irqpath_rule(IRQPATH_RULE_OWN) ? t->own_softirqs : 0;
+
+	return irqpath_rule(IRQPATH_RULE_FOREIGN) ? own : ~0;
+}
+
 /*
  * End bottom half processing: what the handler raised runs here, at the task's
  * priority; what others raised is none of the task's business.
@@ -313,7 +223,7 @@ static void bh_enable_own(struct irqpath_task *t)
 
 	if (local_softirq_pending()) {
 		local_irq_disable();
-		foreign = local_softirq_pending() & ~t->own_softirqs;
+		foreign = local_softirq_pending() & ~own_softirqs(t);
 		set_softirq_pending(local_softirq_pending() & ~foreign);
 		local_irq_enable();
 	}
@@ -379,10 +289,13 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	else
 		__set_current_state(t->sleep_state);
 
+	if (!irqpath_rule(IRQPATH_RULE_DRAIN))
+		end_thread(desc);
 	ret = action->thread_fn(action->irq, action->dev_id);
 	if (ret == IRQ_HANDLED)
 		atomic_inc(&desc->threads_handled);
-	irqpath_finalize_oneshot(desc, action);
+	if (irqpath_rule(IRQPATH_RULE_UNMASK))
+		irqpath_finalize_oneshot(desc, action);
 	bh_enable_own(t);
 
 	woke = READ_ONCE(current->__state) == TASK_RUNNING;
@@ -400,7 +313,8 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 		irqpath_wake_secondary(desc, action);
 
 	end_run(o, action);
-	end_thread(desc);
+	if (irqpath_rule(IRQPATH_RULE_DRAIN))
+		end_thread(desc);
 	return woke;
 }
 
@@ -471,7 +385,7 @@ static bool target_runs(struct irqaction *action)
 {
 	struct irqpath_origin *o = READ_ONCE(action->irqpath);
 
-	return o && READ_ONCE(o->runner);
+	return o && READ_ONCE(o->runner) && irqpath_rule(IRQPATH_RULE_RUNNER);
 }
 
 /*

@@ -193,6 +193,12 @@ static struct irqpath_setting drop_every = {
 	.value = &irqpath_drop_every,
 	.max = UINT_MAX,
 };
+
+static struct irqpath_setting suspended = {
+	.file = IRQPATH_SETTING_FILE(suspended),
+	.value = &irqpath_suspended,
+	.max = BIT(IRQPATH_NR_RULES) - 1,
+};
 #endif
 
 /* One page: with more associations than fit, the last tasks are missing. */
@@ -201,7 +207,7 @@ static ssize_t associations_show(struct kobject *kobj,
 {
 	struct task_struct *g, *p;
 	int len = sysfs_emit(buf, "irq\tname\tpid\tcomm\tprio\thits\truns\t"
-			     "misses\tage_ms\tcredit\n");
+			     "misses\tage_ms\tcredit\tpinned\tmm_switched\n");
 
 	rcu_read_lock();
 	for_each_process_thread(g, p) {
@@ -215,12 +221,13 @@ static ssize_t associations_show(struct kobject *kobj,
 			if (!o)
 				continue;
 			len += sysfs_emit_at(buf, len,
-					     "%u\t%s\t%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\n",
+					     "%u\t%s\t%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\t%d\t%lu\n",
 					     o->irq, o->name, p->pid, p->comm,
 					     p->rt_priority, slot->hits,
 					     slot->runs, slot->misses,
 					     jiffies_to_msecs(jiffies - slot->last),
-					     irqpath_trust(slot));
+					     irqpath_trust(slot), slot->pinned,
+					     slot->mm_switched);
 		}
 	}
 	rcu_read_unlock();
@@ -254,6 +261,7 @@ static struct attribute *migrate_attrs[] = {
 	&watchdog_us.file.attr,
 #ifdef CONFIG_IRQPATH_FAULTS
 	&drop_every.file.attr,
+	&suspended.file.attr,
 #endif
 	&early_demux.file.attr,
 	&las.file.attr,
