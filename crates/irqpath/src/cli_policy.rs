@@ -16,9 +16,10 @@ Examples:
   irqpath policy status                                 which policies there are, and what they did
   irqpath policy enable migrate --set watchdog_us=500   set, then switch on
   irqpath policy assoc                                  which interrupt wakes which task
+  irqpath policy assoc --pin 24:1234                    and that task waits for interrupt 24
   irqpath policy disable all                            as after boot, but for the settings
 
-Only the irqpath kernel has policies. Switching needs root; a switch stays until it is switched
+Only the irqpath kernel has policies. Switching and pinning need root; a switch stays until it is switched
 again or the kernel is booted.
 
 Exit codes: 0 done, 2 could not run.";
@@ -33,11 +34,26 @@ pub enum PolicyVerb {
     /// Switch policies off
     Disable(PolicyDisable),
     /// Show which interrupt wakes which real-time task, as the kernel learned it
-    Assoc(PolicyShow),
+    Assoc(PolicyAssoc),
 }
 
 #[derive(Debug, Args)]
 pub struct PolicyShow {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PolicyAssoc {
+    /// Make one by hand first: it is not forgotten and keeps its trust; repeatable
+    #[arg(long, value_name = "IRQ:TID", value_parser = interrupt_and_task)]
+    pub pin: Vec<(u32, u32)>,
+
+    /// Leave one to learning again first; repeatable
+    #[arg(long, value_name = "IRQ:TID", value_parser = interrupt_and_task)]
+    pub unpin: Vec<(u32, u32)>,
+
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
@@ -67,6 +83,14 @@ pub struct PolicyDisable {
     /// Print how they are then as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+fn interrupt_and_task(text: &str) -> Result<(u32, u32), String> {
+    let parse = || {
+        let (irq, tid) = text.split_once(':')?;
+        Some((irq.parse().ok()?, tid.parse().ok().filter(|&tid| tid > 0)?))
+    };
+    parse().ok_or_else(|| "needs IRQ:TID, such as 24:1234".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -22,8 +22,8 @@ cd /sys/kernel/irqpath
 echo 0 | tee learn/enabled > migrate/enabled
 echo 200 > migrate/watchdog_us
 echo 3 > learn/learned
-printf 'irq\\tname\\tpid\\tcomm\\tprio\\thits\\truns\\tmisses\\tage_ms\\tcredit\\n' > associations
-printf '24\\tsnd\\t70\\tmy task\\t80\\t40\\t10\\t1\\t1500\\t12\\n' >> associations
+printf 'irq\\tname\\tpid\\tcomm\\tprio\\thits\\truns\\tmisses\\tage_ms\\tcredit\\tpinned\\tmm_switched\\n' > associations
+printf '24\\tsnd\\t70\\tmy task\\t80\\t40\\t10\\t1\\t1500\\t12\\t0\\t10\\n' >> associations
 chmod 444 learn/learned associations
 cd /
 ";
@@ -55,6 +55,8 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["enable"][..], "POLICY"),
         (&["disable"], "POLICY"),
         (&["enable", "learn", "--set", "quiet"], "NAME=VALUE"),
+        (&["assoc", "--pin", "24"], "IRQ:TID"),
+        (&["assoc", "--unpin", "24:0"], "IRQ:TID"),
         (&["again"], "again"),
     ] {
         let line = error_line(&irqpath().arg("policy").args(arguments).output().unwrap());
@@ -114,6 +116,7 @@ fn names_that_the_kernel_does_not_have() {
         ("enable all", "there is no policy 'all'; this kernel has: learn, migrate"),
         ("disable direct", "there is no policy 'direct'; this kernel has: learn, migrate"),
         ("enable migrate --set quiet=1", "there is no setting 'quiet' of migrate"),
+        ("assoc --pin 4294967295:1", "4294967295 cannot be given to task 1"),
     ] {
         let line = error_line(&on_the_kernel(&format!("exec $0 policy {arguments}")));
         assert!(line.contains(part), "{line}");

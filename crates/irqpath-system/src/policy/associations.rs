@@ -3,14 +3,17 @@
 
 use std::cmp::Reverse;
 
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PolicyError, require_policies};
 use crate::Host;
+use crate::change::Access;
 
 const PATH: &str = "sys/kernel/irqpath/associations";
-const TITLES: &str = "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit";
+const TITLES: &str =
+    "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit\tpinned\tmm_switched";
 
 /// An interrupt and a real-time task that it wakes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +40,10 @@ pub struct Association {
     pub age_ns: u64,
     /// At 0 the task is offered no handler.
     pub trust: u32,
+    /// Made by hand, with [`pin`]: it is not forgotten and keeps its trust.
+    pub pinned: bool,
+    /// Address spaces loaded for the sake of these handlers.
+    pub nr_mm_switched: u64,
 }
 
 /// All of them, by interrupt, the highest priority first.
@@ -61,6 +68,31 @@ pub fn associations(host: &Host) -> Result<Associations, PolicyError> {
     Ok(parse(rows))
 }
 
+/// Make the association of an interrupt with a task by hand, or (`pinned` false) leave it to learning.
+/// Source: `Documentation/ABI/testing/procfs-irq-irqpath`.
+pub fn pin(
+    host: &Host,
+    access: &dyn Access,
+    (irq, tid): (u32, u32),
+    pinned: bool,
+) -> Result<(), PolicyError> {
+    require_policies(host)?;
+    let path = format!("proc/irq/{irq}/irqpath_target");
+    let sign = if pinned { "" } else { "-" };
+    access.write(&path, &format!("{sign}{tid}\n")).map_err(|source| {
+        let why = match Errno::from_io_error(&source) {
+            Some(Errno::ACCESS) => return PolicyError::Forbidden { path },
+            Some(Errno::NOENT) if host.path(&path).exists() => "the task has none with it",
+            Some(Errno::NOENT | Errno::NXIO) => "the interrupt has no handler",
+            Some(Errno::SRCH) => "there is no such task",
+            Some(Errno::INVAL) => "it is no FIFO, RR or deadline task of user space",
+            Some(Errno::NOSPC) => "all that the task can have were made by hand",
+            _ => return PolicyError::NotPinned { irq, tid, why: source.to_string() },
+        };
+        PolicyError::NotPinned { irq, tid, why: why.to_owned() }
+    })
+}
+
 pub(super) fn parse(rows: &str) -> Associations {
     // The page may end within a line, whose numbers are then wrong.
     let (whole, cut) = rows.rsplit_once('\n').unwrap_or(("", rows));
@@ -73,7 +105,8 @@ pub(super) fn parse(rows: &str) -> Associations {
 
 fn row(line: &str) -> Option<Association> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let &[irq, name, tid, comm, priority, hits, runs, misses, age_ms, trust] = fields.as_slice()
+    let &[irq, name, tid, comm, priority, hits, runs, misses, age_ms, trust, pinned, mm_switched] =
+        fields.as_slice()
     else {
         return None;
     };
@@ -91,6 +124,8 @@ fn row(line: &str) -> Option<Association> {
         success: success(nr_runs, nr_mispredicted),
         age_ns: age_ms.saturating_mul(1_000_000),
         trust: trust.parse().ok()?,
+        pinned: pinned == "1",
+        nr_mm_switched: mm_switched.parse().ok()?,
     })
 }
 

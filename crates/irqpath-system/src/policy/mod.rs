@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The policies of the irqpath kernel, as `/sys/kernel/irqpath` shows them: `state` reads them,
-//! `switch` sets and switches them, `associations` reads what the kernel learned.
+//! `switch` sets and switches them, `associations` reads what the kernel learned, and adds to it.
 //!
 //! The rule to know: which policies there are, and what can be set, is for the kernel to say. A
 //! policy is a directory with a file `enabled`; of its other files those that can be written are
@@ -17,7 +17,7 @@ mod tests;
 
 use std::io;
 
-pub use associations::{Association, Associations, associations};
+pub use associations::{Association, Associations, associations, pin};
 pub use document::{Document, schema};
 pub use state::{KernelPolicy, policies};
 pub use switch::{ALL, disable, enable};
@@ -82,6 +82,18 @@ pub enum PolicyError {
         source: io::Error,
         /// What was written before, as `migrate/watchdog_us=500`, and stays.
         done: Vec<String>,
+    },
+    /// An association could not be made by hand, or left to learning again.
+    #[error(
+        "interrupt {irq} cannot be given to task {tid}, or taken from it: {why}; irqpath policy assoc shows those that there are"
+    )]
+    NotPinned {
+        /// Number of the interrupt.
+        irq: u32,
+        /// The task.
+        tid: u32,
+        /// What the kernel said.
+        why: String,
     },
     /// The table of associations is not the one that this irqpath knows.
     #[error(

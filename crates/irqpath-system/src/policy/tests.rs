@@ -5,11 +5,14 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
+use rustix::io::Errno;
+
 use super::associations::parse;
 use super::*;
 use crate::testing::{Fake, FakeAccess};
 
-const TITLES: &str = "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit\n";
+const TITLES: &str =
+    "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit\tpinned\tmm_switched\n";
 
 /// Replace a file, with this mode.
 fn put(fake: &Fake, file: &str, text: &str, mode: u32) {
@@ -204,17 +207,20 @@ fn a_refusal_names_the_file_the_error_and_what_was_done() {
 #[test]
 fn names_with_spaces_and_numbers() {
     for (line, want) in [
-        ("24\teth0-rx-0\t70\tjackd\t80\t40\t10\t1\t1500\t12", Some((24, "eth0-rx-0", 70, "jackd"))),
         (
-            "9\tPCIe PME\t70\tmy worker 3\t80\t1\t0\t0\t0\t8",
+            "24\teth0-rx-0\t70\tjackd\t80\t40\t10\t1\t1500\t12\t1\t5",
+            Some((24, "eth0-rx-0", 70, "jackd")),
+        ),
+        (
+            "9\tPCIe PME\t70\tmy worker 3\t80\t1\t0\t0\t0\t8\t0\t0",
             Some((9, "PCIe PME", 70, "my worker 3")),
         ),
-        ("9\tacpi\t70\t1 2 3\t80\t1\t0\t0\t0\t8", Some((9, "acpi", 70, "1 2 3"))),
-        ("9\tacpi\t70\t\t80\t1\t0\t0\t0\t8", Some((9, "acpi", 70, ""))),
-        ("9\t\t70\tapp\t80\t1\t0\t0\t0\t8", Some((9, "", 70, "app"))),
-        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0", None),
-        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0\tx", None),
-        ("nine\tacpi\t70\tapp\t80\t1\t0\t0\t0\t8", None),
+        ("9\tacpi\t70\t1 2 3\t80\t1\t0\t0\t0\t8\t0\t0", Some((9, "acpi", 70, "1 2 3"))),
+        ("9\tacpi\t70\t\t80\t1\t0\t0\t0\t8\t0\t0", Some((9, "acpi", 70, ""))),
+        ("9\t\t70\tapp\t80\t1\t0\t0\t0\t8\t0\t0", Some((9, "", 70, "app"))),
+        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0\t8\t0", None),
+        ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0\tx\t0\t0", None),
+        ("nine\tacpi\t70\tapp\t80\t1\t0\t0\t0\t8\t0\t0", None),
     ] {
         let read = parse(&format!("{line}\n"));
         let one = read.list.first().map(|a| (a.irq, a.name.as_str(), a.tid, a.comm.as_str()));
@@ -226,8 +232,8 @@ fn names_with_spaces_and_numbers() {
 #[test]
 fn the_table_is_sorted_and_tells_what_is_missing() {
     let table = format!(
-        "{TITLES}36\tdisk\t72\tlow\t10\t1\t0\t0\t0\t8\n24\tsnd\t70\tjackd\t80\t40\t10\t1\t1500\t12\n\
-         36\tdisk\t71\thigh\t90\t5\t2\t3\t0\t0\n36\tdi"
+        "{TITLES}36\tdisk\t72\tlow\t10\t1\t0\t0\t0\t8\t0\t0\n24\tsnd\t70\tjackd\t80\t40\t10\t1\t1500\t12\t1\t9\n\
+         36\tdisk\t71\thigh\t90\t5\t2\t3\t0\t0\t0\t0\n36\tdi"
     );
     let fake = kernel();
     put(&fake, "associations", &table, 0o444);
@@ -238,6 +244,8 @@ fn the_table_is_sorted_and_tells_what_is_missing() {
     let one = &read.list[0];
     assert_eq!((one.priority, one.nr_wakeups, one.nr_runs, one.nr_mispredicted), (80, 40, 10, 1));
     assert_eq!((one.success, one.age_ns, one.trust), (Some(0.9), 1_500_000_000, 12));
+    let by_hand: Vec<_> = read.list.iter().map(|a| (a.pinned, a.nr_mm_switched)).collect();
+    assert_eq!(by_hand, [(true, 9), (false, 0), (false, 0)]);
     let successes: Vec<_> = read.list[1..].iter().map(|a| a.success).collect();
     assert_eq!(successes, [Some(0.0), None], "more mispredictions than runs; no runs");
 }
@@ -252,4 +260,42 @@ fn an_empty_table_and_one_with_other_columns() {
         let error = associations(&fake.host()).unwrap_err();
         assert!(matches!(error, PolicyError::OtherColumns { .. }), "{error}");
     }
+}
+
+#[test]
+fn an_association_is_made_by_hand_and_left_to_learning() {
+    let fake = kernel().file("proc/irq/24/irqpath_target", "");
+    let access = FakeAccess::new(&fake);
+    pin(&fake.host(), &access, (24, 70), true).unwrap();
+    pin(&fake.host(), &access, (24, 70), false).unwrap();
+    let path = "proc/irq/24/irqpath_target";
+    assert_eq!(*access.written.borrow(), [format!("{path}: 70"), format!("{path}: -70")]);
+}
+
+#[test]
+fn why_an_association_cannot_be_made_by_hand() {
+    let path = "proc/irq/24/irqpath_target";
+    for (errno, why) in [
+        (Errno::SRCH, "there is no such task"),
+        (Errno::INVAL, "it is no FIFO, RR or deadline task of user space"),
+        (Errno::NOENT, "the task has none with it"),
+        (Errno::NXIO, "the interrupt has no handler"),
+        (Errno::NOSPC, "all that the task can have were made by hand"),
+        (Errno::NOMEM, "Cannot allocate memory (os error 12)"),
+    ] {
+        let fake = kernel().file(path, "");
+        let access = FakeAccess::new(&fake).refusing(path, errno.raw_os_error());
+        let error = pin(&fake.host(), &access, (24, 70), true).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "interrupt 24 cannot be given to task 70, or taken from it: {why}; irqpath policy \
+                 assoc shows those that there are"
+            )
+        );
+    }
+    let fake = kernel();
+    let access = FakeAccess::new(&fake).refusing(path, Errno::NOENT.raw_os_error());
+    let error = pin(&fake.host(), &access, (24, 70), true).unwrap_err().to_string();
+    assert!(error.contains("the interrupt has no handler"), "{error}");
 }

@@ -27,6 +27,12 @@ pub fn run(arguments: &Policy) -> anyhow::Result<ExitCode> {
             policies(policy::disable(&host, &access, &disable.policies)?, disable.json)?;
         }
         PolicyVerb::Assoc(show) => {
+            for &one in &show.pin {
+                policy::pin(&host, &access, one, true)?;
+            }
+            for &one in &show.unpin {
+                policy::pin(&host, &access, one, false)?;
+            }
             let associations = policy::associations(&host)?;
             if show.json {
                 out::json(&Document { associations: Some(associations), ..document() }, false)?;

@@ -45,8 +45,9 @@ pub fn associations(associations: &Associations) -> String {
             "success",
             "last seen",
             "trust",
+            "mm switches",
         ];
-        table(titles, 2..=8, associations.list.iter().map(row))
+        table(titles, 2..=9, associations.list.iter().map(row))
     };
     if !associations.complete {
         text.push_str("There are more; the kernel shows one page.\n");
@@ -61,7 +62,7 @@ pub fn associations(associations: &Associations) -> String {
     text
 }
 
-fn row(a: &Association) -> [String; 9] {
+fn row(a: &Association) -> [String; 10] {
     [
         format!("{}:{}", a.irq, a.name),
         format!("{} ({})", a.comm, a.tid),
@@ -71,7 +72,8 @@ fn row(a: &Association) -> [String; 9] {
         a.nr_mispredicted.to_string(),
         a.success.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
         format!("{:.1} s", a.age_ns as f64 / 1e9),
-        a.trust.to_string(),
+        if a.pinned { "pinned".to_owned() } else { a.trust.to_string() },
+        a.nr_mm_switched.to_string(),
     ]
 }
 
@@ -112,14 +114,23 @@ mod tests {
             success: Some(0.999),
             age_ns: 1_500_000_000,
             trust: 16,
+            pinned: false,
+            nr_mm_switched: 1000,
         };
-        let other = Association { tid: 7, nr_runs: 0, success: None, ..one.clone() };
+        let other = Association {
+            tid: 7,
+            nr_runs: 0,
+            success: None,
+            pinned: true,
+            nr_mm_switched: 0,
+            ..one.clone()
+        };
         let list = vec![one, other];
         assert_eq!(
             associations(&Associations { list, complete: false, nr_unreadable: 2 }),
-            "  interrupt  task        prio  wakeups  handlers run  mispredicted  success  last seen  trust\n\
-             \x20 24:snd     jackd (70)    80     4000          1000             1   99.9 %      1.5 s     16\n\
-             \x20 24:snd     jackd (7)     80     4000             0             1        -      1.5 s     16\n\
+            "  interrupt  task        prio  wakeups  handlers run  mispredicted  success  last seen   trust  mm switches\n\
+             \x20 24:snd     jackd (70)    80     4000          1000             1   99.9 %      1.5 s      16         1000\n\
+             \x20 24:snd     jackd (7)     80     4000             0             1        -      1.5 s  pinned            0\n\
              There are more; the kernel shows one page.\n\
              Lines that could not be read, as those of a task with a line break in its name: 2.\n"
         );
