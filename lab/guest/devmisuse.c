@@ -161,7 +161,7 @@ static void test_bad_calls(void)
 	struct state before = state_of(fd), after;
 	char small[sizeof(events[0]) - 1];
 
-	refused(ioctl(fd, INTSIGHT_IOC_MODE, INTSIGHT_MODE_WORK + 1), EINVAL);
+	refused(ioctl(fd, INTSIGHT_IOC_MODE, INTSIGHT_MODE_THREADED + 1), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_MODE, ~0UL), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_MODE, 1UL << 32), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_DISARM, 1), EINVAL);

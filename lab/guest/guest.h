@@ -80,4 +80,19 @@ static inline void lock_memory(void)
 		die("mlockall");
 }
 
+/* Of the whole machine since boot. */
+static inline unsigned long long context_switches(void)
+{
+	FILE *stat = fopen("/proc/stat", "r");
+	unsigned long long nr = 0;
+	char line[4096];
+
+	while (stat && fgets(line, sizeof(line), stat))
+		if (sscanf(line, "ctxt %llu", &nr) == 1)
+			break;
+	if (stat)
+		fclose(stat);
+	return nr;
+}
+
 #endif /* GUEST_H */

@@ -113,16 +113,9 @@ static void transact(int fd, uint64_t number, struct sample *sample)
 
 static void take_totals(struct totals *totals)
 {
-	char line[4096];
-	FILE *stat = fopen("/proc/stat", "r");
-
 	clock_gettime(CLOCK_MONOTONIC, &totals->time);
 	getrusage(RUSAGE_SELF, &totals->usage);
-	while (stat && fgets(line, sizeof(line), stat))
-		if (sscanf(line, "ctxt %llu", &totals->switches) == 1)
-			break;
-	if (stat)
-		fclose(stat);
+	totals->switches = context_switches();
 }
 
 static void print_totals(const struct totals *a, const struct totals *b, uint64_t nr)

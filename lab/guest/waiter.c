@@ -5,7 +5,7 @@
  * It has a FIFO priority and locked memory, arms the device, sleeps in read(), poll() or an ioctl,
  * stamps its return to user space and keeps everything in memory; the CSV is written at the end:
  * one line per interrupt, the cycle counter at each point (intsight_uapi.h), `user` last. Lines
- * that begin with # hold the device's own counts.
+ * that begin with # hold the device's own counts, and the machine's context switches meanwhile.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,7 +29,9 @@ struct sample {
 static const char usage[] =
 "usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-j SPREAD_NS (more delay)]\n"
 "              [-p FIFO_PRIORITY] [-c CPU]\n"
-"              [-s read|poll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes)]\n"
+"              [-s read|poll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes) |\n"
+"               -T (the handler is threaded by itself)]\n"
+"              [-P PERIOD_NS (armed once, and again by itself) | -a (another process arms)]\n"
 "              [-H (CPU-bound task below)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
 "       KIND: handler tasklet hardirq thread irqs_off preempt_off\n";
@@ -61,6 +63,18 @@ static void start_hog(void)
 	}
 }
 
+/* Instead of a delay: the device is armed and raises by itself. */
+#define ARMED UINT64_MAX
+
+static void arm_periodically(int fd, uint64_t period_ns)
+{
+	struct intsight_arm arm = {
+		.size = sizeof(arm), .delay_ns = period_ns, .period_ns = period_ns,
+	};
+
+	request(fd, INTSIGHT_IOC_ARM, &arm, "arm");
+}
+
 static void wait_once(int fd, char how, uint64_t delay_ns, struct sample *sample)
 {
 	struct intsight_arm_wait both = {
@@ -77,7 +91,8 @@ static void wait_once(int fd, char how, uint64_t delay_ns, struct sample *sample
 		sample->event = both.event;
 		return;
 	}
-	request(fd, INTSIGHT_IOC_ARM, &both.arm, "arm");
+	if (delay_ns != ARMED)
+		request(fd, INTSIGHT_IOC_ARM, &both.arm, "arm");
 	if (how == 'p') {
 		if (poll(&pollfd, 1, -1) != 1)
 			die("poll");
@@ -117,68 +132,105 @@ static void print_counts(int fd)
 	disturb_print(fd);
 }
 
-int main(int argc, char **argv)
-{
-	const char *path = "/dev/intsight", *how = "read";
-	uint64_t reps = 1000, warmup = 10, delay_ns = 5000000, spread_ns = 0, priority = 80;
-	struct intsight_counts counts = { .size = sizeof(counts) };
-	enum intsight_mode mode = INTSIGHT_MODE_DRIVER;
-	bool hog = false;
-	char *disturbances[INTSIGHT_NR_DISTURB];
-	int opt, fd, nr_disturbances = 0;
-	struct sample *samples;
+struct options {
+	const char *path;
+	const char *how;
+	uint64_t reps, warmup, delay_ns, spread_ns, period_ns, priority;
+	enum intsight_mode mode;
+	bool hog, attached;
 	cpu_set_t cpus;
+	int nr_disturbances;
+	char *disturbances[INTSIGHT_NR_DISTURB];
+};
 
-	CPU_ZERO(&cpus);
-	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:DWHk:")) != -1) {
+static void parse(int argc, char **argv, struct options *o)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:aDWTHk:")) != -1) {
 		switch (opt) {
-		case 'd': path = optarg; break;
-		case 'n': reps = number(optarg); break;
-		case 'w': warmup = number(optarg); break;
-		case 't': delay_ns = number(optarg); break;
-		case 'j': spread_ns = number(optarg); break;
-		case 'p': priority = number(optarg); break;
-		case 'c': CPU_SET(number(optarg), &cpus); break;
-		case 's': how = optarg; break;
-		case 'D': mode = INTSIGHT_MODE_DIRECT; break;
-		case 'W': mode = INTSIGHT_MODE_WORK; break;
-		case 'H': hog = true; break;
+		case 'd': o->path = optarg; break;
+		case 'n': o->reps = number(optarg); break;
+		case 'w': o->warmup = number(optarg); break;
+		case 't': o->delay_ns = number(optarg); break;
+		case 'j': o->spread_ns = number(optarg); break;
+		case 'p': o->priority = number(optarg); break;
+		case 'c': CPU_SET(number(optarg), &o->cpus); break;
+		case 's': o->how = optarg; break;
+		case 'P': o->period_ns = number(optarg); break;
+		case 'a': o->attached = true; break;
+		case 'D': o->mode = INTSIGHT_MODE_DIRECT; break;
+		case 'W': o->mode = INTSIGHT_MODE_WORK; break;
+		case 'T': o->mode = INTSIGHT_MODE_THREADED; break;
+		case 'H': o->hog = true; break;
 		case 'k':
-			if (nr_disturbances == INTSIGHT_NR_DISTURB)
+			if (o->nr_disturbances == INTSIGHT_NR_DISTURB)
 				quit("too many -k");
-			disturbances[nr_disturbances++] = optarg;
+			o->disturbances[o->nr_disturbances++] = optarg;
 			break;
 		default: quit(usage);
 		}
 	}
-	if (strcmp(how, "read") && strcmp(how, "poll") && strcmp(how, "ioctl"))
+	if ((strcmp(o->how, "read") && strcmp(o->how, "poll") && strcmp(o->how, "ioctl")) ||
+	    ((o->period_ns || o->attached) && *o->how == 'i'))
 		quit(usage);
+}
 
-	fd = open(path, O_RDWR);
+static int open_device(struct options *o)
+{
+	struct intsight_counts counts = { .size = sizeof(counts) };
+	int fd = open(o->path, O_RDWR);
+
 	if (fd < 0)
-		die("%s", path);
-	if (ioctl(fd, INTSIGHT_IOC_MODE, mode))
+		die("%s", o->path);
+	if (o->attached)
+		return fd;
+	if (ioctl(fd, INTSIGHT_IOC_MODE, o->mode))
 		die("mode");
 	request(fd, INTSIGHT_IOC_COUNTS, &counts, "counts");
 	disturb_none(fd);
-	while (nr_disturbances--)
-		disturb(fd, disturbances[nr_disturbances], counts.raised + warmup);
+	while (o->nr_disturbances--)
+		disturb(fd, o->disturbances[o->nr_disturbances], counts.raised + o->warmup);
+	return fd;
+}
 
-	samples = calloc(reps + 1, sizeof(*samples));
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.path = "/dev/intsight", .how = "read", .reps = 1000, .warmup = 10,
+		.delay_ns = 5000000, .priority = 80, .mode = INTSIGHT_MODE_DRIVER,
+	};
+	unsigned long long switches;
+	struct sample *samples;
+	int fd;
+
+	parse(argc, argv, &o);
+	fd = open_device(&o);
+	samples = calloc(o.reps + 1, sizeof(*samples));
 	if (!samples)
-		die("memory for %llu samples", (unsigned long long)reps);
-	if (CPU_COUNT(&cpus) && sched_setaffinity(0, sizeof(cpus), &cpus))
+		die("memory for %llu samples", (unsigned long long)o.reps);
+	if (CPU_COUNT(&o.cpus) && sched_setaffinity(0, sizeof(o.cpus), &o.cpus))
 		die("CPU");
-	if (hog)
+	if (o.hog)
 		start_hog();
 	lock_memory();
-	be_fifo(priority);
-	while (warmup--)
-		wait_once(fd, *how, delay_ns, &samples[reps]);
-	for (uint64_t i = 0; i < reps; i++)
-		wait_once(fd, *how, spread(i, delay_ns, spread_ns), &samples[i]);
+	be_fifo(o.priority);
+	if (o.period_ns)
+		arm_periodically(fd, o.period_ns);
+	if (o.period_ns || o.attached) {
+		o.delay_ns = ARMED;
+		o.spread_ns = 0;
+	}
+	while (o.warmup--)
+		wait_once(fd, *o.how, o.delay_ns, &samples[o.reps]);
+	switches = context_switches();
+	for (uint64_t i = 0; i < o.reps; i++)
+		wait_once(fd, *o.how, spread(i, o.delay_ns, o.spread_ns), &samples[i]);
+	switches = context_switches() - switches;
 
-	print_samples(samples, reps);
-	print_counts(fd);
+	print_samples(samples, o.reps);
+	if (!o.attached)
+		print_counts(fd);
+	printf("# switches %llu\n", switches);
 	return 0;
 }

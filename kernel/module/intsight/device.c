@@ -289,6 +289,16 @@ static int dev_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
+/**
+ * intsight_first_device() - /dev/intsight0
+ *
+ * Return: NULL if there is none.
+ */
+struct intsight_dev *intsight_first_device(void)
+{
+	return devices;
+}
+
 static int dev_create(struct intsight_dev *dev, unsigned int index)
 {
 	int ret;
@@ -324,6 +334,7 @@ static void devices_remove(unsigned int nr)
 	while (nr--)
 		dev_remove(&devices[nr]);
 	kfree(devices);
+	devices = NULL;
 }
 
 int intsight_device_init(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files of the device share, and nobody else uses: device.c (files
- * and ioctls), device_irq.c (raise and handler), device_wait.c (sleep) and
- * device_disturb.c (delays of known size).
+ * and ioctls), device_irq.c (raise and handler), device_wait.c (sleep),
+ * device_disturb.c (delays of known size) and device_check.c (what tests ask).
  *
  * One raise is under way at a time. It lives in intsight_dev.shot, which
  * changes hands without a lock: the timer claims it, the handler sets it free.
@@ -99,11 +99,12 @@ struct intsight_disturber {
  * @shot: the raise under way
  * @lock: guards @event; raw for the handler in hardirq context on PREEMPT_RT
  * @event: last handled one; its seq is the number of handled raises
- * @wait: sleepers in driver and work mode, poll() in all modes
+ * @wait: sleepers but those in direct mode, poll() in all modes
  * @sleeper: the task that sleeps in direct mode
  * @poll_work: wakes @wait in direct mode, when the lock of @wait can be taken
  * @wake_work: wakes @wait in work mode
  * @disturbers: delays to be made
+ * @running: long handlers that have begun and not ended, see device_check.c
  * @tasklet: runs INTSIGHT_DISTURB_TASKLET
  * @tasklet_busy: cycles of its next run
  * @intruder_busy: cycles of the next run of the handler of @intruder
@@ -145,6 +146,7 @@ struct intsight_dev {
 	struct work_struct wake_work;
 
 	struct intsight_disturber disturbers[INTSIGHT_NR_DISTURB];
+	atomic_t running;
 	struct tasklet_struct tasklet;
 	u64 tasklet_busy;
 	u64 intruder_busy;
@@ -171,6 +173,9 @@ struct intsight_reader {
 	u64 polled;
 	u32 polled_cpu;
 };
+
+/* device.c: the files */
+struct intsight_dev *intsight_first_device(void);
 
 /* device_irq.c: from the timer to the handler */
 int intsight_dev_irq_init(struct intsight_dev *dev);
@@ -222,5 +227,9 @@ void intsight_disturb_plan(struct intsight_dev *dev);
 void intsight_disturb_raise(struct intsight_dev *dev);
 void intsight_disturb_in_handler(struct intsight_dev *dev,
 				 const struct intsight_shot *shot);
+
+/* device_check.c: what tests ask */
+u64 intsight_check_begin(struct intsight_dev *dev);
+void intsight_check_end(struct intsight_dev *dev, u64 handled);
 
 #endif /* INTSIGHT_DEVICE_H */

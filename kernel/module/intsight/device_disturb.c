@@ -152,9 +152,13 @@ void intsight_disturb_raise(struct intsight_dev *dev)
 void intsight_disturb_in_handler(struct intsight_dev *dev,
 				 const struct intsight_shot *shot)
 {
-	if (shot->busy[INTSIGHT_DISTURB_HANDLER])
+	if (shot->busy[INTSIGHT_DISTURB_HANDLER]) {
+		u64 handled = intsight_check_begin(dev);
+
 		disturb_spin(&dev->disturbers[INTSIGHT_DISTURB_HANDLER],
 			     shot->busy[INTSIGHT_DISTURB_HANDLER]);
+		intsight_check_end(dev, handled);
+	}
 	if (shot->busy[INTSIGHT_DISTURB_TASKLET]) {
 		dev->tasklet_busy = shot->busy[INTSIGHT_DISTURB_TASKLET];
 		tasklet_schedule(&dev->tasklet);

@@ -12,12 +12,17 @@
 #include <linux/err.h>
 #include <linux/irq.h>
 #include <linux/limits.h>
+#include <linux/module.h>
 #include <linux/preempt.h>
 
 #include "compat.h"
 #include "cycles.h"
 #include "device.h"
 #include "intsight_mark.h"
+
+static bool messages;
+module_param(messages, bool, 0444);
+MODULE_PARM_DESC(messages, "interrupts of /dev/intsightN are as messages: not masked while a thread handles them");
 
 /* The line's own chip, and ours that stamps before it masks. */
 static const struct irq_chip *line_chip;
@@ -97,7 +102,7 @@ static enum hrtimer_restart dev_expired(struct hrtimer *timer)
 	return restart;
 }
 
-/* Context: hardirq, or the interrupt's thread with bottom halves off. */
+/* Context: hardirq, or a thread, with bottom halves off but in threaded mode. */
 static irqreturn_t dev_irq(int irq, void *data)
 {
 	u64 handler = intsight_cycles();
@@ -139,10 +144,15 @@ static irqreturn_t dev_irq(int irq, void *data)
 
 static int dev_request_irq(struct intsight_dev *dev, u32 mode)
 {
-	int ret = request_irq(intsight_line_irq(dev->line), dev_irq,
-			      mode == INTSIGHT_MODE_DIRECT ? IRQF_NO_THREAD : 0,
-			      dev->name, dev);
+	unsigned int irq = intsight_line_irq(dev->line);
+	int ret;
 
+	if (mode == INTSIGHT_MODE_THREADED)
+		ret = request_threaded_irq(irq, NULL, dev_irq, IRQF_ONESHOT,
+					   dev->name, dev);
+	else
+		ret = request_irq(irq, dev_irq, mode == INTSIGHT_MODE_DIRECT ?
+				  IRQF_NO_THREAD : 0, dev->name, dev);
 	dev->requested = !ret;
 	if (!ret)
 		dev->mode = mode;
@@ -169,7 +179,7 @@ int intsight_dev_set_mode(struct intsight_dev *dev, unsigned long mode)
 {
 	lockdep_assert_held(&dev->mutex);
 
-	if (mode > INTSIGHT_MODE_WORK)
+	if (mode > INTSIGHT_MODE_THREADED)
 		return -EINVAL;
 	if (!intsight_dev_quiet(dev) || atomic_read(&dev->sleepers))
 		return -EBUSY;
@@ -256,7 +266,8 @@ int intsight_dev_irq_init(struct intsight_dev *dev)
 	intsight_hrtimer_setup(&dev->timer, dev_expired, CLOCK_MONOTONIC,
 			       HRTIMER_MODE_REL_PINNED_HARD);
 
-	dev->line = intsight_line_create(dev->name, 0);
+	dev->line = intsight_line_create(dev->name, messages ?
+					 INTSIGHT_LINE_ONESHOT_SAFE : 0);
 	if (IS_ERR(dev->line))
 		return PTR_ERR(dev->line);
 	dev_stamp_mask(dev);

@@ -8,6 +8,7 @@
  * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
  * a task that outranks the interrupt's thread meets that thread in there. In
  * direct mode the handler, which is in hardirq context, wakes the task itself.
+ * In threaded mode the handler is the same and says that it may sleep.
  * In work mode a worker wakes the wait queue, for the handler.
  */
 #include <linux/rcuwait.h>
@@ -209,7 +210,8 @@ bool intsight_dev_polled(struct intsight_reader *reader)
  */
 void intsight_dev_wake(struct intsight_dev *dev)
 {
-	if (dev->mode == INTSIGHT_MODE_DRIVER) {
+	if (dev->mode == INTSIGHT_MODE_DRIVER ||
+	    dev->mode == INTSIGHT_MODE_THREADED) {
 		wake_up_interruptible(&dev->wait);
 		return;
 	}

@@ -25,11 +25,13 @@
  * @INTSIGHT_MODE_DIRECT: always in hardirq context, wakes the waiting task itself; one task at a
  *	time may sleep in read() or an ioctl, another one gets EBUSY
  * @INTSIGHT_MODE_WORK: as the first one, and the handler leaves the waking to a work item
+ * @INTSIGHT_MODE_THREADED: as the first one, with a handler that asks for a thread: it may sleep
  */
 enum intsight_mode {
 	INTSIGHT_MODE_DRIVER,
 	INTSIGHT_MODE_DIRECT,
 	INTSIGHT_MODE_WORK,
+	INTSIGHT_MODE_THREADED,
 };
 
 /**

@@ -8,14 +8,18 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use crate::own::{PACKETS_AND_MEMORY, SHIELDS};
+use crate::own::{PACKETS_AND_MEMORY, RULES, SHIELDS};
 use crate::scene::Scene;
 
-fn debug(machine: fn(&Scene) -> Machine, variables: &str) {
+fn with_debug(machine: fn(&Scene) -> Machine, run: impl FnOnce(&Scene, Machine)) {
     let Some(scene) = Scene::with(Flavour::Debug, Arch::X86_64) else { return };
     // KASAN takes a share of it.
     let machine = Machine { memory_mib: 2048, ..machine(&scene) };
-    scene.run(machine, variables);
+    run(&scene, machine);
+}
+
+fn debug(machine: fn(&Scene) -> Machine, variables: &str) {
+    with_debug(machine, |scene, machine| scene.run(machine, variables));
 }
 
 const EVERYTHING: &str = "LOOPS=20 RUNS=20 PPS=100 RTT=20000 SHIELD=no";
@@ -39,4 +43,18 @@ fn debug_shields() {
 #[test]
 fn debug_packets_and_memory() {
     debug(|scene| scene.turns().append("kmemleak=off"), PACKETS_AND_MEMORY);
+}
+
+#[test]
+fn debug_rules() {
+    debug(|scene| scene.turns().append("kmemleak=off"), RULES);
+}
+
+/// A task that waits with a lock that its handler takes is found before it ever runs that handler.
+#[test]
+fn debug_inversion() {
+    with_debug(Scene::exact, |scene, machine| {
+        let complaint = "possible circular locking dependency";
+        scene.run_into(complaint, machine, "TESTS=irqpath_inversion");
+    });
 }

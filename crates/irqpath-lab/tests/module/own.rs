@@ -33,6 +33,16 @@ fn packets_and_memory_on_two_cpus() {
     scene.run(scene.turns(), PACKETS_AND_MEMORY);
 }
 
+/// The rules that take two CPUs, and that their tests fail without them.
+pub const RULES: &str = "TESTS='irqpath_one_runner irqpath_foreign_softirqs irqpath_moved \
+    irqpath_needs_runner irqpath_needs_foreign irqpath_needs_affinity kernel_log'";
+
+#[test]
+fn rules_on_two_cpus() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.run(scene.turns(), RULES);
+}
+
 /// The tests of shield.sh.
 pub const SHIELDS: &str = "TESTS='shield_files shield_tasks shield_moves shield_forks \
     shield_setaffinity shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs kernel_log'";

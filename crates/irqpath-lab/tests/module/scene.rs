@@ -15,10 +15,11 @@ use crate::ktap::{self, Verdict};
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 13] = [
     "devmemory",
     "devmisuse",
     "devwaits",
+    "fifo",
     "netjob",
     "netping",
     "netsend",
@@ -26,6 +27,7 @@ const PROGRAMS: [&str; 11] = [
     "netsink",
     "pipelock",
     "prio",
+    "stopper",
     "waiter",
 ];
 
@@ -78,6 +80,19 @@ impl Scene {
     /// Runs the scripts with these shell variables (`TESTS` chooses, all without it) and fails if
     /// one of their tests does.
     pub fn run(&self, machine: Machine, variables: &str) {
+        let outcome = self.outcome(machine, variables);
+        // A script that failed without a test that did, or a complaint of the kernel.
+        outcome.checked().unwrap_or_else(|error| panic!("{error}\n{}", error.log()));
+    }
+
+    /// The same for tests after which the kernel must have complained of this, and of nothing else.
+    pub fn run_into(&self, complaint: &str, machine: Machine, variables: &str) {
+        let titles: Vec<_> =
+            self.outcome(machine, variables).splats.into_iter().map(|splat| splat.title).collect();
+        assert!(matches!(&titles[..], [one] if one.contains(complaint)), "{titles:?}");
+    }
+
+    fn outcome(&self, machine: Machine, variables: &str) -> Outcome {
         let machine = Machine {
             // On two quiet cores a minute is enough; other tests may make this host slow.
             limit_host: Duration::from_secs(3000),
@@ -86,8 +101,7 @@ impl Scene {
         let initramfs = self.guest(variables).build(&self.lab).unwrap();
         let outcome = machine.run(&self.lab, &initramfs).unwrap();
         judge(&self.kernel, &outcome);
-        // A script that failed without a test that did, or a complaint of the kernel.
-        outcome.checked().unwrap_or_else(|error| panic!("{error}\n{}", error.log()));
+        outcome
     }
 
     fn guest(&self, variables: &str) -> Guest {

@@ -207,6 +207,59 @@ test_irqpath_direct_migrates() {
 	policy_off migrate
 }
 
+# cpu_time PID: in hundredths of a second.
+cpu_time() {
+	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"
+}
+
+# The time of a handler is that of the task that runs it.
+test_irqpath_charges() {
+	policy migrate
+	thread=$(grep -l '^irq/.*-intsight0$' /proc/[0-9]*/comm | awk -F / '{ print $3 }')
+	for direct in 0 1; do
+		echo $direct > $P/direct/enabled
+		thread_before=$(cpu_time "$thread")
+		waiter -n 150 -t 3000000 -p 80 -k handler:2000000:30:1 > /tmp/waiter.csv &
+		waiter=$!
+		while now=$(cpu_time $waiter 2> /dev/null) && [ "$now" ]; do
+			spent=$now
+			sleep 0.02
+		done
+		wait $waiter || fail "waiter failed"
+		thread_spent=$(($(cpu_time "$thread") - thread_before))
+		echo "# direct $direct: the task $spent, the thread $thread_spent"
+		# 120 handlers of 2 ms, and the first interrupts are the thread's.
+		[ "$spent" -ge 20 ] || fail "the task is charged $spent hundredths of a second"
+		[ $thread_spent -le 4 ] || fail "the thread is charged $thread_spent"
+	done
+	echo 0 > $P/direct/enabled
+	policy_off migrate
+}
+
+# Through the freezer, the suspension of devices and of their interrupts, and back.
+test_irqpath_suspends() {
+	[ -w /sys/power/pm_test ] || skip "a kernel without CONFIG_PM_SLEEP_DEBUG"
+	policy migrate
+	echo 1 > $P/direct/enabled
+	echo 0 > /sys/module/suspend/parameters/pm_test_delay
+	waiter -n 400 -t 5000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	for level in freezer devices platform processors core; do
+		grep -q $level /sys/power/pm_test || continue
+		sleep 0.1
+		echo $level > /sys/power/pm_test || fail "no test of $level"
+		echo freeze > /sys/power/state || fail "no suspension to $level"
+	done
+	echo none > /sys/power/pm_test
+	kill -0 $waiter || fail "over too early to tell"
+	wait $waiter || fail "waiter failed"
+	awk '/^# expired/ { seen = 1; wrong = $5 != $7 } END { exit !seen || wrong }' /tmp/waiter.csv ||
+		fail "not every interrupt came through: $(tail -3 /tmp/waiter.csv)"
+	echo 0 > $P/direct/enabled
+	[ "$(since_before)" -gt 100 ] || fail "the task ran $(since_before) handlers"
+	policy_off migrate
+}
+
 # Two tasks at one NIC: the packet says whose interrupt it is.
 test_irqpath_demux() {
 	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"

@@ -19,6 +19,7 @@ KO=${1:-$here/../intsight.ko}
 . "$here/nic.sh"
 . "$here/irqpath.sh"
 . "$here/irqpath_las.sh"
+. "$here/irqpath_rules.sh"
 . "$here/netprio.sh"
 . "$here/netprio_ends.sh"
 . "$here/shield.sh"
@@ -37,7 +38,15 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_learns irqpath_learns_napi irqpath_learns_work irqpath_learns_no_locks \
 	irqpath_pinned irqpath_migrates irqpath_respects_priority \
 	irqpath_direct irqpath_direct_migrates irqpath_demux \
-	irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
+	irqpath_charges irqpath_suspends irqpath_toggles irqpath_watchdog irqpath_needs_watchdog \
+	irqpath_forced_only irqpath_one_token irqpath_hands_back irqpath_one_runner \
+	irqpath_unmasks irqpath_drains irqpath_own_softirqs irqpath_foreign_softirqs \
+	irqpath_traced irqpath_moved irqpath_most_urgent_first irqpath_outranked \
+	irqpath_needs_forced irqpath_needs_token irqpath_needs_runner \
+	irqpath_needs_unmask irqpath_needs_drain irqpath_needs_own \
+	irqpath_needs_foreign irqpath_needs_priority irqpath_needs_fit \
+	irqpath_needs_traced irqpath_needs_affinity irqpath_needs_order \
+	irqpath_needs_outranked \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_port_changes_hands \

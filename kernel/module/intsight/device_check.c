@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What tests ask about the handlers of /dev/intsightN, for who lets something
+ * else than the interrupt's thread run them.
+ *
+ * All of it happens in handlers that a disturbance makes long
+ * (INTSIGHT_DISTURB_HANDLER), so that those that are measured do not pay for it.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
+
+#include "compat.h"
+#include "device.h"
+
+#define PATIENCE	(5 * HZ)
+
+static unsigned int overlaps;
+module_param(overlaps, uint, 0444);
+MODULE_PARM_DESC(overlaps, "long handlers of a device, while which another one of it ran");
+
+enum {
+	INVERSION_NONE,
+	INVERSION_HANDLER,	/* long handlers take the lock */
+	INVERSION_SLEEPER,	/* who writes it sleeps with the lock held */
+};
+
+static unsigned int inversion;
+static DEFINE_MUTEX(inverted_lock);
+
+/**
+ * intsight_check_begin() - a long handler begins
+ * @dev: its device
+ *
+ * Context: the handler.
+ * Return: for intsight_check_end().
+ */
+u64 intsight_check_begin(struct intsight_dev *dev)
+{
+	atomic_inc(&dev->running);
+	/* Where a handler that is forced into a thread may take a mutex. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_hardirq() &&
+	    READ_ONCE(inversion) == INVERSION_HANDLER) {
+		mutex_lock(&inverted_lock);
+		mutex_unlock(&inverted_lock);
+	}
+	return READ_ONCE(dev->event.seq);
+}
+
+/**
+ * intsight_check_end() - a long handler ends
+ * @dev: its device
+ * @handled: what intsight_check_begin() returned: what was handled then
+ */
+void intsight_check_end(struct intsight_dev *dev, u64 handled)
+{
+	if (READ_ONCE(dev->event.seq) != handled)
+		WRITE_ONCE(overlaps, overlaps + 1);
+	atomic_dec(&dev->running);
+}
+
+/*
+ * Waits for a long handler and then until its line is quiet. -ETIMEDOUT if
+ * there is none, -EBUSY if it runs although its line is said to be quiet.
+ */
+static int synchronize_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned long last = jiffies + PATIENCE;
+	struct intsight_dev *dev = intsight_first_device();
+
+	if (!dev)
+		return -ENODEV;
+	while (!atomic_read(&dev->running)) {
+		if (time_after(jiffies, last))
+			return -ETIMEDOUT;
+		usleep_range(50, 100);
+	}
+	synchronize_irq(intsight_line_irq(dev->line));
+	return atomic_read(&dev->running) ? -EBUSY : 0;
+}
+
+static const struct kernel_param_ops synchronize_ops = {
+	.set = synchronize_set,
+};
+module_param_cb(synchronize, &synchronize_ops, NULL, 0200);
+MODULE_PARM_DESC(synchronize, "write: wait for a long handler of device 0, and until its line is quiet");
+
+/*
+ * A lock that the handler takes, and a task that sleeps with it where it offers
+ * to run handlers: not at the same time, which would never end.
+ */
+static int inversion_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned int value;
+	int ret = kstrtouint(text, 0, &value);
+
+	if (ret || value > INVERSION_SLEEPER)
+		return ret ?: -EINVAL;
+	WRITE_ONCE(inversion, value);
+	if (value != INVERSION_SLEEPER)
+		return 0;
+	mutex_lock(&inverted_lock);
+	set_current_state(TASK_INTERRUPTIBLE);
+	intsight_schedule_timeout(msecs_to_jiffies(20));
+	mutex_unlock(&inverted_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops inversion_ops = {
+	.set = inversion_set,
+};
+module_param_cb(inversion, &inversion_ops, NULL, 0200);
+MODULE_PARM_DESC(inversion, "write 1: long handlers take a lock; 2: sleep with it, as a task that waits");

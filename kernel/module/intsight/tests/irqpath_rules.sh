@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The rules that keep migrate and direct safe, one by one. Where the kernel can
+# suspend a rule (CONFIG_IRQPATH_FAULTS), its test must fail without it: see
+# needs_rule. Sourced by run.sh.
+
+# latencies FILE: nanoseconds from the raise to the return to user space.
+latencies() {
+	awk -F, '
+	/^# irq/ { split($0, word, " "); khz = word[5] }
+	/^[0-9]/ { cycles[++nr] = $9 - $3 }
+	END { for (i = 1; i <= nr; i++) printf "%d\n", cycles[i] * 1000000 / khz }' "$1"
+}
+
+# slower FILE NS: how many took longer.
+slower() {
+	latencies "$1" | awk -v limit="$2" '$1 > limit { nr++ } END { print nr + 0 }'
+}
+
+device_irq() {
+	awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts
+}
+
+# A handler that asks for a thread of its own may sleep: it stays there.
+test_irqpath_forced_only() {
+	policy migrate
+	wait_for 50 read -T
+	[ "$(since_before)" = 0 ] || fail "the task ran $(since_before) threaded handlers"
+	policy_off migrate
+}
+
+# A task that was offered a handler sleeps on, for its wakeup is dropped and there
+# is no watchdog.
+offered_in_vain() {
+	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	policy migrate
+	waiter -n 40 -w 0 -t 5000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	tries=0
+	until [ "$(since_before)" -ge 5 ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "no handler migrates"
+		sleep 0.01
+	done
+	limit=$(cat $P/migrate/watchdog_us)
+	echo 0 > $P/migrate/watchdog_us
+	echo 1 > $P/migrate/drop_every
+	sleep 0.05
+	before=$(cat $P/migrate/migrated)
+	lost=$(cat $P/migrate/lost)
+	elsewhere=$(cat $P/migrate/elsewhere)
+	echo 0 > $P/migrate/drop_every
+	kill -0 $waiter || fail "it was woken"
+}
+
+# An interrupt's thread that is woken for something else takes the token; the task
+# comes late and finds none. A handler that ran twice would find nothing to do.
+test_irqpath_one_token() {
+	offered_in_vain
+	cat "/proc/irq/$(device_irq)/smp_affinity" > /tmp/affinity
+	cat /tmp/affinity > "/proc/irq/$(device_irq)/smp_affinity"
+	wait $waiter || fail "waiter failed"
+	echo "$limit" > $P/migrate/watchdog_us
+	grep -q ' spurious 0 ' /tmp/waiter.csv || fail "handled twice: $(grep spurious /tmp/waiter.csv)"
+	[ "$(cat $P/migrate/lost)" -gt "$lost" ] || fail "the task did not come late"
+	policy_off migrate
+}
+
+# Whoever was demoted with an offer would run the handler late: the thread does.
+test_irqpath_hands_back() {
+	needs prio
+	offered_in_vain
+	prio 0 waiter > /dev/null || fail "prio failed"
+	kill $waiter
+	wait $waiter 2> /dev/null
+	echo "$limit" > $P/migrate/watchdog_us
+	[ "$(cat $P/migrate/elsewhere)" -gt "$elsewhere" ] || fail "not handed back"
+	[ "$(since_before)" = 0 ] || fail "an ordinary task ran it"
+	wait_for 20
+	policy_off migrate
+}
+
+# While a task runs a handler, the next interrupt comes to the other CPU: the thread
+# there waits for it. Each second handler is long: were all, nobody else would run.
+test_irqpath_one_runner() {
+	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
+	needs waiter
+	[ "$(nproc)" -gt 1 ] || skip "one CPU, where handlers wait for each other's bottom halves"
+	load_devices nr_devices=1 messages=1
+	echo 1 > $P/migrate/enabled
+	before=$(cat $P/migrate/migrated)
+	irq=$(device_irq)
+	waiter -c 0 -n 300 -P 1000000 -p 60 -k handler:3000000:1:2 > /tmp/waiter.csv &
+	waiter=$!
+	while kill -0 $waiter 2> /dev/null; do
+		for mask in 1 2; do
+			echo $mask > "/proc/irq/$irq/smp_affinity"
+			sleep 0.007
+		done
+	done
+	wait $waiter || fail "waiter failed"
+	overlaps=$(cat /sys/module/intsight/parameters/overlaps)
+	[ "$overlaps" = 0 ] || fail "$overlaps handlers ran beside another one"
+	[ "$(since_before)" -ge 20 ] || fail "the task ran $(since_before) handlers"
+	policy_off migrate
+}
+
+# The line was masked for the thread: who runs the handler ends that.
+test_irqpath_unmasks() {
+	policy migrate
+	timeout 5 waiter -n 50 -t 1000000 -p 80 > /tmp/waiter.csv || fail "the line stays masked"
+	[ "$(since_before)" -ge 40 ] || fail "the task ran $(since_before) handlers"
+	policy_off migrate
+}
+
+# Who wants a line quiet waits for the task that runs its handler.
+test_irqpath_drains() {
+	needs fifo
+	policy migrate
+	waiter -n 40 -t 5000000 -p 80 -k handler:20000000:20:1 > /tmp/waiter.csv &
+	waiter=$!
+	until [ "$(since_before)" -ge 12 ]; do
+		kill -0 $waiter || fail "no handler migrates"
+		sleep 0.01
+	done
+	for round in 1 2 3; do
+		fifo 90 sh -c 'echo 1 > /sys/module/intsight/parameters/synchronize' ||
+			fail "synchronize_irq() came back in a handler, in round $round"
+	done
+	wait $waiter || fail "waiter failed"
+	policy_off migrate
+}
+
+# What the handler raised runs with it, while a task computes at FIFO 10 and no
+# thread that came to it would.
+test_irqpath_own_softirqs() {
+	needs netjob
+	policy migrate
+	waiter -n 60 -t 5000000 -p 80 -k tasklet:50000:1:1 > /tmp/waiter.csv &
+	waiter=$!
+	netjob -n 1 -i 500000000 -P 10000000 -p 10 > /tmp/netjob || fail "netjob failed"
+	wait $waiter || fail "waiter failed"
+	ran=$(awk '$3 == "tasklet" { print $7 }' /tmp/waiter.csv)
+	[ "$ran" -ge 55 ] || fail "$ran tasklets of 60 beside a task at FIFO 10"
+	[ "$(since_before)" -ge 50 ] || fail "the task ran $(since_before) handlers"
+	policy_off migrate
+}
+
+# What others raised meanwhile does not: the tick raises SCHED on two CPUs.
+test_irqpath_foreign_softirqs() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU: nothing else raises softirqs"
+	entry=$TRACING/events/irq/softirq_entry/enable
+	[ -e "$entry" ] || mount -t tracefs tracefs "$TRACING"
+	[ -e "$entry" ] || skip "no tracepoints"
+	policy migrate
+	echo > "$TRACING/trace"
+	echo 1 > "$entry"
+	wait_for 100 read -k handler:6000000:1:1
+	echo 0 > "$entry"
+	if grep 'waiter-.*softirq_entry.*SCHED' "$TRACING/trace"; then
+		fail "the task did what others raised"
+	fi
+	grep -q 'softirq_entry.*SCHED' "$TRACING/trace" || fail "nothing was raised"
+	policy_off migrate
+}
+
+# A task that is traced is offered nothing.
+test_irqpath_traced() {
+	needs stopper
+	policy migrate
+	waiter -n 200 -t 5000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	sleep 0.1
+	stopper -a 600 $waiter > /tmp/stopper &
+	sleep 0.1
+	[ "$(cat /tmp/stopper)" = 1 ] || fail "it cannot be traced"
+	before=$(cat $P/migrate/migrated)
+	sleep 0.3
+	traced=$(since_before)
+	wait $waiter || fail "waiter failed"
+	[ "$traced" -le 1 ] || fail "a traced task ran $traced handlers"
+	[ "$(since_before)" -gt 20 ] || fail "nobody is offered anything"
+	policy_off migrate
+}
+
+# Nor one that is to go to another CPU when it wakes.
+test_irqpath_moved() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	policy migrate
+	elsewhere=$(cat $P/migrate/elsewhere)
+	waiter -n 60 -t 20000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	while kill -0 $waiter 2> /dev/null; do
+		for mask in 1 2; do
+			taskset -p $mask $waiter > /dev/null 2>&1
+			sleep 0.033
+		done
+	done
+	wait $waiter || fail "waiter failed"
+	elsewhere=$(($(cat $P/migrate/elsewhere) - elsewhere))
+	# One may be on its way just then.
+	[ $elsewhere -le 2 ] || fail "$elsewhere offers to a task of another CPU"
+	policy_off migrate
+}
+
+# Of two that wait, the more urgent one runs the handler, whoever came first.
+test_irqpath_most_urgent_first() {
+	policy migrate
+	waiter -n 200 -t 6000000 -p 60 > /tmp/waiter.csv &
+	waiter=$!
+	until_open $waiter intsight
+	sleep 0.02 # it chooses the mode, which nobody may who finds a sleeper
+	# It runs first after each, and so is the first that parks.
+	waiter -a -n 10000 -p 80 > /tmp/urgent.csv &
+	urgent=$!
+	until grep -q 'waiter.*60' $P/associations; do
+		kill -0 $waiter || fail "not learned"
+		sleep 0.01
+	done
+	while kill -0 $waiter 2> /dev/null; do
+		awk '$3 == pid { print $7 }' pid=$waiter $P/associations > /tmp/runs
+		[ ! -s /tmp/runs ] || runs=$(cat /tmp/runs)
+		sleep 0.02
+	done
+	wait $waiter || fail "waiter failed"
+	kill $urgent
+	wait $urgent 2> /dev/null
+	[ "$runs" -le 10 ] || fail "the less urgent task ran $runs handlers"
+	[ "$(since_before)" -ge 100 ] || fail "the tasks ran $(since_before)"
+	policy_off migrate
+}
+
+# A hardirq does not take the CPU from whoever is as urgent as the task it wakes. The
+# job may have come directly itself: its loan is settled by the tick, before most of
+# the interrupts.
+test_irqpath_outranked() {
+	needs netjob
+	policy direct
+	outranked=$(cat $P/direct/outranked)
+	waiter -D -n 60 -t 15000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	netjob -n 20 -i 20000000 -P 40000000 -p 90 > /tmp/netjob || fail "netjob failed"
+	wait $waiter || fail "waiter failed"
+	outranked=$(($(cat $P/direct/outranked) - outranked))
+	waited=$(slower /tmp/waiter.csv 1000000)
+	echo "# outranked $outranked times, $waited waited"
+	[ $outranked -ge 3 ] || fail "it was hardly ever outranked"
+	[ "$waited" -ge 3 ] || fail "$waited waited for a task that outranks it"
+	policy_off direct
+}
+
+# needs_rule BIT TEST: it fails when that rule is suspended.
+needs_rule() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	echo $((1 << $1)) > $P/migrate/suspended
+	("test_$2")
+	verdict=$?
+	rule_again "$2"
+	[ $verdict != 4 ] || skip "with its test"
+	[ $verdict = 1 ] || fail "$2 ends with $verdict without its rule"
+	# And nothing is left of that.
+	policy migrate
+	wait_for 20
+	policy_off migrate
+}
+
+# As before, after a test that broke off.
+rule_again() {
+	pidof waiter stopper netjob | xargs -r kill 2> /dev/null
+	sleep 0.1
+	echo 0 > $P/migrate/suspended
+	echo 0 > $P/migrate/drop_every
+	echo 200 > $P/migrate/watchdog_us
+	echo 0 > $P/migrate/enabled
+	echo 0 > $P/direct/enabled
+	rmmod intsight 2> /dev/null
+	! grep -q ^intsight /proc/modules || fail "after $1 the module does not go"
+}
+
+# In the order of enum irqpath_rule.
+test_irqpath_needs_forced() { needs_rule 0 irqpath_forced_only; }
+test_irqpath_needs_token() { needs_rule 1 irqpath_one_token; }
+test_irqpath_needs_runner() { needs_rule 2 irqpath_one_runner; }
+test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
+test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
+test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }
+test_irqpath_needs_foreign() { needs_rule 6 irqpath_foreign_softirqs; }
+test_irqpath_needs_priority() { needs_rule 7 irqpath_respects_priority; }
+test_irqpath_needs_fit() { needs_rule 8 irqpath_hands_back; }
+test_irqpath_needs_traced() { needs_rule 9 irqpath_traced; }
+test_irqpath_needs_affinity() { needs_rule 10 irqpath_moved; }
+test_irqpath_needs_order() { needs_rule 11 irqpath_most_urgent_first; }
+test_irqpath_needs_outranked() { needs_rule 13 irqpath_outranked; }
+
+inversions() {
+	dmesg | grep -c 'possible circular locking dependency'
+}
+
+# A task that waits with the lock that the handler takes.
+sleeps_with_the_lock() {
+	# shellcheck disable=SC2016 # the inner shell's
+	fifo 80 sh -c 'echo $$ > "$1"; echo 2 > /sys/module/intsight/parameters/inversion' sh \
+		"/proc/irq/$(device_irq)/irqpath_target" || fail "cannot wait with the lock"
+}
+
+# A task that waits with a lock that the handler takes is found before it ever runs
+# that handler; and only because it says that it might. For a guest of its own: the
+# kernel complains, and looks at locks no more.
+test_irqpath_inversion() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	needs fifo
+	[ -e /proc/lockdep_stats ] || skip "a kernel without lockdep"
+	[ "$(inversions)" = 0 ] || fail "the kernel has complained before"
+	policy learn
+	echo 1 > /sys/module/intsight/parameters/inversion
+	wait_for 5 read -k handler:1000:1:1
+	echo 1 > $P/migrate/enabled
+	echo $((1 << 12)) > $P/migrate/suspended
+	sleeps_with_the_lock
+	[ "$(inversions)" = 0 ] || fail "found without the rule"
+	echo 0 > $P/migrate/suspended
+	sleeps_with_the_lock
+	[ "$(inversions)" = 1 ] || fail "not found"
+}
