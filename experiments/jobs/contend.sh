@@ -45,11 +45,20 @@ totals() {
 	awk '/^# transactions/ { print name ".rate", $3 * 1e9 / $NF; print name ".lost", $5
 			       print name ".path_ns", $NF / $3 - rtt * 1000 }' name="$1" rtt="$2" "$3"
 }
+# Context switches of the machine while the high task talks, by transactions of both.
+switches() {
+	awk '/^# transactions/ { nr += $3 } /^# switches/ && !all { all = $NF } END { print "switches", all / nr }' "$@"
+}
 {
 	if [ "$HIGH_RTT_US" = 0 ]; then
 		rm "/results/$SERIES.csv"
 	else
 		totals high "$HIGH_RTT_US" "/results/$SERIES.csv"
+		if [ -n "$low" ]; then
+			switches "/results/$SERIES.csv" /tmp/low.csv
+		else
+			switches "/results/$SERIES.csv"
+		fi
 	fi
 	[ -z "$low" ] || totals low "$LOW_RTT_US" /tmp/low.csv
 	success "$runs_before" "$misses_before" "$switches_before"

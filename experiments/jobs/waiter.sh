@@ -13,5 +13,6 @@ policies_on
 # shellcheck disable=SC2086 # options are words
 waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -s "${WAIT:-read}" ${FLAGS:-} > "/results/$SERIES.csv"
 policies_off
+awk '/^# switches/ { print "switches", $3 / reps }' reps="$REPS" "/results/$SERIES.csv" > "/results/$SERIES.values"
 # The next series finds the kernel's default again.
 irq_priority "${IRQ_PRIO:+50}" intsight0
