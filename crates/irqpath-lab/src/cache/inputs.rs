@@ -43,9 +43,23 @@ impl Inputs {
 
     /// Add every file below a directory: names, contents, executable bits, targets of links.
     /// Names that start with a dot are left out: editors and version control put them there.
-    pub fn tree(mut self, name: &str, directory: &Path) -> Result<Self, CacheError> {
+    pub fn tree(self, name: &str, directory: &Path) -> Result<Self, CacheError> {
+        self.tree_of(name, directory, |_| true)
+    }
+
+    /// The same, of the files that are `wanted` by their paths below the directory.
+    pub fn tree_of(
+        mut self,
+        name: &str,
+        directory: &Path,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Self, CacheError> {
         for path in files(directory)? {
-            let relative = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
+            let relative = path.strip_prefix(directory).unwrap_or(&path);
+            if !wanted(relative) {
+                continue;
+            }
+            let relative = relative.display().to_string();
             let line = describe(&path).map_err(unreadable(&path))?;
             let _ = writeln!(self.text, "tree {name} {} {relative} {line}", relative.len());
         }

@@ -367,6 +367,8 @@ mod tests {
             ("kernel/config/debug.config", "CONFIG_B=y\n", &all[1..2]),
             ("kernel/config/unconfigured.config", "CONFIG_C=y\n", &all[2..]),
             ("kernel/overlay/a.c", "int a;\n", &all[..3]),
+            ("kernel/overlay/Documentation/a.rst", "a\n", &[]),
+            ("kernel/overlay/tools/testing/selftests/a/a.sh", "a\n", &[]),
             ("kernel/hooks/6.12/series", "a.patch\n", &all[..3]),
             ("kernel/hooks/6.1/series", "a.patch\n", &[]),
             ("kernel/config/base.config", "# a comment\nCONFIG_A=y\n", &[]),

@@ -4,6 +4,7 @@
 //!
 //! Both trees are products. The patched one shares its files with the other by hard links, so
 //! it costs a second and no room. Rule: neither tree is ever written after it is complete.
+//! What the overlay has for readers and for tests is in neither, see [`is_for_image`].
 
 use std::fs;
 use std::io;
@@ -38,6 +39,16 @@ const LEFT_OUT: [&str; 12] = [
     "*/tools/perf/pmu-events",
 ];
 
+/// Directories of the overlay that no image is made from. Not all of `tools`: objtool and what it
+/// includes are.
+const NOT_FOR_IMAGE: [&str; 2] = ["Documentation", "tools/testing"];
+
+/// Whether a file of the overlay, by its path in the kernel, matters to the image. One that does
+/// not is no input either: a page that is written leaves kernels and their figures as they are.
+fn is_for_image(file: &Path) -> bool {
+    !NOT_FOR_IMAGE.iter().any(|directory| file.starts_with(directory))
+}
+
 /// Our additions to the kernel: their place, and whether there are any.
 #[derive(Debug, Clone)]
 pub(super) struct Additions {
@@ -61,10 +72,11 @@ impl Additions {
 
     /// Add them to the inputs of what is made with them.
     pub(super) fn add_to(&self, mut inputs: Inputs) -> Result<Inputs, KernelError> {
-        for (name, directory) in [("overlay", &self.overlay), ("hooks", &self.hooks)] {
-            if let Some(directory) = directory {
-                inputs = inputs.tree(name, directory)?;
-            }
+        if let Some(overlay) = &self.overlay {
+            inputs = inputs.tree_of("overlay", overlay, is_for_image)?;
+        }
+        if let Some(hooks) = &self.hooks {
+            inputs = inputs.tree("hooks", hooks)?;
         }
         Ok(inputs)
     }
@@ -144,10 +156,13 @@ pub(super) fn with_additions(
     })
 }
 
-/// Copy every file to its place. New files only: a change of a file that exists is a hook.
+/// Copy every file that matters to its place. New files only: a change of a file that exists is a hook.
 fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
     for path in files(overlay)? {
         let relative = path.strip_prefix(overlay).unwrap_or(&path);
+        if !is_for_image(relative) {
+            continue;
+        }
         let to = source.join(relative);
         if to.exists() {
             return Err(KernelError::Incomplete {
@@ -267,6 +282,25 @@ Subject: [PATCH] sched: Call the hook
         assert_ne!(other, patched);
         assert_eq!(read(&patched, "kernel/irqpath/core.c"), "new\n");
         assert_eq!(read(&other, "kernel/irqpath/core.c"), "newer\n");
+    }
+
+    #[test]
+    fn what_no_image_is_made_from_is_no_input() {
+        let tree = tree();
+        tree.add("overlay/kernel/irqpath/core.c", "new\n");
+        let before = tree.patched().unwrap();
+        for path in ["Documentation/ABI/testing/sysfs", "tools/testing/selftests/irqpath/x.sh"] {
+            tree.add(&format!("overlay/{path}"), "for readers\n");
+            let after = tree.patched().unwrap();
+            assert_eq!(after, before, "{path}");
+            assert!(!after.join(path).exists(), "{path}");
+        }
+        for path in ["include/linux/irqpath.h", "tools/objtool/irqpath.c"] {
+            tree.add(&format!("overlay/{path}"), "for the compiler\n");
+            let after = tree.patched().unwrap();
+            assert_ne!(after, before, "{path}");
+            assert!(after.join(path).exists(), "{path}");
+        }
     }
 
     #[test]
