@@ -72,6 +72,7 @@ step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
 # Jobs of guests are for busybox, whose dialect is nearest to dash's. Warnings only: notes on words
 # without quotes are often meant (FLAGS).
 step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experiments/jobs/*.sh crates/*/tests/*.sh
+step_with shellcheck 'shellcheck of selftests' shellcheck -s dash -S warning kernel/overlay/tools/testing/selftests/*/*.sh
 step 'cargo xtask check' cargo xtask check
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
 step_ours 'the irqpath kernel' cargo run -q -p irqpath -- lab build --flavour irqpath

@@ -8,18 +8,24 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use crate::own::{PACKETS_AND_MEMORY, RULES, SHIELDS};
+use crate::own::{CONTROLS, ONE_RUNNER, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS};
 use crate::scene::Scene;
 
-fn with_debug(machine: fn(&Scene) -> Machine, run: impl FnOnce(&Scene, Machine)) {
-    let Some(scene) = Scene::with(Flavour::Debug, Arch::X86_64) else { return };
-    // KASAN takes a share of it.
+/// The scene, and its machine with more memory: KASAN takes a share of it.
+fn scene(machine: fn(&Scene) -> Machine) -> Option<(Scene, Machine)> {
+    let scene = Scene::with(Flavour::Debug, Arch::X86_64)?;
     let machine = Machine { memory_mib: 2048, ..machine(&scene) };
-    run(&scene, machine);
+    Some((scene, machine))
 }
 
 fn debug(machine: fn(&Scene) -> Machine, variables: &str) {
-    with_debug(machine, |scene, machine| scene.run(machine, variables));
+    let Some((scene, machine)) = scene(machine) else { return };
+    scene.run(machine, variables);
+}
+
+fn debug_selftest(machine: fn(&Scene) -> Machine, script: &str) {
+    let Some((scene, machine)) = scene(machine) else { return };
+    scene.selftest(machine, script);
 }
 
 const EVERYTHING: &str = "LOOPS=20 RUNS=20 PPS=100 RTT=20000 SHIELD=no";
@@ -37,7 +43,17 @@ fn debug_smp() {
 
 #[test]
 fn debug_shields() {
-    debug(|scene| scene.turns().append("kmemleak=off"), SHIELDS);
+    debug_selftest(|scene| scene.turns().append("kmemleak=off"), SHIELDS);
+}
+
+#[test]
+fn debug_shielded_line() {
+    debug(|scene| scene.turns().append("kmemleak=off"), SHIELDED_LINE);
+}
+
+#[test]
+fn debug_controls() {
+    debug_selftest(Scene::exact, CONTROLS);
 }
 
 #[test]
@@ -50,11 +66,14 @@ fn debug_rules() {
     debug(|scene| scene.turns().append("kmemleak=off"), RULES);
 }
 
+#[test]
+fn debug_one_runner() {
+    debug(|scene| scene.smp().append("kmemleak=off"), ONE_RUNNER);
+}
+
 /// A task that waits with a lock that its handler takes is found before it ever runs that handler.
 #[test]
 fn debug_inversion() {
-    with_debug(Scene::exact, |scene, machine| {
-        let complaint = "possible circular locking dependency";
-        scene.run_into(complaint, machine, "TESTS=irqpath_inversion");
-    });
+    let Some((scene, machine)) = scene(Scene::exact) else { return };
+    scene.run_into("possible circular locking dependency", machine, "TESTS=irqpath_inversion");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel with our policies, which `irqpath.sh` switches on under the module's device; on two CPUs
-//! tasks and interrupts part.
+//! tasks and interrupts part. And the kernel's own selftests of them, which need no module.
 
 use irqpath_lab::kernel::{Arch, Flavour};
 
@@ -34,22 +34,40 @@ fn packets_and_memory_on_two_cpus() {
 }
 
 /// The rules that take two CPUs, and that their tests fail without them.
-pub const RULES: &str = "TESTS='irqpath_one_runner irqpath_foreign_softirqs irqpath_moved \
-    irqpath_needs_runner irqpath_needs_foreign irqpath_needs_affinity kernel_log'";
+pub const RULES: &str = "TESTS='irqpath_foreign_softirqs irqpath_moved irqpath_needs_foreign \
+    irqpath_needs_affinity kernel_log'";
+/// The one for which both must run at the same time.
+pub const ONE_RUNNER: &str = "TESTS='irqpath_one_runner irqpath_needs_runner kernel_log'";
 
 #[test]
 fn rules_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
     scene.run(scene.turns(), RULES);
+    scene.run(scene.smp(), ONE_RUNNER);
 }
 
-/// The tests of shield.sh.
-pub const SHIELDS: &str = "TESTS='shield_files shield_tasks shield_moves shield_forks \
-    shield_setaffinity shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs kernel_log'";
+/// The test of shields that needs the module's device.
+pub const SHIELDED_LINE: &str = "TESTS='shield_irqs kernel_log'";
+/// The selftests of shields.
+pub const SHIELDS: &str = "shield.sh";
+/// The selftests of what can be switched and set.
+pub const CONTROLS: &str = "controls.sh";
 
 /// Each shield patches code when it is set and when it is lifted.
 #[test]
 fn shields_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
-    scene.run(scene.turns().append("nohz_full=1"), SHIELDS);
+    scene.selftest(scene.turns().append("nohz_full=1"), SHIELDS);
+}
+
+#[test]
+fn a_shielded_line_on_two_cpus() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.run(scene.turns(), SHIELDED_LINE);
+}
+
+#[test]
+fn controls() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.selftest(scene.exact(), CONTROLS);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Boots a kernel with the module and its test scripts, and judges what they printed.
+//! Boots a kernel with the module and the test scripts, its own and the kernel's selftests of
+//! irqpath, and judges what they printed.
 
 use std::env;
+use std::path::Path;
 use std::time::Duration;
 
 use irqpath_lab::Lab;
@@ -14,6 +16,10 @@ use crate::ktap::{self, Verdict};
 
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
+/// Places in the project, and in the guest: scripts find each other by them.
+const MODULE: &str = "kernel/module/intsight";
+const SELFTESTS: &str = "kernel/overlay/tools/testing/selftests/irqpath";
+const ABI: &str = "kernel/overlay/Documentation/ABI/testing";
 /// Programs of `lab/guest` that the scripts use.
 const PROGRAMS: [&str; 13] = [
     "devmemory",
@@ -77,48 +83,70 @@ impl Scene {
         Devices { edu, nics, ..Devices::default() }
     }
 
-    /// Runs the scripts with these shell variables (`TESTS` chooses, all without it) and fails if
-    /// one of their tests does.
+    /// Runs the module's scripts with these shell variables (`TESTS` chooses, all without it) and
+    /// fails if one of their tests does.
     pub fn run(&self, machine: Machine, variables: &str) {
-        let outcome = self.outcome(machine, variables);
-        // A script that failed without a test that did, or a complaint of the kernel.
-        outcome.checked().unwrap_or_else(|error| panic!("{error}\n{}", error.log()));
+        check(self.module_tests(machine, variables));
     }
 
     /// The same for tests after which the kernel must have complained of this, and of nothing else.
     pub fn run_into(&self, complaint: &str, machine: Machine, variables: &str) {
-        let titles: Vec<_> =
-            self.outcome(machine, variables).splats.into_iter().map(|splat| splat.title).collect();
+        let splats = self.module_tests(machine, variables).splats;
+        let titles: Vec<_> = splats.into_iter().map(|splat| splat.title).collect();
         assert!(matches!(&titles[..], [one] if one.contains(complaint)), "{titles:?}");
     }
 
-    fn outcome(&self, machine: Machine, variables: &str) -> Outcome {
+    fn module_tests(&self, machine: Machine, variables: &str) -> Outcome {
+        let source = self.lab.project.module("intsight");
+        let built = module::build(&self.lab, &self.kernel, &source, &[]).unwrap();
+        let guest = self.guest().file(&format!("/{MODULE}/intsight.ko"), &built, 0o644);
+        let guest = PROGRAMS.iter().fold(guest, |guest, name| guest.own_program(name));
+        self.outcome(machine, guest, &format!("{MODULE}/tests/run.sh"), variables)
+    }
+
+    /// Runs one of the kernel's selftests of irqpath, as a machine without this lab does.
+    pub fn selftest(&self, machine: Machine, script: &str) {
+        // The system's: Debian's busybox has none.
+        let guest = self.guest().program("chrt");
+        check(self.outcome(machine, guest, &format!("{SELFTESTS}/{script}"), ""));
+    }
+
+    fn outcome(&self, machine: Machine, guest: Guest, script: &str, variables: &str) -> Outcome {
         let machine = Machine {
             // On two quiet cores a minute is enough; other tests may make this host slow.
             limit_host: Duration::from_secs(3000),
             ..machine
         };
-        let initramfs = self.guest(variables).build(&self.lab).unwrap();
-        let outcome = machine.run(&self.lab, &initramfs).unwrap();
+        // For who looks into one of them: IRQPATH_TESTS=... cargo test.
+        let chosen = env::var("IRQPATH_TESTS").map(|tests| format!(" TESTS='{tests}'"));
+        let variables = format!("{variables}{}", chosen.unwrap_or_default());
+        let guest = guest.job(&format!("{variables} sh /{script}"));
+        let outcome = machine.run(&self.lab, &guest.build(&self.lab).unwrap()).unwrap();
         judge(&self.kernel, &outcome);
         outcome
     }
 
-    fn guest(&self, variables: &str) -> Guest {
-        let source = self.lab.project.module("intsight");
-        let built = module::build(&self.lab, &self.kernel, &source, &[]).unwrap();
-        let mut guest = Guest::new(&self.kernel).file("/tests/intsight.ko", &built, 0o644);
-        for entry in source.join("tests").read_dir().unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            guest = guest.file(&format!("/tests/{name}"), &path, 0o755);
-        }
-        let guest = PROGRAMS.iter().fold(guest, |guest, name| guest.own_program(name));
-        // For who looks into one of them: IRQPATH_TESTS=... cargo test.
-        let chosen = env::var("IRQPATH_TESTS").map(|tests| format!(" TESTS='{tests}'"));
-        let variables = format!("{variables}{}", chosen.unwrap_or_default());
-        guest.job(&format!("{variables} sh /tests/run.sh /tests/intsight.ko"))
+    /// With all scripts, and with what they read, in the places that they have in the project.
+    fn guest(&self) -> Guest {
+        let kernel = self.lab.project.kernel();
+        [&format!("{MODULE}/tests"), SELFTESTS, ABI].iter().fold(
+            Guest::new(&self.kernel),
+            |guest, directory| {
+                let below = Path::new(directory).strip_prefix("kernel").unwrap();
+                let files = kernel.join(below).read_dir().unwrap();
+                files.fold(guest, |guest, file| {
+                    let path = file.unwrap().path();
+                    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                    guest.file(&format!("/{directory}/{name}"), &path, 0o755)
+                })
+            },
+        )
     }
+}
+
+/// A script that failed without a test that did, or a complaint of the kernel.
+fn check(outcome: Outcome) {
+    outcome.checked().unwrap_or_else(|error| panic!("{error}\n{}", error.log()));
 }
 
 /// Fails with the tests that failed and what they said.

@@ -1,53 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the tests of intsight share: KTAP output, and a benchmark in one line.
-# Sourced by run.sh; POSIX sh with the applets of busybox.
-#
-# A test is a function whose name begins with test_. It returns 0, or says
-# with fail why not; `skip why` ends it as skipped. The rest of its name is
-# the test's.
+# What the tests of intsight share: the module, and a benchmark in one line.
+# Sourced by run.sh after common.sh of the kernel's selftests of irqpath, which
+# says what a test is; POSIX sh with the applets of busybox.
 
 D=/sys/kernel/debug/intsight
 KO=${KO:-/intsight.ko}
 
-fail() {
-	echo "# $*"
-	exit 1
-}
-
-skip() {
-	echo "# skipped: $*"
-	exit 4
-}
-
-milliseconds() {
-	awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime
-}
-
-# Each test in a subshell, so that it can end where it fails.
-run_tests() {
-	number=0
-	failed=0
-	echo "KTAP version 1"
-	echo "1..$#"
-	for test in "$@"; do
-		number=$((number + 1))
-		began=$(milliseconds)
-		(cd / && "test_$test")
-		verdict=$?
-		echo "# $test: $(($(milliseconds) - began)) ms"
-		case $verdict in
-		0) echo "ok $number $test" ;;
-		4) echo "ok $number $test # SKIP" ;;
-		*)
-			echo "not ok $number $test"
-			failed=$((failed + 1))
-			# For the next one.
-			rmmod intsight 2> /dev/null ;;
-		esac
-	done
-	echo "# $number run, $failed failed"
-	[ "$failed" -eq 0 ]
+# For the next test.
+recover() {
+	rmmod intsight 2> /dev/null
 }
 
 # until_open PID FILE: waits until the process has it open.

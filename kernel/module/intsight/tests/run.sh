@@ -7,10 +7,14 @@
 # how often the mechanisms run and how often the module is loaded, PPS and RTT
 # how many packets come a second and how many microseconds they fly: more than
 # a kernel can take are lost, or starve who unloads the module. SHIELD=no leaves
-# the shields out: each patches code, which QEMU before 8.1 gets wrong.
+# the shield out: it patches code, which QEMU before 8.1 gets wrong. SELFTESTS is
+# where the kernel's selftests of irqpath are, if not as in this project.
 
 here=$(dirname "$0")
 KO=${1:-$here/../intsight.ko}
+SELFTESTS=${SELFTESTS:-$here/../../../overlay/tools/testing/selftests/irqpath}
+. "$SELFTESTS/common.sh"
+. "$SELFTESTS/shield_common.sh"
 . "$here/lib.sh"
 . "$here/interface.sh"
 . "$here/mechanisms.sh"
@@ -53,6 +57,4 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
 	netprio_ends netprio_veth netprio_virtio netprio_exempt \
-	shield_files shield_tasks shield_moves shield_forks shield_setaffinity \
-	shield_hotplug shield_storm shield_cpuset shield_irqs shield_ltmrs \
-	unload_busy_loop leaks kernel_log}
+	shield_irqs unload_busy_loop leaks kernel_log}

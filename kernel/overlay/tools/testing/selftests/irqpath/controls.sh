@@ -1,0 +1,323 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The files of /sys/kernel/irqpath, and /proc/irq/N/irqpath_target: what they
+# take, what they refuse, and that all of them are described. Needs root. What
+# was set is set again at the end. TESTS chooses some of the tests, and their order.
+#
+# What the policies do to interrupts is tested where there is a device to make
+# them, by the module intsight of the project that this comes from.
+
+here=$(dirname "$(readlink -f "$0")")
+. "$here/common.sh"
+
+P=/sys/kernel/irqpath
+ABI=$here/../../../../Documentation/ABI/testing/sysfs-kernel-irqpath
+UINT_MAX=4294967295
+
+policies() {
+	for switch in "$P"/*/enabled; do
+		basename "$(dirname "$switch")"
+	done
+}
+
+# What can be set, switches first: they go off before anything changes.
+settable() {
+	ls "$P"/*/enabled
+	find $P -type f -perm -200 ! -name enabled
+}
+
+counters() {
+	find $P -type f ! -perm -200 ! -name associations
+}
+
+save() {
+	for file in $(settable); do
+		echo "$file $(cat "$file")"
+	done
+}
+
+# "las" is written only if it changes, see test_controls_settings.
+restore() {
+	all_off
+	while read -r file value; do
+		[ "$(cat "$file")" = "$value" ] || put "$file" "$value"
+	done < "$T/saved"
+	awk '$2 == 1 && /\/enabled / { print $1 }' "$T/saved" |
+		while read -r file; do put "$file" 1; done
+	rm -f "$T"/*
+	rmdir "$T"
+}
+
+all_off() {
+	for policy in $(policies); do
+		put "$P/$policy/enabled" 0
+	done
+}
+
+# switch_on POLICY: fails where the kernel's configuration excludes it.
+switch_on() {
+	if message=$( (put "$P/$1/enabled" 1) 2>&1); then
+		return
+	fi
+	case $message in
+	*"not supported"*) ;;
+	*) fail "$1 cannot be enabled: $message" ;;
+	esac
+	[ "$(cat "$P/$1/enabled")" = 0 ] || fail "$1 refuses, and is on"
+	echo "# $1 is not for this kernel"
+	return 1
+}
+
+# Every file is described, and what is described is there, but for what another
+# configuration has.
+test_controls_described() {
+	[ -r "$ABI" ] || skip "no $ABI"
+	find $P -type f > "$T/there"
+	awk -v root=$P '
+	NR == FNR { there[$1] = 1; next }
+	$1 != "What:" { next }
+	{ described[$2] = 1 }
+	$2 == root "/migrate/drop_every" { next }
+	index($2, root "/netprio/") == 1 && !((root "/netprio/enabled") in there) { next }
+	!($2 in there) { print "# " $2 " is not there"; wrong = 1 }
+	END {
+		for (file in there) {
+			if (file in described)
+				continue
+			print "# " file " is not described"
+			wrong = 1
+		}
+		exit wrong
+	}' "$T/there" "$ABI" || fail "the description is of another kernel"
+}
+
+# Each by itself, in every spelling, and twice; the others stay off.
+test_controls_switches() {
+	for policy in $(policies); do
+		switch_on "$policy" || continue
+		[ "$(cat $P/*/enabled | grep -c 1)" = 1 ] ||
+			fail "$policy switches another one"
+		for value in 0:0 y:1 n:0 on:1 off:0 1:1 1:1 0:0 0:0; do
+			takes "$P/$policy/enabled" "${value%:*}" "${value#*:}"
+		done
+	done
+}
+
+# All at once, off in the order in which they came on.
+test_controls_switches_together() {
+	for policy in $(policies); do
+		switch_on "$policy"
+	done
+	for policy in $(policies); do
+		takes "$P/$policy/enabled" 0
+	done
+}
+
+test_controls_switches_refuse() {
+	for policy in $(policies); do
+		for state in 0 1; do
+			put "$P/$policy/enabled" $state 2> /dev/null || continue
+			for value in 2 x -1 ""; do
+				refuses "$P/$policy/enabled" "$value" "$EINVAL"
+			done
+		done
+		put "$P/$policy/enabled" 0
+	done
+}
+
+# setting FILE LEAST MOST [zero]: takes what is within its limits, and 0 if so
+# said, and nothing else.
+setting() {
+	if ! [ -e "$P/$1" ]; then
+		echo "# no $1"
+		return
+	fi
+	takes "$P/$1" "$2"
+	takes "$P/$1" "$3"
+	refuses "$P/$1" $((UINT_MAX + 1)) "$ERANGE"
+	[ "$3" = $UINT_MAX ] || refuses "$P/$1" $(($3 + 1)) "$ERANGE"
+	[ "$2" = 0 ] || [ -n "${4-}" ] || refuses "$P/$1" 0 "$ERANGE"
+	[ "$2" -le 1 ] || refuses "$P/$1" $(($2 - 1)) "$ERANGE"
+	for value in x -1 1x 1.5 ""; do
+		refuses "$P/$1" "$value" "$EINVAL"
+	done
+	[ -z "${4-}" ] || takes "$P/$1" 0
+}
+
+test_controls_settings() {
+	setting migrate/watchdog_us 10 1000000 zero
+	setting migrate/early_demux 0 1
+	setting migrate/drop_every 0 $UINT_MAX
+	setting selective/quiet 1 $UINT_MAX
+	setting netprio/max_hold_us 1000 10000000 zero
+	setting netprio/napi_hold_us 1000 10000000 zero
+	setting netprio/queue_limit 1 $UINT_MAX
+	# Once it has been 1 the scheduler is another one until the next boot.
+	refuses $P/migrate/las 2 "$ERANGE"
+	refuses $P/migrate/las x "$EINVAL"
+	refuses $P/migrate/las -1 "$EINVAL"
+}
+
+# Every file that can be set is one of those above and below.
+test_controls_all_settings() {
+	for file in $(settable); do
+		case ${file#"$P/"} in
+		*/enabled | migrate/watchdog_us | migrate/early_demux | migrate/las | \
+			migrate/drop_every | selective/quiet | selective/allow | \
+			selective/deny | netprio/max_hold_us | \
+			netprio/napi_hold_us | netprio/queue_limit) ;;
+		*) fail "no test knows $file" ;;
+		esac
+	done
+}
+
+# An interrupt is in one of the lists, or in none.
+test_controls_lists() {
+	allow=$P/selective/allow deny=$P/selective/deny
+	takes $deny ""
+	takes $allow "5,9-11"
+	takes $deny "9"
+	[ "$(cat $allow)" = "5,10-11" ] || fail "allow is '$(cat $allow)'"
+	takes $allow "9-10"
+	[ "$(cat $deny)" = "" ] || fail "deny is '$(cat $deny)'"
+	for file in $allow $deny; do
+		refuses $file x "$EINVAL"
+		refuses $file 11-9 "$EINVAL"
+		refuses $file -1 "$EINVAL"
+		refuses $file 4096 "$ERANGE"
+	done
+	takes $deny "0-4095"
+	takes $allow ""
+	takes $deny ""
+}
+
+# Not even root may write one.
+test_controls_counters() {
+	for file in $(counters) $P/associations; do
+		[ "$(stat -c %a "$file")" = 444 ] || fail "$file is not read-only"
+		if (put "$file" 1) 2> /dev/null; then
+			fail "$file takes a value"
+		fi
+	done
+	for file in $(counters); do
+		cat "$file"
+	done | grep -v -x '[0-9][0-9]*' && fail "a counter is no number"
+	head -n 1 $P/associations | grep -q '^irq	name	pid	comm	prio	' ||
+		fail "associations: $(head -n 1 $P/associations)"
+}
+
+# With all policies off nothing is counted and nothing learned, whatever runs.
+test_controls_off() {
+	command -v chrt > /dev/null || skip "no program chrt"
+	# shellcheck disable=SC2046 # words are what is wanted
+	grep . $(counters) > "$T/before"
+	for round in 1 2 3 4 5; do
+		chrt -f 20 sleep 0.05 || fail "round $round: no real-time task"
+	done
+	# shellcheck disable=SC2046
+	grep . $(counters) > "$T/after"
+	cmp -s "$T/before" "$T/after" ||
+		fail "counted: $(diff "$T/before" "$T/after")"
+}
+
+# real_time: $task sleeps at FIFO 20, until the test ends.
+real_time() {
+	command -v chrt > /dev/null || skip "no program chrt"
+	chrt -f 20 sleep 1000 &
+	task=$!
+	trap 'kill $task 2> /dev/null' EXIT
+	trap 'exit 1' INT TERM
+	tries=0
+	until grep -q -x sleep "/proc/$task/comm"; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "no real-time task"
+		sleep 0.01
+	done
+}
+
+# Lines that can be told of their targets, and have none.
+free_lines() {
+	for file in /proc/irq/*/irqpath_target; do
+		[ ! -e "$file" ] || [ "$(wc -l < "$file")" != 1 ] || echo "$file"
+	done
+}
+
+# pinned FILE: 1 or 0 as the association with $task is by hand, nothing if none.
+pinned() {
+	awk -v task="$task" '$1 == task { print $9 }' "$1"
+}
+
+# pinned_is STATE WHEN: at $line, and in the list of all.
+pinned_is() {
+	[ "$(pinned "$line")" = "$1" ] || fail "$2: pinned is '$(pinned "$line")'"
+	listed=$(awk -v task="$task" '$3 == task { n++ } END { print n + 0 }' \
+		$P/associations)
+	[ "$listed" = "${1:+1}" ] || [ "$listed$1" = 0 ] ||
+		fail "$2: $listed associations"
+}
+
+test_controls_target_refuses() {
+	real_time
+	line=$(free_lines | head -n 1)
+	[ -n "$line" ] || skip "no line without a target"
+	for value in x 1x "" 0 -2147483648; do
+		refuses "$line" "$value" "$EINVAL"
+	done
+	refuses "$line" 99999999999 "$ERANGE"
+	# More than a kernel can have.
+	refuses "$line" 2147483647 "No such process"
+	refuses "$line" -2147483647 "No such process"
+	# An ordinary task, and a real-time thread of the kernel.
+	refuses "$line" $$ "$EINVAL"
+	thread=$(grep -l '^migration/' /proc/[0-9]*/comm | head -n 1 | cut -d / -f 3)
+	[ -z "$thread" ] || refuses "$line" "$thread" "$EINVAL"
+	refuses "$line" "-$task" "No such file or directory"
+}
+
+# An association that was made by hand is shown, and ends with the real-time class
+# of its task, or with the task.
+test_controls_target() {
+	real_time
+	line=$(free_lines | head -n 1)
+	[ -n "$line" ] || skip "no line without a target"
+	for round in 1 2; do
+		put "$line" "$task" || fail "round $round: cannot be made"
+		pinned_is 1 "made"
+		put "$line" "-$task" || fail "round $round: cannot be left"
+		pinned_is 0 "left to learning"
+		put "$line" "$task" || fail "round $round: cannot be made again"
+		chrt -o -p 0 "$task" > /dev/null || fail "chrt failed"
+		pinned_is "" "an ordinary task"
+		refuses "$line" "$task" "$EINVAL"
+		chrt -f -p 20 "$task" > /dev/null || fail "chrt failed"
+		pinned_is "" "real-time again"
+	done
+	put "$line" "$task" || fail "cannot be made"
+	kill "$task"
+	wait "$task" 2> /dev/null
+	pinned_is "" "the task has ended"
+}
+
+test_controls_target_limit() {
+	real_time
+	[ "$(free_lines | wc -l)" -ge 5 ] || skip "less than five lines"
+	free_lines | head -n 4 | while read -r line; do
+		put "$line" "$task" || exit 1
+	done || fail "cannot be made"
+	line=$(free_lines | head -n 1)
+	refuses "$line" "$task" "No space left on device"
+}
+
+[ "$(id -u)" = 0 ] || skip_all "not root"
+[ -d $P ] || skip_all "no $P: a kernel without CONFIG_IRQPATH"
+T=$(mktemp -d) || skip_all "no temporary directory"
+save > "$T/saved"
+trap restore EXIT
+trap 'exit 1' INT TERM
+all_off
+# shellcheck disable=SC2086 # words are what is wanted
+run_tests ${TESTS:-controls_described controls_switches \
+	controls_switches_together controls_switches_refuse controls_settings \
+	controls_all_settings controls_lists controls_counters controls_off \
+	controls_target_refuses controls_target controls_target_limit}
