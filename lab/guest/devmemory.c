@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "devtest.h"
@@ -248,6 +249,8 @@ static void page_out(void)
 
 static void test_swap(void)
 {
+	struct rusage usage;
+
 	pages = mmap(NULL, NR_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
 	if (pages == MAP_FAILED)
@@ -256,6 +259,9 @@ static void test_swap(void)
 		pages[i * PAGE] = i;
 	look = look_at_pages;
 	beside(page_out);
+	/* Kernels without CONFIG_VM_EVENT_COUNTERS do not say it in /proc/vmstat. */
+	getrusage(RUSAGE_SELF, &usage);
+	printf("# swapped in %ld\n", usage.ru_majflt);
 }
 
 /* ptrace(): stopped, read and let go by another process, wherever it is. */
@@ -403,6 +409,35 @@ static void go_on(int nr, int fds[2])
 	die("exec");
 }
 
+/*
+ * In every other life another thread than the first one waits and executes, which takes the number
+ * of the first one with it.
+ */
+struct life {
+	int nr, fds[2];
+};
+
+static void *go_on_in_thread(void *life)
+{
+	struct life *its = life;
+
+	go_on(its->nr, its->fds);
+	return NULL;
+}
+
+static void live(struct life *life)
+{
+	pthread_t thread;
+
+	if (life->nr % 2 == 0) {
+		go_on(life->nr, life->fds);
+		return;
+	}
+	if (pthread_create(&thread, NULL, go_on_in_thread, life))
+		die("thread");
+	pthread_join(thread, NULL);
+}
+
 static void test_exec(void)
 {
 	pid_t lender = start_lender(), child;
@@ -441,9 +476,9 @@ static const struct test tests[] = {
 int main(int argc, char **argv)
 {
 	if (argc == 4) {
-		int fds[2] = { number(argv[2]), number(argv[3]) };
+		struct life life = { number(argv[1]), { number(argv[2]), number(argv[3]) } };
 
-		go_on(number(argv[1]), fds);
+		live(&life);
 		return 0;
 	}
 	return run_test(tests, argc, argv);
