@@ -81,18 +81,19 @@ static inline void lock_memory(void)
 }
 
 /* Of the whole machine since boot. */
-static inline unsigned long long context_switches(void)
+static inline uint64_t context_switches(void)
 {
 	FILE *stat = fopen("/proc/stat", "r");
-	unsigned long long nr = 0;
+	unsigned long long nr;
 	char line[4096];
 
-	while (stat && fgets(line, sizeof(line), stat))
-		if (sscanf(line, "ctxt %llu", &nr) == 1)
-			break;
-	if (stat)
-		fclose(stat);
-	return nr;
+	while (stat && fgets(line, sizeof(line), stat)) {
+		if (sscanf(line, "ctxt %llu", &nr) == 1) {
+			fclose(stat);
+			return nr;
+		}
+	}
+	die("/proc/stat has no ctxt");
 }
 
 #endif /* GUEST_H */

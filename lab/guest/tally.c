@@ -51,21 +51,6 @@ static uint64_t process_cycles(const char *pid)
 	return sum;
 }
 
-static uint64_t context_switches(void)
-{
-	FILE *file = fopen("/proc/stat", "r");
-	char line[4096];
-	unsigned long nr;
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "ctxt %lu", &nr) == 1) {
-			fclose(file);
-			return nr;
-		}
-	}
-	die("/proc/stat has no ctxt");
-}
-
 static struct tally take(const char *observer)
 {
 	struct tally now = { .switches = context_switches() };
