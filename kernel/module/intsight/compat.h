@@ -59,10 +59,8 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #ifdef CONFIG_IRQPATH
 #include <linux/irqpath.h>
 #define intsight_schedule irqpath_schedule
-#define intsight_schedule_timeout irqpath_schedule_timeout
 #else
 #define intsight_schedule schedule
-#define intsight_schedule_timeout schedule_timeout
 #endif
 
 #endif /* INTSIGHT_COMPAT_H */

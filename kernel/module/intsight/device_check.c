@@ -8,9 +8,8 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/preempt.h>
 
 #include "compat.h"
 #include "device.h"
@@ -28,7 +27,11 @@ enum {
 };
 
 static unsigned int inversion;
-static DEFINE_MUTEX(inverted_lock);
+#ifdef CONFIG_LOCKDEP
+/* Known to lockdep only, so that nothing really waits for it. */
+static struct lockdep_map inverted =
+	STATIC_LOCKDEP_MAP_INIT("inverted", &inverted);
+#endif
 
 /**
  * intsight_check_begin() - a long handler begins
@@ -40,11 +43,9 @@ static DEFINE_MUTEX(inverted_lock);
 u64 intsight_check_begin(struct intsight_dev *dev)
 {
 	atomic_inc(&dev->running);
-	/* Where a handler that is forced into a thread may take a mutex. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !in_hardirq() &&
-	    READ_ONCE(inversion) == INVERSION_HANDLER) {
-		mutex_lock(&inverted_lock);
-		mutex_unlock(&inverted_lock);
+	if (READ_ONCE(inversion) == INVERSION_HANDLER) {
+		lock_map_acquire(&inverted);
+		lock_map_release(&inverted);
 	}
 	return READ_ONCE(dev->event.seq);
 }
@@ -89,7 +90,7 @@ MODULE_PARM_DESC(synchronize, "write: wait for a long handler of device 0, and u
 
 /*
  * A lock that the handler takes, and a task that sleeps with it where it offers
- * to run handlers: not at the same time, which would never end.
+ * to run handlers.
  */
 static int inversion_set(const char *text, const struct kernel_param *kp)
 {
@@ -101,10 +102,10 @@ static int inversion_set(const char *text, const struct kernel_param *kp)
 	WRITE_ONCE(inversion, value);
 	if (value != INVERSION_SLEEPER)
 		return 0;
-	mutex_lock(&inverted_lock);
-	set_current_state(TASK_INTERRUPTIBLE);
-	intsight_schedule_timeout(msecs_to_jiffies(20));
-	mutex_unlock(&inverted_lock);
+	/* Running, so that it comes back at once; what matters is where it waits. */
+	lock_map_acquire(&inverted);
+	intsight_schedule();
+	lock_map_release(&inverted);
 	return 0;
 }
 

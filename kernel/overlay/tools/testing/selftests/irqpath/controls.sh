@@ -78,7 +78,7 @@ test_controls_described() {
 	NR == FNR { there[$1] = 1; next }
 	$1 != "What:" { next }
 	{ described[$2] = 1 }
-	$2 == root "/migrate/drop_every" { next }
+	$2 == root "/migrate/drop_every" || $2 == root "/migrate/suspended" { next }
 	index($2, root "/netprio/") == 1 && !((root "/netprio/enabled") in there) { next }
 	!($2 in there) { print "# " $2 " is not there"; wrong = 1 }
 	END {
@@ -149,6 +149,8 @@ test_controls_settings() {
 	setting migrate/watchdog_us 10 1000000 zero
 	setting migrate/early_demux 0 1
 	setting migrate/drop_every 0 $UINT_MAX
+	# A bit for each of enum irqpath_rule.
+	setting migrate/suspended 0 $(((1 << 14) - 1))
 	setting selective/quiet 1 $UINT_MAX
 	setting netprio/max_hold_us 1000 10000000 zero
 	setting netprio/napi_hold_us 1000 10000000 zero
@@ -164,7 +166,7 @@ test_controls_all_settings() {
 	for file in $(settable); do
 		case ${file#"$P/"} in
 		*/enabled | migrate/watchdog_us | migrate/early_demux | migrate/las | \
-			migrate/drop_every | selective/quiet | selective/allow | \
+			migrate/drop_every | migrate/suspended | selective/quiet | selective/allow | \
 			selective/deny | netprio/max_hold_us | \
 			netprio/napi_hold_us | netprio/queue_limit) ;;
 		*) fail "no test knows $file" ;;
