@@ -76,7 +76,7 @@ static int synchronize_set(const char *text, const struct kernel_param *kp)
 	while (!atomic_read(&dev->running)) {
 		if (time_after(jiffies, last))
 			return -ETIMEDOUT;
-		usleep_range(50, 100);
+		usleep_range(1000, 1500);
 	}
 	synchronize_irq(intsight_line_irq(dev->line));
 	return atomic_read(&dev->running) ? -EBUSY : 0;

@@ -129,7 +129,7 @@ test_irqpath_drains() {
 		kill -0 $waiter || fail "no handler migrates"
 		sleep 0.01
 	done
-	for round in 1 2 3; do
+	for round in 1 2 3 4 5 6 7 8; do
 		fifo 90 sh -c 'echo 1 > /sys/module/intsight/parameters/synchronize' ||
 			fail "synchronize_irq() came back in a handler, in round $round"
 	done
