@@ -8,7 +8,7 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use crate::own::{CONTROLS, ONE_RUNNER, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS};
+use crate::own::{CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS};
 use crate::scene::Scene;
 
 /// The scene, and its machine with more memory: KASAN takes a share of it.
@@ -64,11 +64,6 @@ fn debug_packets_and_memory() {
 #[test]
 fn debug_rules() {
     debug(|scene| scene.turns().append("kmemleak=off"), RULES);
-}
-
-#[test]
-fn debug_one_runner() {
-    debug(|scene| scene.smp().append("kmemleak=off"), ONE_RUNNER);
 }
 
 /// A task that waits with a lock that its handler takes is found before it ever runs that handler.

@@ -34,16 +34,13 @@ fn packets_and_memory_on_two_cpus() {
 }
 
 /// The rules that take two CPUs, and that their tests fail without them.
-pub const RULES: &str = "TESTS='irqpath_foreign_softirqs irqpath_moved irqpath_needs_foreign \
-    irqpath_needs_affinity kernel_log'";
-/// The one for which both must run at the same time.
-pub const ONE_RUNNER: &str = "TESTS='irqpath_one_runner irqpath_needs_runner kernel_log'";
+pub const RULES: &str = "TESTS='irqpath_one_runner irqpath_foreign_softirqs irqpath_moved \
+    irqpath_needs_foreign irqpath_needs_affinity kernel_log'";
 
 #[test]
 fn rules_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
     scene.run(scene.turns(), RULES);
-    scene.run(scene.smp(), ONE_RUNNER);
 }
 
 /// The test of shields that needs the module's device.
