@@ -19,8 +19,8 @@ Examples:
   irqpath policy assoc --pin 24:1234                    and that task waits for interrupt 24
   irqpath policy disable all                            as after boot, but for the settings
 
-Only the irqpath kernel has policies. Switching and pinning need root; a switch stays until it is switched
-again or the kernel is booted.
+Only the irqpath kernel has policies. Switching and pinning need root. A switch stays until it is
+switched again or the kernel is booted, what was pinned until its task or its handler ends.
 
 Exit codes: 0 done, 2 could not run.";
 

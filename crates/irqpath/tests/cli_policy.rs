@@ -116,7 +116,10 @@ fn names_that_the_kernel_does_not_have() {
         ("enable all", "there is no policy 'all'; this kernel has: learn, migrate"),
         ("disable direct", "there is no policy 'direct'; this kernel has: learn, migrate"),
         ("enable migrate --set quiet=1", "there is no setting 'quiet' of migrate"),
-        ("assoc --pin 4294967295:1", "4294967295 cannot be given to task 1"),
+        (
+            "assoc --pin 4294967295:1",
+            "4294967295 cannot be given to task 1: the interrupt has no handler",
+        ),
     ] {
         let line = error_line(&on_the_kernel(&format!("exec $0 policy {arguments}")));
         assert!(line.contains(part), "{line}");

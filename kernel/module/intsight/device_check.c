@@ -18,7 +18,7 @@
 
 static unsigned int overlaps;
 module_param(overlaps, uint, 0444);
-MODULE_PARM_DESC(overlaps, "long handlers of a device, while which another one of it ran");
+MODULE_PARM_DESC(overlaps, "handlers that ran while a long one of their device did");
 
 enum {
 	INVERSION_NONE,

@@ -78,7 +78,7 @@ pub fn pin(
 ) -> Result<(), PolicyError> {
     require_policies(host)?;
     let path = format!("proc/irq/{irq}/irqpath_target");
-    let sign = if pinned { "" } else { "-" };
+    let (sign, what) = if pinned { ("", "given to") } else { ("-", "taken from") };
     access.write(&path, &format!("{sign}{tid}\n")).map_err(|source| {
         let why = match Errno::from_io_error(&source) {
             Some(Errno::ACCESS) => return PolicyError::Forbidden { path },
@@ -87,9 +87,9 @@ pub fn pin(
             Some(Errno::SRCH) => "there is no such task",
             Some(Errno::INVAL) => "it is no FIFO, RR or deadline task of user space",
             Some(Errno::NOSPC) => "all that the task can have were made by hand",
-            _ => return PolicyError::NotPinned { irq, tid, why: source.to_string() },
+            _ => return PolicyError::NotPinned { irq, what, tid, why: source.to_string() },
         };
-        PolicyError::NotPinned { irq, tid, why: why.to_owned() }
+        PolicyError::NotPinned { irq, what, tid, why: why.to_owned() }
     })
 }
 

@@ -85,11 +85,13 @@ pub enum PolicyError {
     },
     /// An association could not be made by hand, or left to learning again.
     #[error(
-        "interrupt {irq} cannot be given to task {tid}, or taken from it: {why}; irqpath policy assoc shows those that there are"
+        "interrupt {irq} cannot be {what} task {tid}: {why}; irqpath policy assoc shows those that there are"
     )]
     NotPinned {
         /// Number of the interrupt.
         irq: u32,
+        /// `given to` or `taken from`.
+        what: &'static str,
         /// The task.
         tid: u32,
         /// What the kernel said.

@@ -4,17 +4,13 @@
 # suspend a rule (CONFIG_IRQPATH_FAULTS), its test must fail without it: see
 # needs_rule. Sourced by run.sh.
 
-# latencies FILE: nanoseconds from the raise to the return to user space.
-latencies() {
-	awk -F, '
+# slower FILE NS: how many took longer from the raise to the return to user space.
+slower() {
+	awk -F, -v limit="$2" '
 	/^# irq/ { split($0, word, " "); khz = word[5] }
 	/^[0-9]/ { cycles[++nr] = $9 - $3 }
-	END { for (i = 1; i <= nr; i++) printf "%d\n", cycles[i] * 1000000 / khz }' "$1"
-}
-
-# slower FILE NS: how many took longer.
-slower() {
-	latencies "$1" | awk -v limit="$2" '$1 > limit { nr++ } END { print nr + 0 }'
+	END { for (i = 1; i <= nr; i++) slow += cycles[i] * 1000000 / khz > limit
+	      print slow + 0 }' "$1"
 }
 
 device_irq() {

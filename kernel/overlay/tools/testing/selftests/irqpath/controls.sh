@@ -166,8 +166,8 @@ test_controls_all_settings() {
 	for file in $(settable); do
 		case ${file#"$P/"} in
 		*/enabled | migrate/watchdog_us | migrate/early_demux | migrate/las | \
-			migrate/drop_every | migrate/suspended | selective/quiet | selective/allow | \
-			selective/deny | netprio/max_hold_us | \
+			migrate/drop_every | migrate/suspended | selective/quiet | \
+			selective/allow | selective/deny | netprio/max_hold_us | \
 			netprio/napi_hold_us | netprio/queue_limit) ;;
 		*) fail "no test knows $file" ;;
 		esac
