@@ -35,7 +35,7 @@ fn packets_and_memory_on_two_cpus() {
 
 /// The rules that take two CPUs, and that their tests fail without them.
 pub const RULES: &str = "TESTS='irqpath_one_runner irqpath_foreign_softirqs irqpath_moved \
-    irqpath_needs_foreign irqpath_needs_affinity kernel_log'";
+    irqpath_needs_runner irqpath_needs_foreign irqpath_needs_affinity kernel_log'";
 
 #[test]
 fn rules_on_two_cpus() {

@@ -21,7 +21,7 @@ const MODULE: &str = "kernel/module/intsight";
 const SELFTESTS: &str = "kernel/overlay/tools/testing/selftests/irqpath";
 const ABI: &str = "kernel/overlay/Documentation/ABI/testing";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "devmemory",
     "devmisuse",
     "devwaits",
@@ -34,6 +34,7 @@ const PROGRAMS: [&str; 13] = [
     "pipelock",
     "prio",
     "stopper",
+    "taps",
     "waiter",
 ];
 

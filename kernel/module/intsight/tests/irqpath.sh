@@ -48,17 +48,18 @@ since_before() {
 	echo $(($(cat $P/migrate/migrated) - before))
 }
 
+# learned ORIGIN TASK [CREDIT]: its association was seen ten times, and has no more credit.
+learned() {
+	awk -v from="$1" -v to="$2" -v most="${3:-1000}" '
+		$2 == from && $4 == to && $6 >= 10 && $10 <= most { seen = 1 }
+		END { exit !seen }' $P/associations
+}
+
 # Associations go with their task, so they are looked at while it waits.
 test_irqpath_learns() {
 	policy learn
 	waiter -n 200 -t 5000000 -p 80 -s read > /tmp/waiter.csv &
-	tries=0
-	until awk '$2 == "intsight0" && $4 == "waiter" && $6 >= 10 { seen = 1 }
-		   END { exit !seen }' $P/associations; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
-		sleep 0.01
-	done
+	soon learned intsight0 waiter || fail "not learned: $(cat $P/associations)"
 	wait $! || fail "waiter failed"
 	if grep waiter $P/associations; then
 		fail "an association outlives its task"
@@ -70,14 +71,7 @@ test_irqpath_learns() {
 # learned_and_not_offered ORIGIN TASK PID: its association is seen ten times, and
 # no handler is offered: by itself it does not wake the task.
 learned_and_not_offered() {
-	tries=0
-	until awk -v from="$1" -v to="$2" '
-		$2 == from && $4 == to && $6 >= 10 && $10 == 0 { seen = 1 }
-		END { exit !seen }' $P/associations; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "not learned: $(cat $P/associations)"
-		sleep 0.01
-	done
+	soon learned "$1" "$2" 0 || fail "not learned: $(cat $P/associations)"
 	wait "$3" || fail "$2 failed"
 	offered=$(($(cat $P/migrate/offered) - offered))
 	[ $offered = 0 ] || fail "$offered handlers offered"
@@ -347,16 +341,15 @@ test_irqpath_needs_watchdog() {
 	policy_off migrate
 }
 
-# The policy (0 ordinary, 1 FIFO) and priority of the device's thread.
+# thread_is STATE WHEN: policy (0 ordinary, 1 FIFO) and priority of the device's thread.
 thread_is() {
-	tries=0
-	until now=$(grep -h "(irq/$line-" /proc/[0-9]*/stat 2> /dev/null |
+	soon thread_is_now "$1" || fail "the thread is '$now', not '$1': $2"
+}
+
+thread_is_now() {
+	now=$(grep -h "(irq/$line-" /proc/[0-9]*/stat 2> /dev/null |
 		awk '{ sub(/.*\) /, ""); print $39, $38 }')
-	      [ "$now" = "$1" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "the thread is '$now', not '$1': $2"
-		sleep 0.01
-	done
+	[ "$now" = "$1" ]
 }
 
 selective() {

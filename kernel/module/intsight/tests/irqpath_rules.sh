@@ -25,6 +25,11 @@ test_irqpath_forced_only() {
 	policy_off migrate
 }
 
+# has_run N: tasks ran so many handlers.
+has_run() {
+	[ "$(since_before)" -ge "$1" ]
+}
+
 # A task that was offered a handler sleeps on, for its wakeup is dropped and there
 # is no watchdog.
 offered_in_vain() {
@@ -32,12 +37,7 @@ offered_in_vain() {
 	policy migrate
 	waiter -n 300 -w 0 -t 5000000 -p 80 > /tmp/waiter.csv &
 	waiter=$!
-	tries=0
-	until [ "$(since_before)" -ge 5 ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "no handler migrates"
-		sleep 0.01
-	done
+	soon has_run 5 || fail "no handler migrates"
 	limit=$(cat $P/migrate/watchdog_us)
 	echo 0 > $P/migrate/watchdog_us
 	echo 1 > $P/migrate/drop_every
@@ -76,26 +76,26 @@ test_irqpath_hands_back() {
 	policy_off migrate
 }
 
-# While a task runs a handler, the next interrupt comes to the other CPU: the thread
-# there waits for it. Each second handler is long: were all, nobody else would run.
+# The line is not masked while a task runs its handler: the thread, on the other CPU,
+# is woken by the next interrupt and waits. Each second handler is long: were all,
+# nobody else would run.
 test_irqpath_one_runner() {
 	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
 	needs waiter
 	[ "$(nproc)" -gt 1 ] || skip "one CPU, where handlers wait for each other's bottom halves"
 	load_devices nr_devices=1 messages=1
-	echo 1 > $P/migrate/enabled
-	before=$(cat $P/migrate/migrated)
 	irq=$(device_irq)
-	waiter -c 0 -n 150 -P 10000000 -p 60 -k handler:20000000:1:2 > /tmp/waiter.csv &
-	waiter=$!
-	while kill -0 $waiter 2> /dev/null; do
-		for mask in 1 2; do
-			echo $mask > "/proc/irq/$irq/smp_affinity"
-			sleep 0.013
-		done
-	done
-	wait $waiter || fail "waiter failed"
+	echo 1 > "/proc/irq/$irq/smp_affinity"
+	wait_for 20 # the thread has followed, and does so no more
+	thread=$(grep -l "^irq/$irq-" /proc/[0-9]*/comm | awk -F / '{ print $3 }')
+	taskset -p 2 "$thread" > /dev/null || fail "cannot move the thread"
+	before=$(cat $P/migrate/migrated)
+	echo 1 > $P/migrate/enabled
+	waiter -c 0 -n 100 -P 10000000 -p 60 -k handler:20000000:1:2 > /tmp/waiter.csv ||
+		fail "waiter failed"
+	[ "$(affinity "$thread")" = 1 ] || fail "the thread has moved"
 	overlaps=$(cat /sys/module/intsight/parameters/overlaps)
+	echo "# the task ran $(since_before) handlers, $overlaps were overtaken"
 	[ "$overlaps" = 0 ] || fail "$overlaps handlers ran beside another one"
 	[ "$(since_before)" -ge 20 ] || fail "the task ran $(since_before) handlers"
 	policy_off migrate
@@ -296,10 +296,10 @@ rule_again() {
 	! grep -q ^intsight /proc/modules || fail "after $1 the module does not go"
 }
 
-# In the order of enum irqpath_rule; without IRQPATH_RULE_RUNNER no overlap was seen:
-# virtual CPUs that take turns are hardly ever both in the window.
+# In the order of enum irqpath_rule.
 test_irqpath_needs_forced() { needs_rule 0 irqpath_forced_only; }
 test_irqpath_needs_token() { needs_rule 1 irqpath_one_token; }
+test_irqpath_needs_runner() { needs_rule 2 irqpath_one_runner; }
 test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
 test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
 test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }

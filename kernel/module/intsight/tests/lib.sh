@@ -12,14 +12,30 @@ recover() {
 	rmmod intsight 2> /dev/null
 }
 
-# until_open PID FILE: waits until the process has it open.
-until_open() {
+# soon COMMAND...: it succeeds, within half a minute.
+soon() {
 	tries=0
-	until ls -l /proc/"$1"/fd 2> /dev/null | grep -q "$2"; do
+	until "$@"; do
 		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "$2 is not opened"
+		[ $tries -lt 3000 ] || return 1
 		sleep 0.01
 	done
+}
+
+# is_bound PORT [PID]: there is a socket, in the network namespace of the process.
+is_bound() {
+	net=/proc/${2:-self}/net
+	cat $net/udp $net/tcp $net/udp6 $net/tcp6 2> /dev/null |
+		grep -q "$(printf ':%04X ' "$1")"
+}
+
+# until_open PID FILE: waits until the process has it open.
+until_open() {
+	soon is_open "$@" || fail "$2 is not opened"
+}
+
+is_open() {
+	ls -l "/proc/$1/fd" 2> /dev/null | grep -q "$2"
 }
 
 load() {

@@ -44,13 +44,8 @@ busy() {
 # level PRIORITY: its thread is there, and bound to the CPU of the tests: no other
 # one takes its work.
 level() {
-	tries=0
-	until pid=$(pidof "netprio/$1"); do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "no thread for FIFO $1"
-		sleep 0.01
-	done
-	taskset -p 1 "$pid" > /dev/null || fail "cannot bind netprio/$1"
+	soon pidof "netprio/$1" > /dev/null || fail "no thread for FIFO $1"
+	taskset -p 1 "$(pidof "netprio/$1")" > /dev/null || fail "cannot bind netprio/$1"
 }
 
 # What was classified has gone one way, and what was held another.
@@ -246,6 +241,33 @@ test_netprio_starved() {
 	starved 0
 	[ "$EXACT" != 1 ] || [ "$wait_us" -ge 45000 ] || fail "without a limit the wait is the same"
 	[ "$wait_us" -gt "$limited" ] || fail "without a limit the wait is no longer"
+}
+
+# Nor does one that is being served while a job takes the CPU from who serves it: the
+# guard lends its priority. Packets come in the jobs, and take longer than the 500 us
+# that the jobs leave.
+test_netprio_served_in_time() {
+	needs taps
+	NP_MAX_US=60000
+	PPS=8
+	netprio 1 8
+	level 20
+	taps 400 > /tmp/taps &
+	taps=$!
+	soon [ -s /tmp/taps ] || fail "no taps"
+	traced
+	echo 1 > $TRACING/events/sched/sched_pi_setprio/enable
+	echo 8 > $N/burst
+	taskset 1 netjob -n 20 -i 49500000 -P 50000000 -p 30 > /tmp/netjob || fail "netjob"
+	echo 0 > $TRACING/events/sched/sched_pi_setprio/enable
+	kill $taps
+	wait $taps 2> /dev/null
+	all_came
+	lent=$(grep -c 'comm=netprio/20 .* newprio=48' $TRACING/trace)
+	echo "# the guard lent its priority $lent times; $(netprio_count held) held"
+	[ "$lent" -gt 0 ] || fail "a packet waits for the job while it is served"
+	netprio_off
+	unload
 }
 
 # A CPU goes and comes while packets and their device are held, whose interrupt

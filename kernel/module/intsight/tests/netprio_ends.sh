@@ -24,6 +24,10 @@ end() {
 	${4:-} ip link set "$1" up || fail "$1 does not come up"
 }
 
+is_elsewhere() {
+	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
 # ends NEAR FAR: two devices, the second one in the namespace of $space; netprio
 # is on.
 ends() {
@@ -31,12 +35,7 @@ ends() {
 	needs netsink netsend
 	unshare -n sleep 1000 &
 	space=$!
-	tries=0
-	until [ "$(readlink "/proc/$space/ns/net")" != "$(readlink /proc/self/ns/net)" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "no namespace"
-		sleep 0.01
-	done
+	soon is_elsewhere "$space" || fail "no namespace"
 	near_end=$1
 	trap ends_no_more EXIT
 	ip link set "$2" netns $space || fail "$2 does not go to the namespace"
@@ -61,14 +60,7 @@ ends_no_more() {
 receiver() {
 	in_space taskset 1 netsink $2 -n 20 -T 3000 -p "$1" "50$1" > "/tmp/netsink.$1" &
 	eval "sink_$1=$!"
-	port=$(printf ':%04X ' "50$1")
-	tries=0
-	until in_space cat /proc/net/udp /proc/net/tcp /proc/net/udp6 /proc/net/tcp6 \
-		2> /dev/null | grep -q "$port"; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "netsink has no socket"
-		sleep 0.01
-	done
+	soon is_bound "50$1" "$space" || fail "netsink has no socket"
 }
 
 # sends IP OPTIONS MIN_HELD: in turns to FIFO 20 and 30, the lower one first. At

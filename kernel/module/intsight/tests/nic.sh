@@ -261,26 +261,18 @@ test_nic_echo() {
 
 # bound PORT: netsink has its last socket.
 bound() {
-	tries=0
-	until grep -q "$(printf ':%04X ' "$1")" /proc/net/udp; do
-		tries=$((tries + 1))
-		[ $tries -lt 1000 ] || fail "netsink has no sockets"
-		sleep 0.01
-	done
+	soon is_bound "$1" || fail "netsink has no sockets"
 }
 
 # burst_of COUNT: returns when all of it has come or is lost.
 burst_of() {
-	left=$1
 	echo "$1" > $N/burst || fail "no burst"
-	tries=0
-	until [ "$left" = 0 ]; do
-		sleep 0.05
-		left=$(cat $N/burst)
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || fail "the burst does not end"
-	done
+	soon burst_ended || fail "the burst does not end"
 	sleep 0.1
+}
+
+burst_ended() {
+	[ "$(cat $N/burst)" = 0 ]
 }
 
 test_nic_burst() {
@@ -354,12 +346,7 @@ test_nic_namespace_ends() {
 	load_pair
 	[ ! -e /sys/class/net/isight1 ] || fail "isight1 is still here"
 	kill "$server"
-	tries=0
-	until [ -e /sys/class/net/isight1 ]; do
-		sleep 0.05
-		tries=$((tries + 1))
-		[ $tries -lt 200 ] || fail "isight1 does not come back"
-	done
+	soon [ -e /sys/class/net/isight1 ] || fail "isight1 does not come back"
 	unload
 }
 
@@ -376,6 +363,10 @@ fly() {
 	echo 100000000 > $N/burst
 }
 
+has_received() {
+	[ "$(cat $N/received)" -gt "$1" ]
+}
+
 fly_no_more() {
 	kill $flying 2> /dev/null
 	wait $flying 2> /dev/null
@@ -387,12 +378,7 @@ test_nic_unload_while_flying() {
 	for i in $(seq 1 "${LOOPS:-5}"); do
 		load_pair
 		fly
-		tries=0
-		until [ "$(cat $N/received)" -gt 10 ]; do
-			tries=$((tries + 1))
-			[ $tries -lt 1000 ] || fail "nothing flies"
-			sleep 0.01
-		done
+		soon has_received 10 || fail "nothing flies"
 		rmmod intsight || fail "cannot unload"
 		[ ! -e /sys/class/net/isight0 ] || fail "isight0 is left"
 		if grep isight /proc/interrupts; then

@@ -46,7 +46,7 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_forced_only irqpath_one_token irqpath_hands_back irqpath_one_runner \
 	irqpath_unmasks irqpath_drains irqpath_own_softirqs irqpath_foreign_softirqs \
 	irqpath_traced irqpath_moved irqpath_most_urgent_first irqpath_outranked \
-	irqpath_needs_forced irqpath_needs_token \
+	irqpath_needs_forced irqpath_needs_token irqpath_needs_runner \
 	irqpath_needs_unmask irqpath_needs_drain irqpath_needs_own \
 	irqpath_needs_foreign irqpath_needs_priority irqpath_needs_fit \
 	irqpath_needs_traced irqpath_needs_affinity irqpath_needs_order \
@@ -55,6 +55,6 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
-	netprio_starved netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
+	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
 	netprio_ends netprio_veth netprio_virtio netprio_exempt \
 	shield_irqs unload_busy_loop leaks kernel_log}

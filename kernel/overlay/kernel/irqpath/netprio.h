@@ -60,7 +60,7 @@ struct irqpath_receiver {
 /**
  * struct irqpath_level - packets for the receivers of one priority
  * @nr: the priority
- * @lock: protects @queue and @napis
+ * @lock: protects @queue, @napis, and what is taken from them
  * @queue: they, in the order in which they came
  * @serving: held by the thread that serves or polls: they are served one after
  *	     another, and who cannot wait for a poll lends it its priority
@@ -68,6 +68,8 @@ struct irqpath_receiver {
  * @napis: those whose last packets all wait; they stay scheduled, which keeps
  *	   the interrupts of their devices switched off
  * @polling: one of them is being polled, and not in the list
+ * @serving_ns: since when the packet waits that is being served and not in the
+ *		queue, CLOCK_MONOTONIC; 0: there is none
  * @limit: comes when the first packet may have waited for too long
  * @due: it has come, and the guard has not
  * @napi_limit: comes when the NAPIs have waited for too long
@@ -81,6 +83,7 @@ struct irqpath_level {
 	struct task_struct	*thread;
 	struct list_head	napis;
 	bool			polling;
+	u64			serving_ns;
 	struct hrtimer		limit;
 	bool			due;
 	struct hrtimer		napi_limit;
@@ -125,6 +128,7 @@ void irqpath_receiver_put(struct irqpath_receiver *r);
 /* netprio_level.c */
 struct irqpath_level *irqpath_level_get(unsigned int nr);
 int irqpath_max_hold_set(unsigned int us);
+int irqpath_napi_hold_set(unsigned int us);
 int irqpath_netprio_start(void);
 void irqpath_netprio_stop(void);
 
@@ -147,6 +151,7 @@ void irqpath_guard_end(void);
 /* netprio_napi.c */
 void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
 bool irqpath_level_poll(struct irqpath_level *level);
+void irqpath_level_napi_limit(struct irqpath_level *level);
 enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer);
 void irqpath_relieve_napis(struct irqpath_level *level);
 bool irqpath_holds_napis(void);

@@ -87,6 +87,27 @@ int irqpath_max_hold_set(unsigned int us)
 	return 0;
 }
 
+/**
+ * irqpath_napi_hold_set() - set how long a NAPI may be held
+ * @us: microseconds, or 0: none is
+ *
+ * Context: the switches' mutex is held: no level goes.
+ * Return: 0.
+ */
+int irqpath_napi_hold_set(unsigned int us)
+{
+	unsigned int nr;
+
+	WRITE_ONCE(irqpath_napi_hold_us, us);
+	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
+		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
+
+		if (level)
+			irqpath_level_napi_limit(level);
+	}
+	return 0;
+}
+
 /* Packets of a device that goes are dropped, as those of a backlog are. */
 static void purge(struct irqpath_level *level, struct net_device *dev)
 {

@@ -18,6 +18,12 @@ unsigned int irqpath_napi_hold_us;
 /* NAPIs that are held or being polled. */
 static atomic_t nr_napis;
 
+/* Those that are held when nothing is to be held any more come at once. */
+static u64 hold_ns(void)
+{
+	return max(READ_ONCE(irqpath_napi_hold_us), 1U) * (u64)NSEC_PER_USEC;
+}
+
 /*
  * The guard polls the level's NAPIs once, now, and lends its priority to who is
  * polling one.
@@ -43,10 +49,10 @@ static void napi_put(struct irqpath_level *level, struct napi_struct *n)
 	raw_spin_lock(&level->lock);
 	list_add_tail(&n->poll_list, &level->napis);
 	raw_spin_unlock(&level->lock);
+	/* Pairs with irqpath_napi_limit(): as in irqpath_level_kick(). */
+	smp_mb();
 	if (!hrtimer_is_queued(&level->napi_limit))
-		irqpath_start_timer(&level->napi_limit,
-				    max(READ_ONCE(irqpath_napi_hold_us), 1U) *
-				    (u64)NSEC_PER_USEC);
+		irqpath_start_timer(&level->napi_limit, hold_ns());
 	/* Pairs with __irqpath_napi_disable(): it sees it, or is seen. */
 	smp_mb();
 	if (napi_disable_pending(n))
@@ -151,8 +157,23 @@ enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer)
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
 						   napi_limit);
 
+	/* Pairs with napi_put(). */
+	smp_mb();
 	hasten(level);
 	return HRTIMER_NORESTART;
+}
+
+/**
+ * irqpath_level_napi_limit() - NAPIs may be held for another time
+ * @level: the level
+ *
+ * Those that are held now wait for no longer than a new one.
+ */
+void irqpath_level_napi_limit(struct irqpath_level *level)
+{
+	if (hrtimer_is_queued(&level->napi_limit) &&
+	    ktime_to_ns(hrtimer_get_remaining(&level->napi_limit)) > hold_ns())
+		irqpath_start_timer(&level->napi_limit, hold_ns());
 }
 
 /**

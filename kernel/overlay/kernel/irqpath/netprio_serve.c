@@ -50,14 +50,41 @@ static u64 limit_ns(void)
 	return READ_ONCE(irqpath_max_hold_us) * (u64)NSEC_PER_USEC;
 }
 
+/*
+ * How much longer the oldest packet may wait: that which is being served, then
+ * the queue's first. Returns whether there is one.
+ */
+static bool oldest(struct irqpath_level *level, bool *served, u64 *rest)
+{
+	struct sk_buff *first;
+	u64 since = 0;
+
+	raw_spin_lock(&level->lock);
+	first = skb_peek(&level->queue);
+	*served = level->serving_ns;
+	if (*served)
+		since = level->serving_ns;
+	else if (first)
+		since = irqpath_held(first)->since_ns;
+	raw_spin_unlock(&level->lock);
+
+	*rest = irqpath_rest_ns(since, ktime_get_ns(), limit_ns());
+	return *served || first;
+}
+
 /**
  * irqpath_level_limit() - the limit of a level's packets has changed
  * @level: the level
+ *
+ * Context: a task.
  */
 void irqpath_level_limit(struct irqpath_level *level)
 {
-	if (!skb_queue_empty_lockless(&level->queue))
-		irqpath_start_timer(&level->limit, limit_ns());
+	bool served;
+	u64 rest;
+
+	if (limit_ns() && oldest(level, &served, &rest))
+		irqpath_start_timer(&level->limit, max(rest, 1ULL));
 }
 
 /**
@@ -92,6 +119,8 @@ bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
  */
 void irqpath_level_kick(struct irqpath_level *level)
 {
+	/* Pairs with level_limit(): it sees the packet, or this that it has run. */
+	smp_mb();
 	/* A timer that runs already comes too early, and is started again. */
 	if (!hrtimer_is_queued(&level->limit))
 		irqpath_start_timer(&level->limit, limit_ns());
@@ -103,9 +132,22 @@ static struct sk_buff *take(struct irqpath_level *level)
 	struct sk_buff *skb;
 
 	raw_spin_lock(&level->lock);
-	skb = __skb_dequeue(&level->queue);
+	skb = skb_peek(&level->queue);
+	if (skb) {
+		WRITE_ONCE(level->serving_ns, irqpath_held(skb)->since_ns);
+		/* Pairs with has_packets(). */
+		smp_wmb();
+		__skb_unlink(skb, &level->queue);
+	}
 	raw_spin_unlock(&level->lock);
 	return skb;
+}
+
+static void taken_end(struct irqpath_level *level)
+{
+	raw_spin_lock(&level->lock);
+	WRITE_ONCE(level->serving_ns, 0);
+	raw_spin_unlock(&level->lock);
 }
 
 /**
@@ -142,6 +184,7 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 		rcu_read_lock();
 		irqpath_netprio_receive(skb);
 		rcu_read_unlock();
+		taken_end(level);
 		irqpath_held_end(held.receiver);
 		nr++;
 	}
@@ -155,6 +198,21 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 	return nr;
 }
 
+/*
+ * Whether there is anything to do, if only to lend its priority to somebody who
+ * does it: looked at together, as things go from one place to the other.
+ */
+static bool has_work(struct irqpath_level *level)
+{
+	bool any;
+
+	raw_spin_lock(&level->lock);
+	any = !skb_queue_empty(&level->queue) || level->serving_ns ||
+	      !list_empty(&level->napis) || level->polling;
+	raw_spin_unlock(&level->lock);
+	return any;
+}
+
 static int level_thread(void *data)
 {
 	struct irqpath_level *level = data;
@@ -163,8 +221,7 @@ static int level_thread(void *data)
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())
 			break;
-		if (skb_queue_empty_lockless(&level->queue) &&
-		    list_empty_careful(&level->napis)) {
+		if (!has_work(level)) {
 			schedule();
 			continue;
 		}
@@ -179,12 +236,24 @@ static int level_thread(void *data)
 	return 0;
 }
 
+/* Waiting or being served. Context: any. */
+static bool has_packets(struct irqpath_level *level)
+{
+	if (!skb_queue_empty_lockless(&level->queue))
+		return true;
+	/* Pairs with take(): what has left the queue is being served. */
+	smp_rmb();
+	return READ_ONCE(level->serving_ns);
+}
+
 static enum hrtimer_restart level_limit(struct hrtimer *timer)
 {
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
 						   limit);
 
-	if (!skb_queue_empty_lockless(&level->queue)) {
+	/* Pairs with irqpath_level_kick(). */
+	smp_mb();
+	if (has_packets(level)) {
 		WRITE_ONCE(level->due, true);
 		irqpath_guard_wake();
 	}
@@ -194,26 +263,27 @@ static enum hrtimer_restart level_limit(struct hrtimer *timer)
 /* Of a level whose timer has come, serve what has waited for too long. */
 static void relieve(struct irqpath_level *level)
 {
-	u64 limit = limit_ns(), rest = limit;
-	struct sk_buff *first;
 	unsigned int nr;
+	bool served;
+	u64 rest;
 
-	raw_spin_lock(&level->lock);
-	first = skb_peek(&level->queue);
-	if (first)
-		rest = irqpath_rest_ns(irqpath_held(first)->since_ns,
-				       ktime_get_ns(), limit);
-	raw_spin_unlock(&level->lock);
-	if (!first)
+	if (!limit_ns() || !oldest(level, &served, &rest))
 		return;
+	if (!rest && served) {
+		/* Who serves it may not run: it is lent the priority. */
+		mutex_lock(&level->serving);
+		mutex_unlock(&level->serving);
+		if (!oldest(level, &served, &rest))
+			return;
+	}
 	if (!rest) {
-		rest = limit;
+		rest = limit_ns();
 		for (nr = 0; nr < NAPI_POLL_WEIGHT; nr += BATCH) {
 			if (serve(level, true) < BATCH)
 				break;
 		}
 	}
-	if (!skb_queue_empty_lockless(&level->queue))
+	if (has_packets(level))
 		irqpath_start_timer(&level->limit, rest);
 }
 

@@ -31,6 +31,7 @@ static struct irqpath_setting napi_hold_us = {
 	.min = HOLD_MIN_US,
 	.max = HOLD_MAX_US,
 	.or_zero = true,
+	.set = irqpath_napi_hold_set,
 };
 
 static struct irqpath_setting queue_limit = {
