@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The reproduction table as a page of the documentation.
 //!
-//! First every claim of every experiment, a table per document, with the reasons below where a
-//! claim does not hold; then what ran and its numbers; last where the numbers come from. The
-//! same results give the same page: it has no date and no absolute path.
+//! First a row per experiment, with the command and the commit that made it; then every claim, a
+//! table per document, with the reasons below where one does not hold; then what ran and its
+//! numbers; last the kernels. The same results give the same page: it has no date and no absolute
+//! path.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use irqpath_model::{Claim, Made, Outcome, OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
 use crate::reproduction::{
     HEADINGS, cells, is_unexplained, missing, name, reason, slow_rows, unit_note, word,
@@ -46,6 +47,7 @@ pub fn write_page(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
         table.irqpath_version,
         counted(table)
     )?;
+    write_experiments(&mut out, table)?;
     for (number, title) in documents(table) {
         let of: Vec<_> = table.experiments.iter().filter(|e| e.document == number).collect();
         let heading = if number == "irqpath" { String::new() } else { format!("{number}: ") };
@@ -56,7 +58,40 @@ pub fn write_page(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
     for experiment in table.experiments.iter().filter(|e| e.made.is_some()) {
         write_details(&mut out, experiment)?;
     }
-    write_environment(&mut out, table)
+    write_kernels(&mut out, table)
+}
+
+/// A row per experiment: how its claims ended, and what made it.
+fn write_experiments(out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n| experiment | what | hold | differ | stated | command | irqpath |\n\
+         |---|---|--:|--:|--:|---|---|"
+    )?;
+    for experiment in &table.experiments {
+        let Some(made) = &experiment.made else {
+            let (id, title) = (&experiment.id, cell(&experiment.title));
+            writeln!(out, "| {id} | {title} | | | | not run | |")?;
+            continue;
+        };
+        let count = |verdict| {
+            let outcomes = experiment.claims.iter().flat_map(|claim| &claim.outcomes);
+            outcomes.filter(|outcome| outcome.verdict == verdict).count()
+        };
+        writeln!(
+            out,
+            "| [{0}](#{0}) | {1} | {2} | {3} | {4} | `{5}` | {6} {7} |",
+            experiment.id,
+            cell(&experiment.title),
+            count(OutcomeVerdict::Holds),
+            count(OutcomeVerdict::Differs),
+            count(OutcomeVerdict::Stated),
+            cell(&command(&made.command)),
+            made.irqpath_version,
+            if made.commit.is_empty() { "of unknown commit" } else { &made.commit }
+        )?;
+    }
+    writeln!(out, "\nA `+` behind a commit: files had been changed and were not committed yet.")
 }
 
 /// The known documents, and those that only the table knows.
@@ -85,8 +120,8 @@ fn counted(table: &Reproduction) -> String {
         (table.experiments.iter().filter(|e| e.made.is_some()).count(), table.experiments.len());
     format!(
         "{run} of {all} experiments were run. Of their claims, each counted on every kernel that it \
-         is about, {} hold, {} differ\nand {} have no figure; {} figures are stated without a \
-         claim.{unexplained}",
+         is about and was run on,\n{} hold, {} differ and {} have no figure; {} figures are stated \
+         without a claim.{unexplained}",
         count(OutcomeVerdict::Holds),
         count(OutcomeVerdict::Differs),
         count(OutcomeVerdict::Missing),
@@ -190,16 +225,10 @@ fn write_slow(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
         .try_for_each(|row| writeln!(out, "| {} |", row.each_ref().map(|c| cell(c)).join(" | ")))
 }
 
-/// Which command on which commit made what, and on which kernels.
-fn write_environment(out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
-    let mut runs: Vec<(&Made, Vec<&str>)> = Vec::new();
+/// Which kernels there were.
+fn write_kernels(out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
     let mut kernels: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for experiment in &table.experiments {
-        let Some(made) = &experiment.made else { continue };
-        match runs.iter_mut().find(|(other, _)| *other == made) {
-            Some((_, ids)) => ids.push(&experiment.id),
-            None => runs.push((made, vec![&experiment.id])),
-        }
+    for experiment in table.experiments.iter().filter(|e| e.made.is_some()) {
         for column in &experiment.columns {
             let users = kernels.entry((&column.kernel, &column.image_sha256)).or_default();
             if users.last() != Some(&experiment.id.as_str()) {
@@ -209,19 +238,8 @@ fn write_environment(out: &mut impl Write, table: &Reproduction) -> io::Result<(
     }
     writeln!(
         out,
-        "\n## Environment\n\n| command | irqpath | commit | experiments |\n|---|---|---|---|"
+        "\n## Kernels\n\n| kernel | SHA-256 of the image | experiments |\n|---|---|---|"
     )?;
-    for (made, ids) in runs {
-        let commit = if made.commit.is_empty() { "unknown" } else { &made.commit };
-        let command = cell(&command(&made.command));
-        writeln!(
-            out,
-            "| `{command}` | {} | {commit} | {} |",
-            made.irqpath_version,
-            ids.join(", ")
-        )?;
-    }
-    writeln!(out, "\n| kernel | SHA-256 of the image | experiments |\n|---|---|---|")?;
     for ((kernel, image), users) in kernels {
         let image = image.get(..16).unwrap_or(image);
         writeln!(out, "| {} | {image} | {} |", cell(kernel), users.join(", "))?;
@@ -233,7 +251,8 @@ fn write_environment(out: &mut impl Write, table: &Reproduction) -> io::Result<(
 /// out.
 fn command(typed: &[String]) -> String {
     let arguments = typed.iter().skip(1).map(|argument| without_place(argument));
-    std::iter::once("irqpath".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let quoted = arguments.map(|it| if it.contains(' ') { format!("'{it}'") } else { it });
+    std::iter::once("irqpath".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// An argument with only the last name of an absolute path: `/a/b`, `--output=/a/b`, `-o/a/b`.
