@@ -99,12 +99,26 @@ kill_one() {
 	draw_of "$@"
 	kill -9 "$drawn"
 }
-move_one() {
-	sleep 0.05
+# while_cpus_stay COMMAND...: no CPU goes off or comes back meanwhile. A task that is on its way to a CPU that goes
+# stays where it may not be, as a comment marked XXX in migration_cpu_stop() says, and PREEMPT_RT warns of it.
+while_cpus_stay() {
+	until mkdir /tmp/moving 2> /dev/null; do
+		sleep 0.01
+	done
+	"$@"
+	code=$?
+	rmdir /tmp/moving
+	return $code
+}
+move_targets() {
 	for pid in $(targets); do
 		draw_cpus
 		taskset -p "$drawn" "$pid"
 	done
+}
+move_one() {
+	sleep 0.05
+	while_cpus_stay move_targets
 }
 other_priorities() {
 	sleep 0.05
@@ -132,28 +146,30 @@ freeze_some() {
 processes() {
 	nicely hackbench -p -g 1 -f 5 -l 100
 }
-# Without --tlb-shootdown, which sets its own affinity all the time: WARNING in affine_move_task() when a CPU goes
-# off meanwhile (docs/kernel.md).
+# Without --tlb-shootdown, which sets its own affinity all the time: see while_cpus_stay.
 memory() {
 	nicely stress-ng -q -t 5 --membarrier 1 --mmap 1 --mmap-bytes 8m --fork 1 --futex 1 --timer 1
 }
-# Not while a CPU is on its way: Debian's unmodified kernel complains then (docs/kernel.md). Each affinity has
-# time to reach the interrupt's thread.
+# Not while a CPU is on its way: see while_cpus_stay, and docs/kernel.md. Each affinity has time to reach the
+# interrupt's thread.
 move_interrupts() {
 	for irq in $(awk '$NF ~ /^(intsight|isight)/ { print $1 + 0 }' /proc/interrupts); do
 		draw_cpus
 		echo "$drawn" > "/proc/irq/$irq/smp_affinity"
 	done
 }
+switch_cpu() {
+	echo "$1" > "/sys/devices/system/cpu/cpu$cpu/online"
+}
 hotplug() {
 	draw $((cpus - 1))
-	cpu=/sys/devices/system/cpu/cpu$((1 + drawn))/online
+	cpu=$((1 + drawn))
 	move_interrupts
 	sleep 0.5
-	echo 0 > "$cpu"
+	while_cpus_stay switch_cpu 0
 	move_interrupts
 	sleep 0.2
-	echo 1 > "$cpu"
+	while_cpus_stay switch_cpu 1
 }
 
 # CPU 1 shielded or not. Only what the kernel took counts: it refuses ltmrs and all without nohz_full=,
