@@ -246,9 +246,9 @@ books() {
 		awk '/^# expired/ { seen = 1; print; wrong = $5 != $7 } END { exit !seen || wrong }' /tmp/last.csv ||
 			wrong "device $device: raised and not handled"
 	done
-	# The load goes on. An ordinary server would wait behind hackbench, and late is lost for netping.
-	prio 45 netserver
-	timeout 60 netping -t -n 100 -p 80 10.9.0.2 5000 > /tmp/last.csv || wrong "packets: $(tail -n 2 /tmp/last.csv)"
+	# The load goes on, and the whole guest may stand still for a while (docs/kernel.md): late is not lost.
+	timeout 120 netping -t -T 60000 -n 100 -p 80 10.9.0.2 5000 > /tmp/last.csv ||
+		wrong "packets: $(tail -n 2 /tmp/last.csv)"
 	grep . /sys/class/net/isight0/intsight/raised /sys/class/net/isight0/intsight/handled
 	for irq in $irqs; do
 		! grep -s IRQD_IRQ_MASKED "/sys/kernel/debug/irq/irqs/$irq" || wrong "line $irq is masked"

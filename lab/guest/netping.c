@@ -5,7 +5,7 @@
  * The server is netserver in another namespace, or the built-in peer of the test NIC (UDP only).
  * Every response is compared with its request. The CSV comes at the end: number, cycle counter
  * before the request and after the response; lines that begin with # hold what else happened:
- * responses that did not come within a second or were not right (the exit status is 1 then),
+ * responses that did not come within a second, or -T, or were not right (the exit status is 1 then),
  * context switches of this task and of the whole machine. With -a several of them begin at the same
  * moment of CLOCK_MONOTONIC, with -d they last equally long.
  */
@@ -33,9 +33,11 @@ struct totals {
 
 static const char usage[] =
 "usage: netping [-t (TCP)] [-n COUNT] [-w WARMUP] [-b BYTES] [-p FIFO_PRIORITY] [-i INTERVAL_NS]\n"
-"               [-a AT_MS] [-d AT_MOST_MS] [-H (CPU-bound task below)] IP PORT\n";
+"               [-a AT_MS] [-d AT_MOST_MS] [-T ANSWER_WITHIN_MS] [-H (CPU-bound task below)]\n"
+"               IP PORT\n";
 
 static uint64_t count = 1000, warmup = 10, size = 10, priority, interval_ns, at_ms, at_most_ms;
+static uint64_t within_ms = 1000;
 static bool tcp, hog;
 static char request[MAX_MESSAGE], response[MAX_MESSAGE];
 static uint64_t nr_lost, nr_wrong;
@@ -135,7 +137,7 @@ static void parse(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "tn:w:b:p:i:a:d:H")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:w:b:p:i:a:d:T:H")) != -1) {
 		switch (opt) {
 		case 't': tcp = true; break;
 		case 'n': count = number(optarg); break;
@@ -145,6 +147,7 @@ static void parse(int argc, char **argv)
 		case 'i': interval_ns = number(optarg); break;
 		case 'a': at_ms = number(optarg); break;
 		case 'd': at_most_ms = number(optarg); break;
+		case 'T': within_ms = number(optarg); break;
 		case 'H': hog = true; break;
 		default: quit(usage);
 		}
@@ -187,19 +190,21 @@ static uint64_t transact_all(int fd, struct sample *samples)
 
 int main(int argc, char **argv)
 {
-	struct timeval second = { .tv_sec = 1 };
 	struct totals before, after;
 	struct sample *samples;
+	struct timeval within;
 	uint64_t i, nr;
 	int fd;
 
 	parse(argc, argv);
+	within.tv_sec = within_ms / 1000;
+	within.tv_usec = within_ms % 1000 * 1000;
 	samples = calloc(count + 1, sizeof(*samples));
 	if (!samples)
 		die("memory for %llu samples", (unsigned long long)count);
 	fd = connected_socket(tcp ? SOCK_STREAM : SOCK_DGRAM, argv[optind],
 			      number(argv[optind + 1]));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &within, sizeof(within));
 	if (hog)
 		start_hog();
 	lock_memory();
