@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The names of the clocks, and the one clock that must be asked for: the
- * cycle counter of the arm64 PMU. It belongs to perf, so a pinned kernel
- * counter holds it on the CPU that measures, and clock.h reads the register.
+ * The names of the clocks, the rate of the TSC, and the one clock that must be
+ * asked for: the cycle counter of the arm64 PMU. It belongs to perf, so a pinned
+ * kernel counter holds it on the CPU that measures, and clock.h reads the
+ * register.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,6 +14,11 @@
 #include <linux/smp.h>
 
 #include "clock.h"
+#include "cycles.h"
+#include "intsight.h"
+
+/* Long enough for some ticks, by which the kernel's loops were measured. */
+#define MEASURED_MS	20
 
 const char *const intsight_clock_names[INTSIGHT_NR_CLOCKS] = {
 #ifdef CONFIG_INTSIGHT_CLOCK_TSC
@@ -34,6 +40,32 @@ const char *const intsight_clock_names[INTSIGHT_NR_CLOCKS] = {
 	[INTSIGHT_CLOCK_KTIME_REAL] = "ktime_real",
 #endif
 };
+
+#ifdef CONFIG_X86
+unsigned int intsight_tsc_khz;
+#endif
+
+/**
+ * intsight_cycles_init() - know how fast the cycle counter is
+ *
+ * Return: 0.
+ */
+int __init intsight_cycles_init(void)
+{
+#ifdef CONFIG_X86
+	intsight_tsc_khz = tsc_khz;
+	/* The kernel could not measure it, as in a guest on a busy host. */
+	if (!tsc_khz) {
+		u64 begin = get_cycles();
+
+		mdelay(MEASURED_MS);
+		intsight_tsc_khz = div_u64(get_cycles() - begin, MEASURED_MS);
+		pr_info("the TSC has %u kHz by the delay loop\n",
+			intsight_tsc_khz);
+	}
+#endif
+	return 0;
+}
 
 #ifdef CONFIG_INTSIGHT_CLOCK_PMCCNTR
 static struct perf_event *cycles_event;

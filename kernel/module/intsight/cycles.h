@@ -14,6 +14,8 @@
 
 #ifdef CONFIG_X86
 #include <asm/tsc.h>
+/* Set by intsight_cycles_init(). */
+extern unsigned int intsight_tsc_khz;
 #endif
 #ifdef CONFIG_ARM64
 #include <asm/arch_timer.h>
@@ -27,7 +29,7 @@ static inline u64 intsight_cycles(void)
 static inline u64 intsight_cycles_khz(void)
 {
 #if defined(CONFIG_X86)
-	return tsc_khz;
+	return intsight_tsc_khz;
 #elif defined(CONFIG_ARM64)
 	return arch_timer_get_cntfrq() / 1000;
 #else

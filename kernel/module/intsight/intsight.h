@@ -9,6 +9,9 @@
 #ifndef INTSIGHT_H
 #define INTSIGHT_H
 
+/* clock.c: before all others. */
+int intsight_cycles_init(void);
+
 /* line.c: before any part that makes a line, gone after all of them. */
 int intsight_line_init(void);
 void intsight_line_exit(void);

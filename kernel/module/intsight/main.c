@@ -3,6 +3,7 @@
  * intsight: makes interrupts and measures what they set going.
  *
  * This file only puts the parts together. Each one stands alone:
+ *   clock.c    clocks, and how fast the cycle counter is
  *   line.c     interrupt lines that any machine can raise
  *   bench.c    what the bottom halves of an interrupt cost (debugfs.c)
  *   device.c   /dev/intsight, a task that sleeps until its interrupt came
@@ -23,6 +24,7 @@ struct intsight_part {
 
 /* In the order of init; taken down from the last to the first. */
 static const struct intsight_part parts[] = {
+	{ intsight_cycles_init },
 	{ intsight_line_init, intsight_line_exit },
 	{ intsight_softirq_init },
 	{ intsight_workqueue_init, intsight_workqueue_exit },

@@ -247,14 +247,16 @@ test_netprio_starved() {
 # guard lends its priority. A packet comes in a job, and takes longer than the 500 us
 # that the jobs leave; there is no other one, which would remind the guard.
 test_netprio_served_in_time() {
+	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
 	needs taps
+	taps 400 > /tmp/taps &
+	taps=$!
+	trap 'kill $taps 2> /dev/null' EXIT
+	soon [ -s /tmp/taps ] || fail "no taps"
 	NP_MAX_US=60000
 	PPS=8
 	netprio 1 1
 	level 20
-	taps 400 > /tmp/taps &
-	taps=$!
-	soon [ -s /tmp/taps ] || fail "no taps"
 	traced
 	echo 1 > $TRACING/events/sched/sched_pi_setprio/enable
 	echo 1 > $N/burst
