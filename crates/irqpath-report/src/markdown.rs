@@ -91,7 +91,11 @@ fn write_experiments(out: &mut impl Write, table: &Reproduction) -> io::Result<(
             if made.commit.is_empty() { "of unknown commit" } else { &made.commit }
         )?;
     }
-    writeln!(out, "\nA `+` behind a commit: files had been changed and were not committed yet.")
+    writeln!(
+        out,
+        "\nA `+` behind a commit: files had been changed and were not committed yet. With `--column`: the \
+         other columns that\nhave figures are of earlier runs of the same experiment."
+    )
 }
 
 /// The known documents, and those that only the table knows.
