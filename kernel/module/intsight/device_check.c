@@ -10,6 +10,8 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 
 #include "compat.h"
 #include "device.h"
@@ -87,6 +89,46 @@ static const struct kernel_param_ops synchronize_ops = {
 };
 module_param_cb(synchronize, &synchronize_ops, NULL, 0200);
 MODULE_PARM_DESC(synchronize, "write: wait for a long handler of device 0, and until its line is quiet");
+
+#ifdef CONFIG_PREEMPT_RCU
+/*
+ * RCU readers, one after the other, for so many milliseconds; each of them reads
+ * until it is left for another task. -ETIMEDOUT if none was, -EBUSY if RCU,
+ * which must wait for those that were, does not know of one.
+ */
+static int read_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned int ms, left = 0, unknown = 0;
+	int ret = kstrtouint(text, 0, &ms);
+	unsigned long last = jiffies + msecs_to_jiffies(ms);
+
+	if (ret)
+		return ret;
+	while (time_before(jiffies, last)) {
+		unsigned long switches;
+
+		rcu_read_lock();
+		switches = READ_ONCE(current->nivcsw);
+		while (READ_ONCE(current->nivcsw) == switches &&
+		       time_before(jiffies, last))
+			cpu_relax();
+		if (READ_ONCE(current->nivcsw) != switches) {
+			left++;
+			unknown += !current->rcu_read_unlock_special.b.blocked;
+		}
+		rcu_read_unlock();
+	}
+	if (unknown)
+		return -EBUSY;
+	return left ? 0 : -ETIMEDOUT;
+}
+
+static const struct kernel_param_ops read_ops = {
+	.set = read_set,
+};
+module_param_cb(read, &read_ops, NULL, 0200);
+MODULE_PARM_DESC(read, "write N: be an RCU reader for N ms, one that RCU knows of when it is left");
+#endif
 
 /*
  * A lock that the handler takes, and a task that sleeps with it where it offers

@@ -268,6 +268,23 @@ test_irqpath_outranked() {
 	policy_off direct
 }
 
+# A task that is left in the middle of an RCU read side is one that RCU waits for,
+# whichever way it was left.
+test_irqpath_readers() {
+	policy direct
+	[ -e /sys/module/intsight/parameters/read ] || skip "readers that cannot be left"
+	switched=$(cat $P/direct/switched)
+	waiter -D -c 0 -n 60 -t 5000000 -p 80 > /tmp/waiter.csv &
+	waiter=$!
+	taskset 1 sh -c 'echo 400 > /sys/module/intsight/parameters/read' 2> /tmp/why ||
+		fail "RCU does not know of a reader that was left: $(cat /tmp/why)"
+	wait $waiter || fail "waiter failed"
+	switched=$(($(cat $P/direct/switched) - switched))
+	echo "# $switched direct switches"
+	[ $switched -ge 20 ] || fail "$switched direct switches"
+	policy_off direct
+}
+
 # needs_rule BIT TEST: it fails when that rule is suspended.
 needs_rule() {
 	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"

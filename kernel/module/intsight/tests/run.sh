@@ -46,6 +46,7 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_forced_only irqpath_one_token irqpath_hands_back irqpath_one_runner \
 	irqpath_unmasks irqpath_drains irqpath_own_softirqs irqpath_foreign_softirqs \
 	irqpath_traced irqpath_moved irqpath_most_urgent_first irqpath_outranked \
+	irqpath_readers \
 	irqpath_needs_forced irqpath_needs_token irqpath_needs_runner \
 	irqpath_needs_unmask irqpath_needs_drain irqpath_needs_own \
 	irqpath_needs_foreign irqpath_needs_priority irqpath_needs_fit \
