@@ -74,6 +74,14 @@ static inline void be_fifo(int priority)
 		die("FIFO %d", priority);
 }
 
+static inline void be_ordinary(void)
+{
+	const struct sched_param none = { 0 };
+
+	if (sched_setscheduler(0, SCHED_OTHER, &none))
+		die("SCHED_OTHER");
+}
+
 static inline void lock_memory(void)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))

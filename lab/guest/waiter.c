@@ -50,14 +50,12 @@ static uint64_t spread(uint64_t repetition, uint64_t delay_ns, uint64_t spread_n
 
 static void start_hog(void)
 {
-	struct sched_param other = { 0 };
-
 	switch (fork()) {
 	case -1:
 		die("fork");
 	case 0:
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sched_setscheduler(0, SCHED_OTHER, &other);
+		be_ordinary();
 		for (;;)
 			__asm__ __volatile__("" : : : "memory");
 	}
