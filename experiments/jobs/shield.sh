@@ -5,12 +5,9 @@
 # hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; counted (loops whose
 # instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); or a source of irqpath respond.
 # CPU, SINES, LENGTH_S, HZ: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
+# shellcheck source=/dev/null
+. /jobs/clock.sh
 out=/results/$SERIES
-# A kernel that could not measure its TSC, because the host took the processor away meanwhile, can be left with
-# a clock of ticks, and every figure is one of ticks then. 75: boot again.
-if grep jiffies /sys/devices/system/clocksource/clocksource0/current_clocksource; then
-	exit 75
-fi
 test_on=
 
 move_all() {
