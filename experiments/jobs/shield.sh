@@ -108,11 +108,13 @@ else
 	$test_on irqpath respond --source "$TEST" --cpus "$CPU" -f "$HZ" -d "${LENGTH_S}s" > "$out.txt"
 	awk '/^measured/ { n = $2; print "n", n }
 	     / latency:/ { print substr($1, 1, 3) "_ms", $3 }
-	     / samples </ { bound = $4; if (bound <= 0.02) u20 = $1; if (bound <= 0.1) u100 = $1
-			    if (bound <= 1) u1000 = $1 }
-	     END { print "under_20us_percent", 100 * u20 / n
-		   print "under_100us_percent", 100 * u100 / n
-		   print "under_1ms_percent", 100 * u1000 / n }' "$out.txt" > "$out.values"
+	     / samples </ { for (i in bounds) if ($4 <= bounds[i]) below[bounds[i]] = $1 }
+	     BEGIN { nr = split("0.02 0.1 0.2 1 2 5 10 20 50", bounds, " ") }
+	     END { for (i = 1; i <= nr; i++) {
+			us = 1000 * bounds[i]
+			name = us < 1000 ? us "us" : us / 1000 "ms"
+			printf "under_%s_percent %.9g\n", name, 100 * below[bounds[i]] / n
+		   } }' "$out.txt" > "$out.values"
 fi
 
 for pid in $load; do
