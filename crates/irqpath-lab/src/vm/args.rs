@@ -35,6 +35,8 @@ pub struct Run<'a> {
     pub results: Option<&'a Path>,
     /// Abstract name of the socket for questions to QEMU.
     pub control: Option<&'a str>,
+    /// The rate of the TSC that the guest sees, if it shall not measure it.
+    pub tsc_khz: Option<u64>,
 }
 
 /// The program for this kind of machine.
@@ -159,6 +161,7 @@ fn results_backend(machine: &Machine) -> String {
 ///
 /// * `nokaslr randomize_kstack_offset=off`: addresses and stack depths must repeat.
 /// * `tsc=reliable`: no watchdog that compares clocks.
+/// * `tsc_early_khz=`: see [`super::tsc`].
 /// * `panic=-1`: restart at once, which `-no-reboot` turns into an end.
 /// * `loglevel=5`: warnings are on the console, where [`super::splat`] looks for them, and
 ///   nothing less is, because each byte costs instructions.
@@ -174,6 +177,7 @@ fn kernel_parameters(machine: &Machine, run: &Run) -> String {
             words.extend(["tsc=reliable".to_owned()]);
         }
     }
+    words.extend(run.tsc_khz.map(|khz| format!("tsc_early_khz={khz}")));
     words.extend(machine.limit_guest.map(|limit| format!("irqpath.limit_s={}", seconds(limit))));
     if run.results.is_none() {
         words.push("irqpath.shell".to_owned());

@@ -8,7 +8,8 @@
 //! marked so.
 //!
 //! `args` decides how QEMU is called, `run` watches it, `result` reads what the guest left,
-//! `splat` finds what its kernel complained about, `accel` tries KVM, `shell` is for people.
+//! `splat` finds what its kernel complained about, `accel` tries KVM, `tsc` knows the host's clock, `shell` is
+//! for people.
 
 mod accel;
 mod args;
@@ -21,6 +22,7 @@ mod result;
 mod run;
 mod shell;
 mod splat;
+mod tsc;
 
 pub use error::VmError;
 pub use outcome::{Ending, Outcome, Stage};

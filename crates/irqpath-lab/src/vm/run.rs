@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::memory::Memory;
 use super::outcome::{Evidence, Forced, Outcome};
 use super::result::{HEAD_LEN, Head, ResultError, Results, State};
-use super::{Accelerator, Machine, VmError, accel, args, control, direct};
+use super::{Accelerator, Machine, VmError, accel, args, control, direct, tsc};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -79,6 +79,7 @@ fn boot(
         console: Some(&shared.console.path()),
         results: Some(&shared.results.path()),
         control: Some(&shared.control),
+        tsc_khz: tsc::khz(machine, accelerator),
     };
     let start = Instant::now();
     let mut qemu = Qemu::start(&mut command(machine, &run, &shared)?)?;

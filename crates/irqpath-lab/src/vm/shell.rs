@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use super::memory::Memory;
 use super::run::{self, Qemu};
-use super::{Accelerator, Machine, VmError, args, direct};
+use super::{Accelerator, Machine, VmError, args, direct, tsc};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -32,6 +32,7 @@ pub fn run(
         console: None,
         results: None,
         control: None,
+        tsc_khz: tsc::khz(machine, accelerator),
     };
     lab.progress.note(HELP);
     let mut command = run::program(machine);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use irqpath_lab::guest::Guest;
 use irqpath_lab::kernel::Arch;
+use irqpath_lab::vm::Machine;
 
 use crate::common;
 use crate::scene::Scene;
@@ -94,4 +95,24 @@ fn same_requests_give_same_bytes() {
     let bytes = |guest: Guest| guest.build(&scene.lab).unwrap().bytes;
     assert!(bytes(guest()) == bytes(guest()));
     assert!(bytes(guest()) != bytes(guest().text("/c", "", 0o600)));
+}
+
+/// The kernel measures it again a second after boot, and says so if both are within a percent.
+#[test]
+fn a_guest_in_real_time_is_told_the_rate_of_its_tsc() {
+    let Some(mut scene) = scene() else { return };
+    if Arch::host() != Some(Arch::X86_64) {
+        eprintln!("skipped: a_guest_in_real_time_is_told_the_rate_of_its_tsc: the host has none");
+        return;
+    }
+    let machine = Machine::turns(&scene.kernel, 1).append("no_timer_check tsc=reliable");
+    scene.machine = Machine { limit_host: common::LIMIT, ..machine };
+    let job = r"
+        grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline
+        until dmesg | grep 'Refined TSC'; do sleep 0.2; done
+        cat /sys/devices/system/clocksource/clocksource0/current_clocksource
+    ";
+    let outcome = scene.job(job).checked().unwrap();
+    let log = outcome.results.job_log();
+    assert!(log.contains("tsc_early_khz=") && log.ends_with("\ntsc\n"), "{log}");
 }
