@@ -2,6 +2,7 @@
 //! `irqpath lab run`: runs experiments, stores a result directory per column and the table.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +11,7 @@ use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, ExperimentError, Options};
 use irqpath_model::{Made, Reproduced, Reproduction};
+use rustix::fs::{FlockOperation, flock};
 
 use super::list;
 use crate::cli_lab::LabRun;
@@ -67,8 +69,6 @@ struct Keeper<'a> {
     made: &'a Made,
     output: &'a Path,
     started_at: String,
-    /// What the directory had before.
-    earlier: Vec<Reproduced>,
     found: Mutex<Found>,
 }
 
@@ -88,8 +88,9 @@ impl<'a> Keeper<'a> {
         output: &'a Path,
     ) -> anyhow::Result<Self> {
         let (started_at, found) = (meta::now(), Mutex::default());
-        let earlier = list::earlier_in(output)?;
-        Ok(Self { definitions, options, made, output, started_at, earlier, found })
+        // A table that cannot be read shall not be found so after hours.
+        list::earlier_in(output)?;
+        Ok(Self { definitions, options, made, output, started_at, found })
     }
 
     fn keep(&self, index: usize, runs: &[ColumnRun]) {
@@ -108,8 +109,10 @@ impl<'a> Keeper<'a> {
         table
     }
 
+    /// Puts the table into that of the directory, into which other runs may write as well.
     fn write(&self, table: &Reproduction, runs: &[Vec<ColumnRun>]) -> anyhow::Result<()> {
-        let all = with_earlier(table, &self.earlier, self.definitions);
+        let _lock = only_writer(self.output)?;
+        let all = with_earlier(table, &list::earlier_in(self.output)?, self.definitions);
         experiment::store(&all, runs, self.output)
             .with_context(|| format!("{} cannot be written", self.output.display()))
     }
@@ -124,6 +127,14 @@ impl<'a> Keeper<'a> {
         self.write(&table, runs)?;
         Ok(table)
     }
+}
+
+/// Waits until no other run writes into the directory; others wait until what this returns is gone.
+fn only_writer(directory: &Path) -> anyhow::Result<File> {
+    let lock = File::open(directory)?;
+    flock(&lock, FlockOperation::LockExclusive)
+        .with_context(|| format!("{} cannot be locked", directory.display()))?;
+    Ok(lock)
 }
 
 /// What the directory has of runs before, after what has just been run: that replaces its own
@@ -207,5 +218,23 @@ mod tests {
         let found: Vec<(&str, &str)> =
             all.experiments.iter().map(|e| (e.id.as_str(), e.title.as_str())).collect();
         assert_eq!(found, [("b", "new"), ("a", "old")]);
+    }
+
+    /// Each has begun before the other has written.
+    #[test]
+    fn two_runs_into_one_directory_keep_what_the_other_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let (made, options) = (Made::default(), Options::default());
+        let keeper = || Keeper::new(&[], &options, &made, directory.path()).unwrap();
+        let (one, other) = (keeper(), keeper());
+        for (keeper, id) in [(&one, "a"), (&other, "b"), (&one, "a")] {
+            let mut table = Reproduction::new("0", vec![]);
+            table.experiments = vec![Reproduced { id: id.to_owned(), ..Reproduced::default() }];
+            keeper.write(&table, &[]).unwrap();
+        }
+        let all = list::earlier_in(directory.path()).unwrap();
+        let mut found: Vec<&str> = all.iter().map(|e| e.id.as_str()).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["a", "b"]);
     }
 }
