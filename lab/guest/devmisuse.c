@@ -161,7 +161,7 @@ static void test_bad_calls(void)
 	struct state before = state_of(fd), after;
 	char small[sizeof(events[0]) - 1];
 
-	refused(ioctl(fd, INTSIGHT_IOC_MODE, INTSIGHT_MODE_THREADED + 1), EINVAL);
+	refused(ioctl(fd, INTSIGHT_IOC_MODE, INTSIGHT_MODE_TIMER + 1), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_MODE, ~0UL), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_MODE, 1UL << 32), EINVAL);
 	refused(ioctl(fd, INTSIGHT_IOC_DISARM, 1), EINVAL);
@@ -381,7 +381,7 @@ static void act(int *fd)
 		ret = ioctl(*fd, INTSIGHT_IOC_DISARM, 0);
 		break;
 	case 3:
-		ret = ioctl(*fd, INTSIGHT_IOC_MODE, chance(3));
+		ret = ioctl(*fd, INTSIGHT_IOC_MODE, chance(INTSIGHT_MODE_TIMER + 1));
 		break;
 	case 4:
 		set.first = counts_of(*fd).raised + 1 + chance(3);

@@ -46,15 +46,17 @@ static uint64_t interrupts(unsigned int irq)
 	return sum;
 }
 
-static void check_event(const struct intsight_event *e, uint64_t user, bool direct)
+static void check_event(const struct intsight_event *e, uint64_t user, enum intsight_mode mode)
 {
 	bool hardirq = e->flags & INTSIGHT_EVENT_HARDIRQ;
+	bool line = mode != INTSIGHT_MODE_TIMER;
 
 	expect(e->size == sizeof(*e) && !e->reserved, "size %u", e->size);
 	expect(!(e->flags & ~INTSIGHT_EVENT_HARDIRQ), "flags %x", e->flags);
-	expect(hardirq == (direct || !is_rt()), "in hardirq: %d", hardirq);
-	expect(e->raise && e->raise <= e->primary, "raise %llu primary %llu", e->raise, e->primary);
-	expect(e->primary <= e->handler, "primary %llu handler %llu", e->primary, e->handler);
+	expect(hardirq == (mode != INTSIGHT_MODE_DRIVER || !is_rt()), "in hardirq: %d", hardirq);
+	expect(e->raise && (e->raise <= e->primary) == line, "raise %llu primary %llu", e->raise, e->primary);
+	expect(e->primary <= e->handler && e->raise <= e->handler, "primary %llu handler %llu",
+	       e->primary, e->handler);
 	expect(e->handler <= e->wake, "handler %llu wake %llu", e->handler, e->wake);
 	expect(!e->resumed || (e->wake <= e->resumed && e->resumed <= e->task),
 	       "wake %llu resumed %llu task %llu", e->wake, e->resumed, e->task);
@@ -95,24 +97,24 @@ static uint64_t wait_once(int fd, const char *how, struct intsight_event *event)
 	return user;
 }
 
-static void waits(bool direct)
+static void waits(enum intsight_mode mode)
 {
 	static const char *const hows[] = { "read", "poll", "wait", "arm and wait" };
 	int fd = open_device(0);
 	struct intsight_counts counts;
 	struct intsight_event event;
-	uint64_t before, slept = 0;
+	uint64_t before, slept = 0, by_line = mode == INTSIGHT_MODE_TIMER ? 0 : 80;
 	unsigned int irq;
 
 	on_cpu0();
 	be_fifo(PRIORITY);
-	set_mode(fd, direct ? INTSIGHT_MODE_DIRECT : INTSIGHT_MODE_DRIVER);
+	set_mode(fd, mode);
 	irq = info_of(fd).irq;
 	before = interrupts(irq);
 	for (uint64_t i = 0; i < 80; i++) {
 		uint64_t user = wait_once(fd, hows[i / 20], &event);
 
-		check_event(&event, user, direct);
+		check_event(&event, user, mode);
 		expect(event.seq == i + 1 && !event.missed, "seq %llu missed %llu", event.seq,
 		       event.missed);
 		expect(!event.resumed || i / 20 != 1, "poll: resumed %llu", event.resumed);
@@ -123,18 +125,24 @@ static void waits(bool direct)
 	counts = settled(fd);
 	expect(counts.raised == 80 && counts.read == 80, "raised %llu read %llu", counts.raised,
 	       counts.read);
-	expect(interrupts(irq) - before == 80, "%llu interrupts",
+	expect(interrupts(irq) - before == by_line, "%llu interrupts",
 	       (unsigned long long)(interrupts(irq) - before));
 }
 
 static void test_driver(void)
 {
-	waits(false);
+	waits(INTSIGHT_MODE_DRIVER);
 }
 
 static void test_direct(void)
 {
-	waits(true);
+	waits(INTSIGHT_MODE_DIRECT);
+}
+
+/* No line is in between. */
+static void test_timer(void)
+{
+	waits(INTSIGHT_MODE_TIMER);
 }
 
 static void test_nonblocking(void)
@@ -241,7 +249,7 @@ static void disturb_one(int fd, int kind, uint64_t busy)
 {
 	/* There softirqs have threads of their own, and no priority. */
 	bool spared = kind == INTSIGHT_DISTURB_TASKLET && is_rt() &&
-		      info_of(fd).mode == INTSIGHT_MODE_DIRECT;
+		      info_of(fd).mode != INTSIGHT_MODE_DRIVER;
 	uint64_t before = counts_of(fd).raised, least = ~0ULL;
 	struct intsight_disturb got;
 
@@ -302,6 +310,11 @@ static void test_disturb_driver(void)
 static void test_disturb_direct(void)
 {
 	disturbances(INTSIGHT_MODE_DIRECT);
+}
+
+static void test_disturb_timer(void)
+{
+	disturbances(INTSIGHT_MODE_TIMER);
 }
 
 /* Several kinds meet one raise. */
@@ -376,12 +389,14 @@ int main(int argc, char **argv)
 	static const struct test tests[] = {
 		{ "driver", test_driver },
 		{ "direct", test_direct },
+		{ "timer", test_timer },
 		{ "nonblocking", test_nonblocking },
 		{ "missed", test_missed },
 		{ "periodic", test_periodic },
 		{ "overruns", test_overruns },
 		{ "disturb_driver", test_disturb_driver },
 		{ "disturb_direct", test_disturb_direct },
+		{ "disturb_timer", test_disturb_timer },
 		{ "disturb_all", test_disturb_all },
 		{ "priorities", test_priorities },
 		{ }

@@ -5,7 +5,7 @@
  *
  * What netsink receives: messages of struct intsight_burst_payload by UDP, with -t by a TCP
  * connection to each port. Computes for -w microseconds after the last one; with -i it sleeps
- * for so many between two of a port.
+ * for so many between two of a port. Datagrams can be longer than what is read of them, -s.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -19,7 +19,8 @@
 #define ACCEPT_US	50000
 
 static const char usage[] =
-"usage: netsend [-t] [-n COUNT] [-p FIFO_PRIORITY] [-w COMPUTE_US] [-i INTERVAL_US] IP PORT...\n";
+"usage: netsend [-t] [-n COUNT] [-p FIFO_PRIORITY] [-w COMPUTE_US] [-i INTERVAL_US] [-s SIZE]\n"
+"               IP PORT...\n";
 
 static uint64_t now_us(void)
 {
@@ -33,20 +34,26 @@ int main(int argc, char **argv)
 {
 	uint64_t count = 10, priority = 0, compute_us = 0, interval_us = 0, end_us;
 	int opt, type = SOCK_DGRAM, fds[MAX_PORTS], nr_ports;
-	struct intsight_burst_payload payload;
+	union {
+		struct intsight_burst_payload payload;
+		char bytes[MAX_MESSAGE];
+	} message = {};
+	uint64_t size = sizeof(message.payload);
 
-	while ((opt = getopt(argc, argv, "tn:p:w:i:")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:p:w:i:s:")) != -1) {
 		switch (opt) {
 		case 't': type = SOCK_STREAM; break;
 		case 'n': count = number(optarg); break;
 		case 'p': priority = number(optarg); break;
 		case 'w': compute_us = number(optarg); break;
 		case 'i': interval_us = number(optarg); break;
+		case 's': size = number(optarg); break;
 		default: quit(usage);
 		}
 	}
 	nr_ports = argc - optind - 1;
-	if (nr_ports < 1 || nr_ports > MAX_PORTS)
+	if (nr_ports < 1 || nr_ports > MAX_PORTS || size < sizeof(message.payload) ||
+	    size > sizeof(message) || (type == SOCK_STREAM && size != sizeof(message.payload)))
 		quit(usage);
 	for (int i = 0; i < nr_ports; i++)
 		fds[i] = connected_socket(type, argv[optind], number(argv[optind + 1 + i]));
@@ -57,9 +64,9 @@ int main(int argc, char **argv)
 
 	for (uint64_t nr = 0; nr < count; nr++) {
 		for (int i = 0; i < nr_ports; i++) {
-			payload.seq = nr;
-			payload.cycles = cycles();
-			if (send(fds[i], &payload, sizeof(payload), 0) != sizeof(payload))
+			message.payload.seq = nr;
+			message.payload.cycles = cycles();
+			if (send(fds[i], &message, size, 0) != (ssize_t)size)
 				die("send");
 		}
 		if (interval_us)

@@ -30,7 +30,7 @@ static const char usage[] =
 "usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-j SPREAD_NS (more delay)]\n"
 "              [-p FIFO_PRIORITY] [-c CPU]\n"
 "              [-s read|poll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes) |\n"
-"               -T (the handler is threaded by itself)]\n"
+"               -T (the handler is threaded by itself) | -N (no line: the timer wakes)]\n"
 "              [-P PERIOD_NS (armed once, and again by itself) | -a (another process arms)]\n"
 "              [-H (CPU-bound task below)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
@@ -145,7 +145,7 @@ static void parse(int argc, char **argv, struct options *o)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:aDWTHk:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:aDWTNHk:")) != -1) {
 		switch (opt) {
 		case 'd': o->path = optarg; break;
 		case 'n': o->reps = number(optarg); break;
@@ -160,6 +160,7 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'D': o->mode = INTSIGHT_MODE_DIRECT; break;
 		case 'W': o->mode = INTSIGHT_MODE_WORK; break;
 		case 'T': o->mode = INTSIGHT_MODE_THREADED; break;
+		case 'N': o->mode = INTSIGHT_MODE_TIMER; break;
 		case 'H': o->hog = true; break;
 		case 'k':
 			if (o->nr_disturbances == INTSIGHT_NR_DISTURB)

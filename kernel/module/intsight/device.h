@@ -99,9 +99,9 @@ struct intsight_disturber {
  * @shot: the raise under way
  * @lock: guards @event; raw for the handler in hardirq context on PREEMPT_RT
  * @event: last handled one; its seq is the number of handled raises
- * @wait: sleepers but those in direct mode, poll() in all modes
- * @sleeper: the task that sleeps in direct mode
- * @poll_work: wakes @wait in direct mode, when the lock of @wait can be taken
+ * @wait: sleepers but those of direct modes, poll() in all modes
+ * @sleeper: the task that sleeps in a direct mode
+ * @poll_work: wakes @wait in direct modes, when the lock of @wait can be taken
  * @wake_work: wakes @wait in work mode
  * @disturbers: delays to be made
  * @running: long handlers that have begun and not ended, see device_check.c
@@ -176,6 +176,12 @@ struct intsight_reader {
 
 /* device.c: the files */
 struct intsight_dev *intsight_first_device(void);
+
+/* The handler is always in hardirq context, and wakes the task itself. */
+static inline bool intsight_mode_is_direct(u32 mode)
+{
+	return mode == INTSIGHT_MODE_DIRECT || mode == INTSIGHT_MODE_TIMER;
+}
 
 /* device_irq.c: from the timer to the handler */
 int intsight_dev_irq_init(struct intsight_dev *dev);

@@ -7,7 +7,8 @@
  * kernel does that, taking spinlocks only, so that it may run in either
  * context. The hardirq part of a forced handler is the core's own and cannot
  * be stamped; what is stamped instead is the moment its flow handler masks
- * the line, through our copy of the line's chip.
+ * the line, through our copy of the line's chip. In timer mode the timer calls
+ * the handler, and no line is in between.
  */
 #include <linux/err.h>
 #include <linux/irq.h>
@@ -40,6 +41,8 @@ static void dev_irq_mask(struct irq_data *data)
 	line_chip->irq_mask(data);
 }
 
+static irqreturn_t dev_irq(int irq, void *data);
+
 /**
  * intsight_dev_inject() - stamp and raise the claimed shot
  * @dev: the device
@@ -57,10 +60,12 @@ void intsight_dev_inject(struct intsight_dev *dev)
 	INTSIGHT_MARK(INTSIGHT_MARK_RAISE);
 	/* Hands the shot over: pairs with the handler's acquire. */
 	smp_store_release(&shot->state, INTSIGHT_SHOT_RAISED);
-	if (in_hardirq())
-		intsight_line_raise_hardirq(dev->line);
-	else
+	if (!in_hardirq())
 		intsight_line_raise(dev->line);
+	else if (dev->mode == INTSIGHT_MODE_TIMER)
+		dev_irq(0, dev);
+	else
+		intsight_line_raise_hardirq(dev->line);
 }
 
 /* Context: hardirq. */
@@ -151,7 +156,7 @@ static int dev_request_irq(struct intsight_dev *dev, u32 mode)
 		ret = request_threaded_irq(irq, NULL, dev_irq, IRQF_ONESHOT,
 					   dev->name, dev);
 	else
-		ret = request_irq(irq, dev_irq, mode == INTSIGHT_MODE_DIRECT ?
+		ret = request_irq(irq, dev_irq, intsight_mode_is_direct(mode) ?
 				  IRQF_NO_THREAD : 0, dev->name, dev);
 	dev->requested = !ret;
 	if (!ret)
@@ -179,7 +184,7 @@ int intsight_dev_set_mode(struct intsight_dev *dev, unsigned long mode)
 {
 	lockdep_assert_held(&dev->mutex);
 
-	if (mode > INTSIGHT_MODE_THREADED)
+	if (mode > INTSIGHT_MODE_TIMER)
 		return -EINVAL;
 	if (!intsight_dev_quiet(dev) || atomic_read(&dev->sleepers))
 		return -EBUSY;

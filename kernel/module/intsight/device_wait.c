@@ -7,8 +7,8 @@
  * task may run the handler itself. In driver mode the handler wakes
  * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
  * a task that outranks the interrupt's thread meets that thread in there. In
- * direct mode the handler, which is in hardirq context, wakes the task itself.
- * In threaded mode the handler is the same and says that it may sleep.
+ * direct and timer mode the handler, which is in hardirq context, wakes the
+ * task itself. In threaded mode the handler is the same and says that it may sleep.
  * In work mode a worker wakes the wait queue, for the handler.
  */
 #include <linux/rcuwait.h>
@@ -76,7 +76,7 @@ static int dev_begin_sleep(struct intsight_dev *dev, u32 *mode)
 	if (mutex_lock_interruptible(&dev->mutex))
 		return -ERESTARTSYS;
 	*mode = dev->mode;
-	if (*mode == INTSIGHT_MODE_DIRECT && atomic_read(&dev->sleepers))
+	if (intsight_mode_is_direct(*mode) && atomic_read(&dev->sleepers))
 		ret = -EBUSY;
 	else
 		atomic_inc(&dev->sleepers);
@@ -127,7 +127,7 @@ static bool dev_take_event(struct intsight_reader *reader,
  *
  * Context: the reader's task.
  * Return: 0, -EAGAIN if it would have to sleep and must not, -EBUSY if another
- * task sleeps in direct mode, -ERESTARTSYS after a signal.
+ * task sleeps in direct or timer mode, -ERESTARTSYS after a signal.
  */
 int intsight_dev_wait(struct intsight_reader *reader, bool nonblock,
 		      struct intsight_event *event)
@@ -148,7 +148,7 @@ int intsight_dev_wait(struct intsight_reader *reader, bool nonblock,
 		ret = dev_begin_sleep(dev, &mode);
 		if (ret)
 			return ret;
-		if (mode == INTSIGHT_MODE_DIRECT)
+		if (intsight_mode_is_direct(mode))
 			ret = sleep_directly(reader, &event->resumed);
 		else
 			ret = sleep_on_queue(reader, &event->resumed);

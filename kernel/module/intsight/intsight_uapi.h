@@ -26,12 +26,15 @@
  *	time may sleep in read() or an ioctl, another one gets EBUSY
  * @INTSIGHT_MODE_WORK: as the first one, and the handler leaves the waking to a work item
  * @INTSIGHT_MODE_THREADED: as the first one, with a handler that asks for a thread: it may sleep
+ * @INTSIGHT_MODE_TIMER: as the second one, without an interrupt line: the timer is the handler, as
+ *	it is for a task in clock_nanosleep(). What a disturbance raises still comes by the line
  */
 enum intsight_mode {
 	INTSIGHT_MODE_DRIVER,
 	INTSIGHT_MODE_DIRECT,
 	INTSIGHT_MODE_WORK,
 	INTSIGHT_MODE_THREADED,
+	INTSIGHT_MODE_TIMER,
 };
 
 /**

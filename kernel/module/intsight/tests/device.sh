@@ -38,7 +38,7 @@ with_device() {
 }
 
 test_device_waits() {
-	with_device devwaits driver direct nonblocking missed
+	with_device devwaits driver direct timer nonblocking missed
 }
 
 test_device_counts() {
@@ -46,7 +46,7 @@ test_device_counts() {
 }
 
 test_device_disturbances() {
-	with_device devwaits disturb_driver disturb_direct disturb_all
+	with_device devwaits disturb_driver disturb_direct disturb_timer disturb_all
 }
 
 test_device_priorities() {

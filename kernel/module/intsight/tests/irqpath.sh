@@ -174,6 +174,11 @@ test_irqpath_direct() {
 	[ $switched -ge 150 ] || fail "$switched direct switches of 200"
 
 	switched=$(cat $P/direct/switched)
+	wait_for 200 read -N -H
+	switched=$(($(cat $P/direct/switched) - switched))
+	[ $switched -ge 150 ] || fail "$switched direct switches of 200 from a timer"
+
+	switched=$(cat $P/direct/switched)
 	wait_for 200 poll -H
 	switched=$(($(cat $P/direct/switched) - switched))
 	[ $switched -lt 50 ] || fail "$switched direct switches to a thread"

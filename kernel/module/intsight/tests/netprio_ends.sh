@@ -123,6 +123,31 @@ test_netprio_virtio() {
 	sends_all
 }
 
+# sent HELD EXEMPT IP OPTIONS: 20 messages for a task at FIFO 20, beside a sender at FIFO
+# 40; so many of them, at least, are held, and so many have no receiver that is known.
+sent() {
+	held=$(cat $NP/held) exempt=$(cat $NP/exempt)
+	receiver 20 ""
+	# shellcheck disable=SC2086 # options are words
+	taskset 1 netsend ${4:-} -n 20 -p 40 -w 20000 "$3" 5020 || fail "netsend"
+	eval "wait \$sink_20" || fail "to $3 ${4:-}: $(cat /tmp/netsink.20)"
+	held=$(($(cat $NP/held) - held)) exempt=$(($(cat $NP/exempt) - exempt))
+	echo "# to $3 ${4:-}: $held held, $exempt exempt"
+	[ $held -ge "$1" ] && { [ "$1" != 0 ] || [ $held = 0 ]; } || fail "$held held"
+	[ $exempt -ge "$2" ] || fail "$exempt exempt"
+}
+
+# Fragments and what goes to many are never held, though a task waits for them that has
+# to wait for others of its packets.
+test_netprio_never_holds() {
+	ip link add type veth 2> /dev/null || skip "no veth"
+	ends veth0 veth1
+	ip route add 224.0.0.0/4 dev veth0 || fail "no route"
+	sent 20 0 $FAR
+	sent 0 60 $FAR "-s 4000"
+	sent 0 20 224.0.0.1
+}
+
 # What no task receives waits for nobody: who asks at FIFO 60 has its answers beside a
 # job below it.
 test_netprio_exempt() {

@@ -57,5 +57,5 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	netprio_follows_priority netprio_follows_change netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
-	netprio_ends netprio_veth netprio_virtio netprio_exempt \
+	netprio_ends netprio_veth netprio_virtio netprio_exempt netprio_never_holds \
 	shield_irqs unload_busy_loop leaks kernel_log}
