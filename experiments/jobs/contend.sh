@@ -3,7 +3,8 @@
 # whose own peer answers; a CPU-bound task below them.
 #
 # HIGH_PRIO, HIGH_RTT_US and LOW_PRIO, LOW_RTT_US: the tasks; a low round trip of 0 leaves the low
-# one away, a high one of 0 gives the high one no answer once it is known. IRQ_PRIO: priority
+# one away, a high one of 0 gives the high one no answer once it is known. HIGH_SPREAD_NS: the high one
+# sleeps so long at most before a request, see netping. IRQ_PRIO: priority
 # of the NIC's interrupt threads, empty is the kernel's default. LENGTH_MS: how long both talk, less
 # than a second.
 # shellcheck source=/dev/null
@@ -22,7 +23,8 @@ talk() {
 	netping -a "$at" -d "$LENGTH_MS" -n 100000 -b "$SIZE" "$@"
 }
 at=$(later_ms 400)
-talk -p "$HIGH_PRIO" 10.9.0.2 5000 > "/results/$SERIES.csv" &
+# shellcheck disable=SC2086 # words
+talk -p "$HIGH_PRIO" ${HIGH_SPREAD_NS:+-j $HIGH_SPREAD_NS} 10.9.0.2 5000 > "/results/$SERIES.csv" &
 high=$!
 low=
 if [ "$LOW_RTT_US" != 0 ]; then

@@ -7,7 +7,9 @@
  * before the request and after the response; lines that begin with # hold what else happened:
  * responses that did not come within a second, or -T, or were not right (the exit status is 1 then),
  * context switches of this task and of the whole machine. With -a several of them begin at the same
- * moment of CLOCK_MONOTONIC, with -d they last equally long.
+ * moment of CLOCK_MONOTONIC, with -d they last equally long. With -j a task sleeps so long at most
+ * before a request: two of them, each with a period of its own, would else meet in the same phase
+ * again and again. That time is not in the totals.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -33,14 +35,15 @@ struct totals {
 
 static const char usage[] =
 "usage: netping [-t (TCP)] [-n COUNT] [-w WARMUP] [-b BYTES] [-p FIFO_PRIORITY] [-i INTERVAL_NS]\n"
+"               [-j SPREAD_NS (asleep, before a request)]\n"
 "               [-a AT_MS] [-d AT_MOST_MS] [-T ANSWER_WITHIN_MS] [-H (CPU-bound task below)]\n"
 "               IP PORT\n";
 
-static uint64_t count = 1000, warmup = 10, size = 10, priority, interval_ns, at_ms, at_most_ms;
-static uint64_t within_ms = 1000;
+static uint64_t count = 1000, warmup = 10, size = 10, priority, interval_ns, spread_ns, at_ms;
+static uint64_t at_most_ms, within_ms = 1000;
 static bool tcp, hog;
 static char request[MAX_MESSAGE], response[MAX_MESSAGE];
-static uint64_t nr_lost, nr_wrong;
+static uint64_t nr_lost, nr_wrong, lingered_ns;
 
 static void start_hog(void)
 {
@@ -123,7 +126,7 @@ static void take_totals(struct totals *totals)
 static void print_totals(const struct totals *a, const struct totals *b, uint64_t nr)
 {
 	int64_t elapsed = (b->time.tv_sec - a->time.tv_sec) * 1000000000LL + b->time.tv_nsec -
-			  a->time.tv_nsec;
+			  a->time.tv_nsec - (int64_t)lingered_ns;
 
 	printf("# transactions %llu lost %llu wrong %llu elapsed_ns %lld\n",
 	       (unsigned long long)nr, (unsigned long long)nr_lost,
@@ -137,7 +140,7 @@ static void parse(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "tn:w:b:p:i:a:d:T:H")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:w:b:p:i:j:a:d:T:H")) != -1) {
 		switch (opt) {
 		case 't': tcp = true; break;
 		case 'n': count = number(optarg); break;
@@ -145,6 +148,7 @@ static void parse(int argc, char **argv)
 		case 'b': size = number(optarg); break;
 		case 'p': priority = number(optarg); break;
 		case 'i': interval_ns = number(optarg); break;
+		case 'j': spread_ns = number(optarg); break;
 		case 'a': at_ms = number(optarg); break;
 		case 'd': at_most_ms = number(optarg); break;
 		case 'T': within_ms = number(optarg); break;
@@ -156,12 +160,17 @@ static void parse(int argc, char **argv)
 		quit(usage);
 }
 
-static uint64_t now_ms(void)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static uint64_t now_ms(void)
+{
+	return now_ns() / 1000000;
 }
 
 static void begin_together(void)
@@ -171,6 +180,18 @@ static void begin_together(void)
 	if (now_ms() >= at_ms)
 		quit("the time to begin has passed; -a must be later");
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/* Evenly over 0 to spread_ns, in the order of multiples of the golden ratio: as waiter does. */
+static void linger(uint64_t number)
+{
+	uint64_t begun = now_ns();
+	struct timespec pause = {
+		.tv_nsec = spread_ns * ((uint32_t)number * 0x9e3779b9u) >> 32,
+	};
+
+	nanosleep(&pause, NULL);
+	lingered_ns += now_ns() - begun;
 }
 
 /* Returns how many there were. */
@@ -183,6 +204,8 @@ static uint64_t transact_all(int fd, struct sample *samples)
 	for (i = 0; i < count && (!at_most_ms || now_ms() < until); i++) {
 		if (interval_ns)
 			nanosleep(&pause, NULL);
+		if (spread_ns)
+			linger(i);
 		transact(fd, warmup + i, &samples[i]);
 	}
 	return i;
