@@ -158,6 +158,9 @@ pub struct Claim {
     pub expect: String,
     /// Why a modern kernel differs; shown where it does.
     pub differs: Option<String>,
+    /// What its figures are to be read with; always shown.
+    #[serde(default)]
+    pub note: Option<String>,
     /// True if the run fails when it does not hold.
     pub must: bool,
     /// One per column that it is checked on.

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
 use crate::reproduction::{
-    HEADINGS, cells, is_unexplained, missing, name, reason, slow_rows, unit_note, word,
+    HEADINGS, cells, is_unexplained, missing, name, remarks, slow_rows, unit_note, word,
 };
 
 /// Documents by number, in the order of the page.
@@ -163,9 +163,10 @@ fn write_claims(out: &mut impl Write, experiments: &[&Reproduced]) -> io::Result
             writeln!(out, "\n**{}**, not run: {part}", experiment.id)?;
         }
         for claim in &experiment.claims {
-            if let Some(reason) = reason(claim) {
-                let claim = claim.claim.trim();
-                writeln!(out, "\n**{}**, {claim}: {reason}", experiment.id)?;
+            let remarks = remarks(claim);
+            if !remarks.is_empty() {
+                let (claim, remarks) = (claim.claim.trim(), remarks.join("\n"));
+                writeln!(out, "\n**{}**, {claim}: {remarks}", experiment.id)?;
             }
         }
     }

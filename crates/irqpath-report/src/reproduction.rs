@@ -46,10 +46,8 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
     for Outcome { column, ours, verdict } in &claim.outcomes {
         writeln!(out, "    {column:names$}  {ours:>figures$}  {}", word(*verdict))?;
     }
-    if let Some(reason) = reason(claim) {
-        reason.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
-    }
-    Ok(())
+    let mut lines = remarks(claim).into_iter().flat_map(str::lines);
+    lines.try_for_each(|line| writeln!(out, "    {line}"))
 }
 
 /// What was measured: a table per column.
@@ -155,6 +153,12 @@ pub(crate) fn reason(claim: &Claim) -> Option<&str> {
     differs.then(|| given.unwrap_or(NO_REASON))
 }
 
+/// What stands below a claim: what its figures are to be read with, and why it does not hold.
+pub(crate) fn remarks(claim: &Claim) -> Vec<&str> {
+    let note = claim.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
+    note.into_iter().chain(reason(claim)).collect()
+}
+
 /// True if a claim does not hold and nobody says why.
 pub(crate) fn is_unexplained(claim: &Claim) -> bool {
     reason(claim) == Some(NO_REASON)
@@ -215,6 +219,7 @@ mod tests {
                 paper: "2.0".into(),
                 expect: "at least 1".into(),
                 differs: Some("\nBecause of try_to_wake_up.\nAnd more.".into()),
+                note: None,
                 must: true,
                 outcomes: vec![
                     outcome("rt", "3.25", OutcomeVerdict::Holds),
@@ -276,6 +281,17 @@ mod tests {
         }
         table.experiments[0].claims[0].outcomes.truncate(1);
         assert_eq!(reason(&table.experiments[0].claims[0]), None);
+    }
+
+    #[test]
+    fn a_note_stands_below_a_claim_whatever_became_of_it() {
+        let mut table = table();
+        table.experiments[0].claims[0].note = Some("The document has two CPUs.\n".into());
+        let claim = &table.experiments[0].claims[0];
+        let both = ["The document has two CPUs.", "Because of try_to_wake_up.\nAnd more."];
+        assert_eq!(remarks(claim), both);
+        table.experiments[0].claims[0].outcomes.truncate(1);
+        assert_eq!(remarks(&table.experiments[0].claims[0]), both[..1]);
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn load() -> Reproduced {
                 paper: "2.0".into(),
                 expect: "at least 1".into(),
                 differs: Some("\nBecause of try_to_wake_up().\nAnd more.".into()),
+                note: None,
                 must: true,
                 outcomes: vec![
                     outcome("rt", "3.25", OutcomeVerdict::Holds),
@@ -67,6 +68,7 @@ fn load() -> Reproduced {
                 paper: "-".into(),
                 expect: "stated".into(),
                 differs: None,
+                note: Some("Without the second CPU.\n".into()),
                 must: false,
                 outcomes: vec![outcome("rt", "7", OutcomeVerdict::Stated)],
             },

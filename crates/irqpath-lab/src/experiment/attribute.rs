@@ -213,21 +213,29 @@ impl Attributed {
         lines.chain([String::new()]).collect::<Vec<_>>().join("\n")
     }
 
-    /// The flame graphs of the median and the worst path, with their titles.
-    pub fn graphs(&self, experiment: &str, column: &str) -> io::Result<[(String, String); 2]> {
-        let graph = |name: &str, profile| {
+    /// The flame graphs of the median and the worst path, with their titles. That of the median has the
+    /// scale, if there is one.
+    pub fn graphs(
+        &self,
+        experiment: &str,
+        column: &str,
+        scale: Option<u64>,
+    ) -> io::Result<[(String, String); 2]> {
+        let graph = |name: &str, profile, scale| {
             let title = format!("{experiment} on {column}, {}, {name} path", self.series);
-            let caption = Caption { title: title.clone(), note: String::new() };
+            let caption = Caption { title: title.clone(), note: String::new(), scale };
             svg::graph(profile, &caption).map(|svg| (title, svg)).map_err(io::Error::other)
         };
-        Ok([graph("median", &self.median)?, graph("worst", &self.worst)?])
+        Ok([graph("median", &self.median, scale)?, graph("worst", &self.worst, None)?])
     }
 
     /// Writes the flame graphs, the folded stacks and the causes into a directory.
     pub fn store(&self, directory: &Path, experiment: &str, column: &str) -> io::Result<()> {
         let series = &self.series;
         let profiles = [("median", &self.median), ("worst", &self.worst)];
-        for ((_, svg), (name, profile)) in self.graphs(experiment, column)?.iter().zip(profiles) {
+        for ((_, svg), (name, profile)) in
+            self.graphs(experiment, column, None)?.iter().zip(profiles)
+        {
             let file = |suffix| directory.join(format!("flame-{series}-{name}.{suffix}"));
             fs::write(file("svg"), svg)?;
             fs::write(file("folded"), profile.folded())?;

@@ -29,6 +29,10 @@ pub struct Check {
     /// Why a modern kernel differs, with the code path; printed when the claim does not hold.
     #[serde(default)]
     pub differs: Option<String>,
+    /// What the figure is to be read with; printed whatever became of the claim. For what has no
+    /// range, or holds, and is still not what the document reports.
+    #[serde(default)]
+    pub note: Option<String>,
     /// True if `lab run` fails when it does not hold; a finding about a kernel does not fail.
     #[serde(default)]
     pub must: bool,

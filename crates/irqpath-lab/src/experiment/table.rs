@@ -148,7 +148,9 @@ pub(super) fn judged(check: &Check, columns: &[ReproducedColumn]) -> Claim {
     let outcome = |column: &ReproducedColumn| {
         let (ours, verdict) = match check.judge(&column.name, &figures) {
             Verdict::Holds(value) => (shown(&check.value, value), holds),
-            Verdict::Differs(value) => (shown(&check.value, value), OutcomeVerdict::Differs),
+            Verdict::Differs(value) => {
+                (shown_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
+            }
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };
         Outcome { column: column.name.clone(), ours, verdict }
@@ -158,6 +160,7 @@ pub(super) fn judged(check: &Check, columns: &[ReproducedColumn]) -> Claim {
         paper: check.paper.clone(),
         expect: expectation(&check.value, check.expect),
         differs: check.differs.clone(),
+        note: check.note.clone(),
         must: check.must,
         outcomes: columns.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
     }
@@ -165,15 +168,34 @@ pub(super) fn judged(check: &Check, columns: &[ReproducedColumn]) -> Claim {
 
 /// A value with the unit that its computation gives it.
 fn shown(value: &Value, number: f64) -> String {
+    with_digits(value, number, 0)
+}
+
+/// The same with so many more digits than usual.
+fn with_digits(value: &Value, number: f64, more: usize) -> String {
+    let digits = more + if matches!(value, Value::Ratio(..)) { 2 } else { 1 };
     match value {
-        Value::Ratio(..) => format!("{number:.2}"),
-        // What rounds to nothing has no sign.
-        Value::Change(..) if number.abs() < 0.05 => "0.0 %".to_owned(),
-        Value::Change(..) => format!("{number:+.1} %"),
-        Value::Per(..) => format!("{number:.1}"),
+        Value::Ratio(..) | Value::Per(..) => format!("{number:.digits$}"),
+        Value::Change(..) => match format!("{number:+.digits$}") {
+            // What rounds to nothing has no sign.
+            zero if !zero.contains(|c: char| ('1'..='9').contains(&c)) => {
+                format!("{:.digits$} %", 0.0)
+            }
+            other => format!("{other} %"),
+        },
         Value::Metric(_) | Value::Difference(..) if number.fract() == 0.0 => format!("{number:.0}"),
-        Value::Metric(_) | Value::Difference(..) => format!("{number:.3}"),
+        Value::Metric(_) | Value::Difference(..) => format!("{number:.0$}", more + 3),
     }
+}
+
+/// A value outside of its range, with as many digits as it takes to see that.
+fn shown_outside(value: &Value, number: f64, range: Range) -> String {
+    let below = range.min.filter(|min| number < *min);
+    let Some(end) = below.or(range.max) else { return shown(value, number) };
+    let pairs =
+        (0..6).map(|more| (with_digits(value, number, more), with_digits(value, end, more)));
+    let seen = pairs.into_iter().find(|(number, end)| number != end);
+    seen.map_or_else(|| shown(value, number), |(number, _)| number)
 }
 
 fn expectation(value: &Value, range: Range) -> String {
@@ -203,7 +225,9 @@ pub fn store(
     write_page(table, runs, &directory.join("reproduction.html"))
 }
 
-/// Writes the table with the flame graphs of the runs, which are those of its first experiments.
+/// Writes the table with the flame graphs of the runs, which are those of its first experiments: of
+/// every kernel first the median paths, below each other and on one scale, so that what one series saved
+/// is seen beside another, then the worst ones.
 pub fn write_page(
     table: &irqpath_model::Reproduction,
     runs: &[Vec<ColumnRun>],
@@ -212,13 +236,48 @@ pub fn write_page(
     let mut pictures = Vec::new();
     for (experiment, runs) in table.experiments.iter().zip(runs) {
         for run in runs {
-            for path in &run.attributed {
-                for (title, svg) in path.graphs(&experiment.id, &run.column.name)? {
-                    pictures.push(html::Picture { experiment: experiment.id.clone(), title, svg });
-                }
-            }
+            let longest = run.attributed.iter().map(|path| path.median.total()).max();
+            let graphs = run
+                .attributed
+                .iter()
+                .map(|path| path.graphs(&experiment.id, &run.column.name, longest));
+            let graphs = graphs.collect::<Result<Vec<_>, _>>()?;
+            let (medians, worst): (Vec<_>, Vec<_>) = graphs.into_iter().map(<[_; 2]>::into).unzip();
+            pictures.extend(medians.into_iter().chain(worst).map(|(title, svg)| html::Picture {
+                experiment: experiment.id.clone(),
+                title,
+                svg,
+            }));
         }
     }
     let mut page = std::io::BufWriter::new(std::fs::File::create(path)?);
     html::write_reproduction(&mut page, table, &pictures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_outside_of_its_range_is_seen_to_be() {
+        let ratio = Value::Ratio(String::new(), String::new());
+        let change = Value::Change(String::new(), String::new());
+        let metric = Value::Metric(String::new());
+        let at_most = |max| Range { min: None, max: Some(max) };
+        let at_least = |min| Range { min: Some(min), max: None };
+        let table = [
+            (&ratio, 1.5, at_most(1.0), "1.50"),
+            (&ratio, 1.000_2, at_most(1.0), "1.0002"),
+            (&ratio, 0.999_7, at_least(1.0), "0.9997"),
+            (&change, 0.32, at_most(0.3), "+0.32 %"),
+            (&change, -2.001, at_least(-2.0), "-2.001 %"),
+            (&metric, 2101.0, at_most(2100.0), "2101"),
+            (&ratio, 1.0 + 1e-12, at_most(1.0), "1.00"),
+        ];
+        for (value, number, range, expected) in table {
+            assert_eq!(shown_outside(value, number, range), expected, "{number}");
+        }
+        assert_eq!(shown(&change, -0.04), "0.0 %");
+        assert_eq!(shown(&change, 0.06), "+0.1 %");
+    }
 }

@@ -19,7 +19,15 @@ pub struct Caption {
     pub title: String,
     /// Anything more, placed before the length; may be empty.
     pub note: String,
+    /// Instructions that the whole width stands for, of graphs that are to have one scale; without it the
+    /// graph is as wide as its frame.
+    pub scale: Option<u64>,
 }
+
+/// Width of a graph of as many instructions as [`Caption::scale`], px.
+const WIDTH: u64 = 1200;
+/// Below this a title has no room.
+const MIN_WIDTH: u64 = 300;
 
 /// The flame graph of one profile.
 ///
@@ -27,7 +35,7 @@ pub struct Caption {
 /// [`FlameError::Draw`] if the profile is empty.
 pub fn graph(profile: &Profile, caption: &Caption) -> Result<String, FlameError> {
     let length = format!("{} instructions", profile.total());
-    draw(&profile.folded(), caption, &length)
+    draw(&profile.folded(), caption, &length, profile.total())
 }
 
 /// What changed: widths are those of `after`, red grew, blue shrank.
@@ -45,11 +53,13 @@ pub fn difference(
     differential::from_readers(options, old.as_bytes(), new.as_bytes(), &mut lines)
         .map_err(|e| FlameError::Draw { reason: e.to_string() })?;
     let length = format!("{} instructions, before {}", after.total(), before.total());
-    draw(&String::from_utf8_lossy(&lines), caption, &length)
+    draw(&String::from_utf8_lossy(&lines), caption, &length, after.total())
 }
 
-fn draw(lines: &str, caption: &Caption, length: &str) -> Result<String, FlameError> {
+fn draw(lines: &str, caption: &Caption, length: &str, total: u64) -> Result<String, FlameError> {
     let mut options = Options::default();
+    let width = caption.scale.map(|scale| (WIDTH * total / scale.max(1)).clamp(MIN_WIDTH, WIDTH));
+    options.image_width = width.and_then(|width| usize::try_from(width).ok());
     options.title.clone_from(&caption.title);
     let mut subtitle = format!("{length} ({REMINDER})");
     if !caption.note.is_empty() {

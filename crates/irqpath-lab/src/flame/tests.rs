@@ -237,7 +237,8 @@ fn graphs_are_whole_deterministic_and_say_what_they_count() {
     let recording = recording();
     let attribution = Attribution::new(&recording, &symbols());
     let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
-    let caption = svg::Caption { title: "raise to user".to_owned(), note: "median".to_owned() };
+    let caption =
+        svg::Caption { title: "raise to user".to_owned(), note: "median".to_owned(), scale: None };
     let graph = svg::graph(&profile(1), &caption).unwrap();
     for text in ["raise to user", "median: 95 instructions (instructions, not cycles", ">f6<"] {
         assert!(graph.contains(text), "{text}");
@@ -246,6 +247,15 @@ fn graphs_are_whole_deterministic_and_say_what_they_count() {
     let difference = svg::difference(&profile(0), &profile(1), &caption).unwrap();
     assert!(difference.contains("95 instructions, before 30"));
     assert!(svg::graph(&Profile::default(), &caption).is_err());
+
+    let width = |scale| {
+        let scaled = svg::Caption { scale: Some(scale), ..caption.clone() };
+        let graph = svg::graph(&profile(1), &scaled).unwrap();
+        let asked = graph.split_once(" width=\"").unwrap().1.split('"').next().unwrap();
+        asked.parse::<u64>().unwrap()
+    };
+    let total = profile(1).total();
+    assert_eq!((width(total), width(2 * total), width(100 * total)), (1200, 600, 300));
 }
 
 proptest! {

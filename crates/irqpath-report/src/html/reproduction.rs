@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
-use crate::reproduction::{HEADINGS, cells, missing, name, reason, slow_rows, unit_note, word};
+use crate::reproduction::{HEADINGS, cells, missing, name, remarks, slow_rows, unit_note, word};
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/report.css"), include_str!("../../assets/reproduction.css")];
@@ -200,9 +200,9 @@ fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
             write!(w, "<td class=\"num\">{}</td>", outcome.map(judged).unwrap_or_default())?;
         }
         writeln!(w, "</tr>")?;
-        if let Some(reason) = reason(claim) {
+        for remark in remarks(claim) {
             let span = experiment.columns.len() + 3;
-            writeln!(w, "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>", Text(reason))?;
+            writeln!(w, "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>", Text(remark))?;
         }
     }
     writeln!(w, "</tbody></table></div>")
@@ -295,6 +295,7 @@ mod tests {
                 paper: "2".into(),
                 expect: "at least 1".into(),
                 differs: Some("Since 6.12.".into()),
+                note: None,
                 must: false,
                 outcomes: vec![
                     outcome("rt", OutcomeVerdict::Holds),

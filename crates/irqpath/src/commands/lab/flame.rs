@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
 use irqpath_model::Reproduction;
+use irqpath_report::text::grouped;
 
 use super::run::{complain, made, told};
 use crate::cli_lab::LabFlame;
@@ -50,6 +51,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         }
         let directory = arguments.output.join(directory);
         out::print(&format!("flame-*.svg and .folded are in {}\n", directory.display()))?;
+        out::print(&side_by_side(&definition, run))?;
     }
     let page = arguments.output.join(format!("{}.html", definition.id));
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
@@ -85,6 +87,44 @@ fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Str
         let _ = writeln!(text, "path {at}: {counted} instructions, {measured} measured");
     }
     text
+}
+
+/// The series beside each other: how long their paths are, and against each baseline.
+fn side_by_side(definition: &Definition, run: &ColumnRun) -> String {
+    let is_baseline = |name: &str| {
+        let mut series = definition.series.iter();
+        series.any(|series| series.name == name && series.labels.contains_key("baseline"))
+    };
+    let baselines: Vec<_> =
+        run.attributed.iter().filter(|path| is_baseline(&path.series)).collect();
+    let mut rows = vec![vec!["instructions".to_owned(), "median".to_owned()]];
+    rows[0].extend(baselines.iter().map(|base| format!("against {}", base.series)));
+    rows[0].push("worst".to_owned());
+    for path in &run.attributed {
+        let mut row = vec![path.series.clone(), grouped(path.median.total())];
+        row.extend(baselines.iter().map(|base| change(path.median.total(), base.median.total())));
+        row.push(grouped(path.worst.total()));
+        rows.push(row);
+    }
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
+    let mut text = format!("\n{}: {}\n", definition.title, run.column.name);
+    for row in &rows {
+        let _ = write!(text, "  {:1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// How much longer or shorter, percent; nothing beside itself.
+fn change(length: u64, base: u64) -> String {
+    if length == base {
+        return String::new();
+    }
+    format!("{:+.1} %", (length as f64 / base as f64 - 1.0) * 100.0)
 }
 
 /// The experiment with only the series that its path is taken from, and without its claims: they
