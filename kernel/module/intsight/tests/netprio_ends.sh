@@ -106,8 +106,14 @@ test_netprio_ends() {
 	unload
 }
 
-test_netprio_veth() {
+# The pair of the test before goes with its namespace, some time later.
+veth() {
+	soon [ ! -e /sys/class/net/veth0 ] || fail "the last veth stays"
 	ip link add type veth 2> /dev/null || skip "no veth"
+}
+
+test_netprio_veth() {
+	veth
 	ends veth0 veth1
 	sends_all
 }
@@ -140,7 +146,7 @@ sent() {
 # Fragments and what goes to many are never held, though a task waits for them that has
 # to wait for others of its packets.
 test_netprio_never_holds() {
-	ip link add type veth 2> /dev/null || skip "no veth"
+	veth
 	ends veth0 veth1
 	ip route add 224.0.0.0/4 dev veth0 || fail "no route"
 	sent 20 0 $FAR
@@ -152,7 +158,7 @@ test_netprio_never_holds() {
 # job below it.
 test_netprio_exempt() {
 	needs prio netjob
-	ip link add type veth 2> /dev/null || skip "no veth"
+	veth
 	ends veth0 veth1
 	held=$(cat $NP/held) exempt=$(cat $NP/exempt)
 	in_space ping -q -i 0.01 -c 100 10.9.0.1 > /tmp/ping &
