@@ -13,6 +13,7 @@ use irqpath_report::html;
 
 use super::check::{Check, Figures, Range, Value, Verdict};
 use super::definition::{Column, Definition, Mode};
+use super::pictures::pictures_of;
 use super::run::{ColumnRun, Options};
 
 /// Why a column of a run of some columns is none.
@@ -225,9 +226,7 @@ pub fn store(
     write_page(table, runs, &directory.join("reproduction.html"))
 }
 
-/// Writes the table with the flame graphs of the runs, which are those of its first experiments: of
-/// every kernel first the median paths, below each other and on one scale, so that what one series saved
-/// is seen beside another, then the worst ones.
+/// Writes the table with the pictures of the runs, which are those of its first experiments.
 pub fn write_page(
     table: &irqpath_model::Reproduction,
     runs: &[Vec<ColumnRun>],
@@ -236,18 +235,7 @@ pub fn write_page(
     let mut pictures = Vec::new();
     for (experiment, runs) in table.experiments.iter().zip(runs) {
         for run in runs {
-            let longest = run.attributed.iter().map(|path| path.median.total()).max();
-            let graphs = run
-                .attributed
-                .iter()
-                .map(|path| path.graphs(&experiment.id, &run.column.name, longest));
-            let graphs = graphs.collect::<Result<Vec<_>, _>>()?;
-            let (medians, worst): (Vec<_>, Vec<_>) = graphs.into_iter().map(<[_; 2]>::into).unzip();
-            pictures.extend(medians.into_iter().chain(worst).map(|(title, svg)| html::Picture {
-                experiment: experiment.id.clone(),
-                title,
-                svg,
-            }));
+            pictures.extend(pictures_of(experiment, run)?);
         }
     }
     let mut page = std::io::BufWriter::new(std::fs::File::create(path)?);

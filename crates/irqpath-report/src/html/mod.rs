@@ -11,6 +11,7 @@
 
 mod bench;
 mod buckets;
+mod cdf;
 mod data;
 mod determinism;
 mod json;
@@ -18,6 +19,7 @@ mod reproduction;
 mod slow;
 mod verdict;
 
+pub use cdf::{Curve, cdf};
 pub use reproduction::{Picture, write_reproduction};
 
 use std::io::{self, Write};
