@@ -221,9 +221,12 @@ impl Attributed {
         column: &str,
         scale: Option<u64>,
     ) -> io::Result<[(String, String); 2]> {
-        let graph = |name: &str, profile, scale| {
+        let graph = |name: &str, profile, scale: Option<u64>| {
             let title = format!("{experiment} on {column}, {}, {name} path", self.series);
-            let caption = Caption { title: title.clone(), note: String::new(), scale };
+            // A short path's graph is narrow, where there is a scale.
+            let short = scale.map(|_| format!("{}, {name}", self.series));
+            let title_in_it = short.unwrap_or_else(|| title.clone());
+            let caption = Caption { title: title_in_it, note: String::new(), scale };
             svg::graph(profile, &caption).map(|svg| (title, svg)).map_err(io::Error::other)
         };
         Ok([graph("median", &self.median, scale)?, graph("worst", &self.worst, None)?])

@@ -26,8 +26,9 @@ pub struct Caption {
 
 /// Width of a graph of as many instructions as [`Caption::scale`], px.
 const WIDTH: u64 = 1200;
-/// Below this a title has no room.
-const MIN_WIDTH: u64 = 300;
+/// Below this a title has no room, and below the other one the reminder.
+const MIN_WIDTH: u64 = 200;
+const ROOM_FOR_ALL: usize = 900;
 
 /// The flame graph of one profile.
 ///
@@ -61,7 +62,8 @@ fn draw(lines: &str, caption: &Caption, length: &str, total: u64) -> Result<Stri
     let width = caption.scale.map(|scale| (WIDTH * total / scale.max(1)).clamp(MIN_WIDTH, WIDTH));
     options.image_width = width.and_then(|width| usize::try_from(width).ok());
     options.title.clone_from(&caption.title);
-    let mut subtitle = format!("{length} ({REMINDER})");
+    let all = options.image_width.is_none_or(|width| width >= ROOM_FOR_ALL);
+    let mut subtitle = if all { format!("{length} ({REMINDER})") } else { length.to_owned() };
     if !caption.note.is_empty() {
         subtitle = format!("{}: {subtitle}", caption.note);
     }

@@ -255,7 +255,7 @@ fn graphs_are_whole_deterministic_and_say_what_they_count() {
         asked.parse::<u64>().unwrap()
     };
     let total = profile(1).total();
-    assert_eq!((width(total), width(2 * total), width(100 * total)), (1200, 600, 300));
+    assert_eq!((width(total), width(2 * total), width(100 * total)), (1200, 600, 200));
 }
 
 proptest! {
