@@ -4,7 +4,8 @@
 #
 # HIGH_PRIO, HIGH_RTT_US and LOW_PRIO, LOW_RTT_US: the tasks; a low round trip of 0 leaves the low
 # one away, a high one of 0 gives the high one no answer once it is known. HIGH_SPREAD_NS: the high one
-# sleeps so long at most before a request, see netping. IRQ_PRIO: priority
+# sleeps so long at most before a request, see netping. LOW_SWEEP_US: every 20 ms the low one's round trip
+# is another one of so wide a range around LOW_RTT_US. IRQ_PRIO: priority
 # of the NIC's interrupt threads, empty is the kernel's default. LENGTH_MS: how long both talk, less
 # than a second.
 # shellcheck source=/dev/null
@@ -36,11 +37,26 @@ if [ "$HIGH_RTT_US" = 0 ]; then
 	sleep 0.2
 	echo 10000000 > "$N"/slow_rtt_us
 fi
+# A step of 7 has every number once before it has one twice, as the range is no multiple of it.
+sweep() {
+	step=0
+	while :; do
+		echo $((LOW_RTT_US - LOW_SWEEP_US / 2 + step * 7 % LOW_SWEEP_US)) > "$N"/rtt_us
+		step=$((step + 1))
+		sleep 0.02
+	done
+}
+sweeper=
+if [ "${LOW_SWEEP_US:-0}" != 0 ]; then
+	sweep &
+	sweeper=$!
+fi
 calc_on
 # Who gets no answer has lost it; that is counted.
 wait $high || true
 [ -z "$low" ] || wait $low || true
 calc_off
+[ -z "$sweeper" ] || kill $sweeper
 
 # totals NAME RTT_US FILE: what a task did.
 totals() {
