@@ -116,7 +116,8 @@ policies() {
     return
   fi
   echo
-  echo 'The same on the irqpath kernel: as it is, tuned, with the policy migrate, with migrate and direct, and direct alone.'
+  echo 'The same on the irqpath kernel: as it is, tuned, with the policy migrate, with migrate and direct (both), and direct'
+  echo 'alone, for a device and for a timer. The table below has them beside each other.'
   echo 'The first time the kernel is built: about ten minutes on two cores. IRQPATH_OWN_KERNEL=0 leaves it out.'
   "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
     echo 'The policies are left out; the line above says why.'
