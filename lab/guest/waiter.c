@@ -2,8 +2,8 @@
 /*
  * waiter - a task that sleeps on /dev/intsightN until its interrupt came, many times.
  *
- * It has a FIFO priority and locked memory, arms the device, sleeps in read(), poll() or an ioctl,
- * stamps its return to user space and keeps everything in memory; the CSV is written at the end:
+ * It has a FIFO priority and locked memory, arms the device, sleeps in read(), poll(), select(),
+ * epoll_wait() or an ioctl, stamps its return to user space and keeps everything in memory; the CSV is written at the end:
  * one line per interrupt, the cycle counter at each point (intsight_uapi.h), `user` last. Lines
  * that begin with # hold the device's own counts, and the machine's context switches meanwhile.
  */
@@ -13,7 +13,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ struct sample {
 static const char usage[] =
 "usage: waiter [-d DEVICE] [-n REPETITIONS] [-w WARMUP] [-t DELAY_NS] [-j SPREAD_NS (more delay)]\n"
 "              [-p FIFO_PRIORITY] [-c CPU]\n"
-"              [-s read|poll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes) |\n"
+"              [-s read|poll|select|epoll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes) |\n"
 "               -T (the handler is threaded by itself) | -N (no line: the timer wakes)]\n"
 "              [-P PERIOD_NS (armed once, and again by itself) | -a (another process arms)]\n"
 "              [-H (CPU-bound task below)]\n"
@@ -73,13 +75,53 @@ static void arm_periodically(int fd, uint64_t period_ns)
 	request(fd, INTSIGHT_IOC_ARM, &arm, "arm");
 }
 
+static int epoll_of(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(0);
+
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		die("epoll");
+	return epoll;
+}
+
+/* Returns false if this is not how the task waits. */
+static bool until_readable(int fd, char how)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	struct epoll_event event;
+	static int epoll = -1;
+	fd_set set;
+
+	switch (how) {
+	case 'p':
+		if (poll(&pollfd, 1, -1) != 1)
+			die("poll");
+		return true;
+	case 's':
+		FD_ZERO(&set);
+		FD_SET(fd, &set);
+		if (select(fd + 1, &set, NULL, NULL, NULL) != 1)
+			die("select");
+		return true;
+	case 'e':
+		if (epoll < 0)
+			epoll = epoll_of(fd);
+		if (epoll_wait(epoll, &event, 1, -1) != 1)
+			die("epoll_wait");
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void wait_once(int fd, char how, uint64_t delay_ns, struct sample *sample)
 {
 	struct intsight_arm_wait both = {
 		.arm = { .size = sizeof(both.arm), .delay_ns = delay_ns },
 		.event = { .size = sizeof(both.event) },
 	};
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	bool polled;
 
 	if (how == 'i') {
 		if (ioctl(fd, INTSIGHT_IOC_ARM_WAIT, &both))
@@ -91,15 +133,14 @@ static void wait_once(int fd, char how, uint64_t delay_ns, struct sample *sample
 	}
 	if (delay_ns != ARMED)
 		request(fd, INTSIGHT_IOC_ARM, &both.arm, "arm");
-	if (how == 'p') {
-		if (poll(&pollfd, 1, -1) != 1)
-			die("poll");
+	polled = until_readable(fd, how);
+	if (polled) {
 		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
 		sample->user = cycles();
 	}
 	if (read(fd, &sample->event, sizeof(sample->event)) != sizeof(sample->event))
 		die("read");
-	if (how == 'r') {
+	if (!polled) {
 		INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
 		sample->user = cycles();
 	}
@@ -170,7 +211,8 @@ static void parse(int argc, char **argv, struct options *o)
 		default: quit(usage);
 		}
 	}
-	if ((strcmp(o->how, "read") && strcmp(o->how, "poll") && strcmp(o->how, "ioctl")) ||
+	if ((strcmp(o->how, "read") && strcmp(o->how, "poll") && strcmp(o->how, "select") &&
+	     strcmp(o->how, "epoll") && strcmp(o->how, "ioctl")) ||
 	    ((o->period_ns || o->attached) && *o->how == 'i'))
 		quit(usage);
 }

@@ -151,7 +151,7 @@ test_irqpath_pinned() {
 # thread that was still awake.
 test_irqpath_migrates() {
 	policy migrate
-	for site in read poll; do
+	for site in read poll select epoll; do
 		before=$(cat $P/migrate/migrated)
 		wait_for 200 $site
 		nr=$(since_before)
