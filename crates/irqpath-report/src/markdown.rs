@@ -252,12 +252,17 @@ fn write_kernels(out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
     Ok(())
 }
 
-/// A command as a reader would type it: where a machine had the program and the results is left
-/// out.
+/// A command as a reader would type it.
 fn command(typed: &[String]) -> String {
+    let words = without_places(typed).into_iter();
+    let quoted = words.map(|it| if it.contains(' ') { format!("'{it}'") } else { it });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a command of irqpath's without where a machine had the program and the results.
+pub fn without_places(typed: &[String]) -> Vec<String> {
     let arguments = typed.iter().skip(1).map(|argument| without_place(argument));
-    let quoted = arguments.map(|it| if it.contains(' ') { format!("'{it}'") } else { it });
-    std::iter::once("irqpath".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+    std::iter::once("irqpath".to_owned()).chain(arguments).collect()
 }
 
 /// An argument with only the last name of an absolute path: `/a/b`, `--output=/a/b`, `-o/a/b`.

@@ -93,14 +93,20 @@ pub struct LabShell {
 
 #[derive(Debug, Args)]
 pub struct LabList {
-    /// Results of an earlier run; repeatable, and the last one of an experiment counts
-    #[arg(long, value_name = "DIR", default_value = RESULTS, value_hint = ValueHint::DirPath)]
+    /// Results of an earlier run, or a table of several (--table); repeatable, and the last one of an
+    /// experiment counts
+    #[arg(long, value_name = "DIR", default_value = RESULTS, value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
 
     /// Write the page of all experiments (Markdown) instead: paper against measurement, claim by
     /// claim, and what was not run
     #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
     pub page: Option<PathBuf>,
+
+    /// Write all that counts of these results as one table (JSON), which --results takes the next time: who
+    /// measures one experiment anew keeps the others
+    #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
+    pub table: Option<PathBuf>,
 
     /// Print the list as JSON
     #[arg(long)]

@@ -51,8 +51,12 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };
     if let Some(path) = &arguments.page {
-        page(path, &table)?;
-        out::print(&format!("wrote {}\n", path.display()))?;
+        write(path, |file| markdown::write_page(file, &table))?;
+    }
+    if let Some(path) = &arguments.table {
+        write(path, |file| write_table(file, &table))?;
+    }
+    if arguments.page.is_some() || arguments.table.is_some() {
         return Ok(ExitCode::SUCCESS);
     }
     let lines: Vec<Line> =
@@ -73,10 +77,10 @@ fn stored(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     directories.iter().filter(is_needed).map(|directory| table_in(directory)).collect()
 }
 
-/// The table that `lab run` has left in a directory.
-fn table_in(directory: &Path) -> anyhow::Result<Reproduction> {
-    let path = directory.join(TABLE);
-    let what = || format!("{} is not a table that lab run has written", path.display());
+/// The table that `lab run` has left in a directory, or the one in a file.
+fn table_in(place: &Path) -> anyhow::Result<Reproduction> {
+    let path = if place.is_file() { place.to_owned() } else { place.join(TABLE) };
+    let what = || format!("{} is not a table that irqpath lab has written", path.display());
     let text = std::fs::read(&path).with_context(what)?;
     serde_json::from_slice(&text).with_context(what)
 }
@@ -89,14 +93,34 @@ pub fn earlier_in(directory: &Path) -> anyhow::Result<Vec<Reproduced>> {
     Ok(table_in(directory)?.experiments)
 }
 
-fn page(path: &Path, table: &Reproduction) -> anyhow::Result<()> {
+fn write(
+    path: &Path,
+    what: impl FnOnce(&mut BufWriter<std::fs::File>) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
     let (staged, file) = StagedFile::create(path)?;
     let mut file = BufWriter::new(file);
-    markdown::write_page(&mut file, table)
-        .and_then(|()| file.flush())
-        .with_context(|| full(path))?;
+    what(&mut file).and_then(|()| file.flush()).with_context(|| full(path))?;
     staged.commit()?;
-    Ok(())
+    out::print(&format!("wrote {}\n", path.display()))
+}
+
+/// What there are figures of, a line per experiment: then a new result changes its own line. Without the
+/// places of the machine that made it.
+fn write_table(out: &mut impl std::io::Write, table: &Reproduction) -> std::io::Result<()> {
+    let head = Reproduction { experiments: Vec::new(), ..table.clone() };
+    let head = serde_json::to_string(&head)?;
+    let open = head.strip_suffix("[]}").expect("experiments are the last field");
+    writeln!(out, "{open}[")?;
+    let mut experiments = table.experiments.iter().filter(|e| e.made.is_some()).peekable();
+    while let Some(experiment) = experiments.next() {
+        let mut experiment = experiment.clone();
+        if let Some(made) = &mut experiment.made {
+            made.command = markdown::without_places(&made.command);
+        }
+        let end = if experiments.peek().is_some() { "," } else { "" };
+        writeln!(out, "{}{end}", serde_json::to_string(&experiment)?)?;
+    }
+    writeln!(out, "]}}")
 }
 
 fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
@@ -196,5 +220,28 @@ mod tests {
         let stale = Reproduced { not_run: vec![NotRun::all("gone")], ..Reproduced::default() };
         let json = serde_json::to_value(line(&definition(), &stale)).unwrap();
         assert_eq!((json["state"].as_str(), &json["not_run"][0]), (Some(""), &"gone".into()));
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written_but_for_places() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let ran = |id: &str, command: &str| Reproduced {
+            id: id.to_owned(),
+            made: Some(irqpath_model::Made { command: words(command), ..Default::default() }),
+            ..Reproduced::default()
+        };
+        let mut table = Reproduction::new("0.1.0", words("irqpath lab list"));
+        table.experiments = vec![
+            ran("one", "/opt/irqpath lab run one -o /srv/results"),
+            Reproduced { id: "none".to_owned(), ..Reproduced::default() },
+            ran("two", "irqpath lab run two"),
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table.json");
+        write(&path, |file| write_table(file, &table)).unwrap();
+        let read = table_in(&path).unwrap();
+        table.experiments.remove(1);
+        table.experiments[0] = ran("one", "irqpath lab run one -o results");
+        assert_eq!(read, table);
     }
 }
