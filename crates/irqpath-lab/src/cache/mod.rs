@@ -109,6 +109,21 @@ impl Cache {
         File::open(&path).map(used).is_ok().then_some(path)
     }
 
+    /// All products of this kind and label, whatever they were made from.
+    pub fn labelled(&self, kind: &str, label: &str) -> Vec<PathBuf> {
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let key = name.strip_prefix(label).and_then(|rest| rest.strip_prefix('-'));
+            key.is_some_and(|key| {
+                key.len() == KEY_DIGITS && key.bytes().all(|digit| digit.is_ascii_hexdigit())
+            })
+        };
+        let entries = fs::read_dir(self.root.join(kind)).into_iter().flatten().flatten();
+        let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(is_one).collect();
+        found.sort();
+        found
+    }
+
     /// The product; made by `make` if it is not there. Waits for another process or thread
     /// that makes the same, and says so.
     ///

@@ -194,3 +194,16 @@ fn the_place_follows_the_environment() {
     assert!(from(&[home, ("IRQPATH_CACHE", "here")]).unwrap_err().contains("IRQPATH_CACHE=here"));
     assert!(from(&[]).unwrap_err().contains("HOME"));
 }
+
+#[test]
+fn products_of_a_label_are_found_and_half_made_ones_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    assert!(cache.labelled("things", "thing").is_empty());
+    let made: std::collections::BTreeSet<_> =
+        ["a", "b"].map(|value| make(&cache, &product(value, false), value).unwrap()).into();
+    for other in ["thing-0123456789abcdef.partial", "thing-x86-0123456789abcdef", "thing-short"] {
+        fs::create_dir(dir.path().join("things").join(other)).unwrap();
+    }
+    assert_eq!(cache.labelled("things", "thing"), Vec::from_iter(made));
+}

@@ -3,8 +3,8 @@
 //!
 //! The files in `experiments/` say which rows there are. A result counts if it was made by the
 //! file and its scripts as they are now: what is measured must be the same, what is only said
-//! about it may be newer. On a kernel of ours it must be the same kernel, too, or else that column
-//! does not count. A row or column without such a result says so. Not compared are the modules,
+//! about it may be newer. On a kernel of ours it must be the same kernel, too, by what it is made
+//! of or by what is loaded, or else that column does not count. A row or column without such a result says so. Not compared are the modules,
 //! the guest's programs, and irqpath itself; which commit they are of stands in the table.
 
 use std::collections::BTreeMap;
@@ -14,27 +14,27 @@ use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedColumn,
 use super::check::Check;
 use super::definition::Definition;
 use super::table::{NOT_ASKED, judged, said};
-use crate::kernel::Flavour;
+use crate::kernel::{Flavour, OwnKernel};
 
-/// What [`crate::kernel::own_digests`] says of the kernels as they are now.
-type Digests = BTreeMap<Flavour, String>;
+/// What [`crate::kernel::own`] says of the kernels as they are now.
+type Kernels = BTreeMap<Flavour, OwnKernel>;
 
 /// Every experiment with what its last run showed; the stored tables are in order.
 pub fn collect(
     definitions: &[Definition],
-    digests: &Digests,
+    kernels: &Kernels,
     stored: &[Reproduction],
 ) -> Vec<Reproduced> {
-    definitions.iter().map(|definition| row(definition, digests, stored)).collect()
+    definitions.iter().map(|definition| row(definition, kernels, stored)).collect()
 }
 
-fn row(definition: &Definition, digests: &Digests, stored: &[Reproduction]) -> Reproduced {
+fn row(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> Reproduced {
     let results = || {
         let all = stored.iter().rev().flat_map(|table| &table.experiments);
         all.filter(|e| e.id == definition.id && !e.columns.is_empty())
     };
     let same = results().filter(|found| found.recipe == definition.recipe);
-    let mut of_these_kernels = same.map(|found| on_these_kernels(definition, digests, found));
+    let mut of_these_kernels = same.map(|found| on_these_kernels(definition, kernels, found));
     if let Some(found) = of_these_kernels.find(|found| !found.columns.is_empty()) {
         return current(definition, found);
     }
@@ -58,18 +58,21 @@ fn why_not(definition: &Definition, found: &Reproduced) -> String {
 const KERNEL_CHANGED: &str = "the kernel has changed since the result there is";
 
 /// A result without the columns whose kernel is another one now.
-fn on_these_kernels(definition: &Definition, digests: &Digests, found: &Reproduced) -> Reproduced {
+fn on_these_kernels(definition: &Definition, kernels: &Kernels, found: &Reproduced) -> Reproduced {
     let now = |column: &ReproducedColumn| {
         let known = definition.columns.iter().find(|known| known.name == column.name)?;
-        digests.get(&known.flavour)
+        kernels.get(&known.flavour)
     };
-    let (kept, stale): (Vec<_>, Vec<_>) = found
-        .columns
-        .iter()
-        .cloned()
-        .partition(|column| now(column).is_none_or(|digest| *digest == column.kernel_digest));
+    let (mut kept, stale): (Vec<_>, Vec<_>) =
+        found.columns.iter().cloned().partition(|column| now(column).is_none_or(is_of(column)));
+    for column in &mut kept {
+        // For where the cache does not have the image.
+        if let Some(kernel) = now(column) {
+            column.kernel_digest.clone_from(&kernel.digest);
+        }
+    }
     if stale.is_empty() {
-        return found.clone();
+        return Reproduced { columns: kept, ..found.clone() };
     }
     let is_kept = |name: &str| !stale.iter().any(|column| column.name == name);
     let mut found = Reproduced { columns: kept, ..found.clone() };
@@ -84,6 +87,11 @@ fn on_these_kernels(definition: &Definition, digests: &Digests, found: &Reproduc
     // A claim may have been judged by a column that is gone.
     found.claims.clear();
     found
+}
+
+/// Whether the column's kernel is this one.
+fn is_of(column: &ReproducedColumn) -> impl Fn(&OwnKernel) -> bool {
+    |kernel| kernel.digest == column.kernel_digest || kernel.images.contains(&column.image_sha256)
 }
 
 /// A new result, with those columns of an older one, measured in the same way, that the new run was
@@ -187,7 +195,17 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
     /// With kernels of ours as they were when [`result`] was made.
     fn collected(definitions: &[Definition], stored: &[Reproduction]) -> Vec<Reproduced> {
-        collect(definitions, &[(Flavour::Irqpath, "then".to_owned())].into(), stored)
+        collected_with(&[], definitions, stored)
+    }
+
+    fn collected_with(
+        images: &[&str],
+        definitions: &[Definition],
+        stored: &[Reproduction],
+    ) -> Vec<Reproduced> {
+        let images = images.iter().copied().map(str::to_owned).collect();
+        let kernel = OwnKernel { digest: "then".to_owned(), images };
+        collect(definitions, &[(Flavour::Irqpath, kernel)].into(), stored)
     }
 
     #[test]
@@ -294,6 +312,20 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             assert_eq!(rows[0].not_run, [stale]);
             assert_eq!(rows[0].claims[0].outcomes.len(), 1);
             assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
+        }
+    }
+
+    #[test]
+    fn an_image_of_the_same_kernel_is_one_whatever_it_was_made_of() {
+        let definitions = definitions(&with_ours(), "true");
+        let mut stored = result_with_ours("before");
+        stored.experiments[0].columns[0].image_sha256 = "bytes".to_owned();
+        for (images, kept) in [(vec!["own", "bytes"], 2), (vec!["own"], 1), (vec![], 1)] {
+            let rows = collected_with(&images, &definitions, std::slice::from_ref(&stored));
+            assert_eq!(rows[0].columns.len(), kept, "{images:?}");
+            // From here on it counts without the images, too.
+            let digest = &rows[0].columns[0].kernel_digest;
+            assert_eq!(digest.as_str(), if kept == 2 { "then" } else { "" });
         }
     }
 

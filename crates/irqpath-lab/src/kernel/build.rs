@@ -73,6 +73,13 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
     Ok(Kernel { digest, ..Kernel::load(&path, chosen == listed)? })
 }
 
+/// A kernel of ours, if the cache has it.
+pub(super) fn cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
+    let recipe = Recipe::of(lab, flavour, Arch::X86_64).ok()?;
+    let product = recipe.product(&recipe.described.pins.source).ok()?;
+    Kernel::load(&lab.cache.get(&product)?, true).ok()
+}
+
 /// The source of our kernels as Debian has it.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ pub mod module;
 mod packages;
 mod pins;
 mod run;
+mod same;
 mod source;
 mod stock;
 
@@ -26,13 +27,13 @@ pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::{ImagePin, Pins, SourcePin};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Lab, Project};
+use crate::Lab;
 use error::io_at;
 
 /// The description of a kernel in its product.
@@ -57,7 +58,7 @@ pub struct Kernel {
     pub version_string: String,
     /// SHA-256 of the image.
     pub sha256: String,
-    /// Of one of ours: digest of what the project says about it, see [`own_digests`].
+    /// Of one of ours: digest of what the project says about it, see [`OwnKernel`].
     #[serde(skip_deserializing, default)]
     pub digest: String,
     /// What QEMU boots: bzImage or arm64's Image.
@@ -80,14 +81,39 @@ pub struct Kernel {
     pub directory: PathBuf,
 }
 
-/// For each flavour that is ours the digest of what the project says about it: configuration,
-/// overlay, hooks, and the source they are for. A figure measured on a kernel with another one is
-/// of another kernel.
+/// A kernel of ours as the project has it now. A figure is of this kernel if it was measured on
+/// one of the same digest, or on one that is the same in memory: what the compiler does not see,
+/// such as what only another flavour has, changes the one and not the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnKernel {
+    /// Of what the project says about it: configuration, overlay, hooks, and the source they are
+    /// for.
+    pub digest: String,
+    /// SHA-256 of the images in the cache that are this kernel, see [`same`].
+    pub images: BTreeSet<String>,
+}
+
+/// For each flavour that is ours the kernel as it is now; none is built.
 ///
 /// # Errors
 /// [`KernelError`] if a file of the project cannot be read.
-pub fn own_digests(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
-    build::digests(project)
+pub fn own(lab: &Lab) -> Result<BTreeMap<Flavour, OwnKernel>, KernelError> {
+    let digests = build::digests(&lab.project)?.into_iter();
+    let kernel = |(flavour, digest)| {
+        let images = build::cached(lab, flavour).map(|kernel| images_of(lab, &kernel));
+        (flavour, OwnKernel { digest, images: images.unwrap_or_default() })
+    };
+    Ok(digests.map(kernel).collect())
+}
+
+/// The images in the cache that are this kernel, its own among them.
+fn images_of(lab: &Lab, kernel: &Kernel) -> BTreeSet<String> {
+    let loaded = |kernel: &Kernel| same::loaded(&fs::read(kernel.vmlinux.as_ref()?).ok()?);
+    let this = loaded(kernel);
+    let all = lab.cache.labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
+    let others = all.iter().filter_map(|directory| Kernel::load(directory, true).ok());
+    let same = others.filter(|other| this.is_some() && loaded(other) == this);
+    same.map(|other| other.sha256).chain([kernel.sha256.clone()]).collect()
 }
 
 impl Kernel {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
-use irqpath_lab::kernel::own_digests;
+use irqpath_lab::kernel;
 use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
 use irqpath_report::markdown;
 use serde::Serialize;
@@ -44,9 +44,9 @@ struct Line {
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let digests = own_digests(&lab.project)?;
+    let kernels = kernel::own(lab)?;
     let table = Reproduction {
-        experiments: experiment::collect(&definitions, &digests, &stored(&arguments.results)?),
+        experiments: experiment::collect(&definitions, &kernels, &stored(&arguments.results)?),
         // The page says itself which results these were.
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether two images are the same kernel.
+//!
+//! The linker gives what it links an identity, the hash of all of it, debugging information
+//! included: a comment in a header, and what only another configuration compiles, make another
+//! image of the same kernel. So what is compared is what gets into memory, without that note.
+
+use object::LittleEndian;
+use object::elf::{FileHeader64, SHF_ALLOC};
+use object::read::elf::{FileHeader as _, SectionHeader as _};
+use sha2::{Digest as _, Sha256};
+
+const LE: LittleEndian = LittleEndian;
+/// The section with the identity.
+const NOTES: &[u8] = b".notes";
+
+/// SHA-256 of what an ELF kernel has in memory; `None` if it is none.
+pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
+    let header = FileHeader64::<LittleEndian>::parse(vmlinux).ok()?;
+    let sections = header.sections(LE, vmlinux).ok()?;
+    let mut hash = Sha256::new();
+    for section in sections.iter() {
+        let name = sections.section_name(LE, section).ok()?;
+        if section.sh_flags(LE) & u64::from(SHF_ALLOC) == 0 || name == NOTES {
+            continue;
+        }
+        for number in [section.sh_addr(LE), section.sh_size(LE)] {
+            hash.update(number.to_le_bytes());
+        }
+        hash.update(section.data(LE, vmlinux).ok()?);
+    }
+    Some(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Of an assembler's text, with this identity.
+    fn linked(text: &str, identity: &str) -> Vec<u8> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("a.s"), text).unwrap();
+        let run = |command: &mut Command| assert!(command.status().unwrap().success());
+        run(Command::new("as").arg("-o").arg(path("a.o")).arg(path("a.s")));
+        // As in the kernel's linker script.
+        fs::write(path("a.lds"), "SECTIONS { .text : { *(.text) } .notes : { *(.note*) } }")
+            .unwrap();
+        let mut ld = Command::new("ld");
+        ld.arg(format!("--build-id={identity}")).arg("-T").arg(path("a.lds"));
+        run(ld.arg("-o").arg(path("a")).arg(path("a.o")));
+        fs::read(path("a")).unwrap()
+    }
+
+    #[test]
+    fn the_same_code_with_another_identity_is_the_same_kernel() {
+        let one = linked(".text\n.long 1\n", "0x01");
+        let other = linked(".text\n.long 1\n", "0x02");
+        assert_ne!(one, other);
+        assert_eq!(loaded(&one).unwrap(), loaded(&other).unwrap());
+        assert_ne!(loaded(&one), loaded(&linked(".text\n.long 2\n", "0x01")));
+        assert_eq!(loaded(b"no kernel"), None);
+    }
+}
