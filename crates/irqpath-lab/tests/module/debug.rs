@@ -72,3 +72,10 @@ fn debug_inversion() {
     let Some((scene, machine)) = scene(Scene::exact) else { return };
     scene.run_into("possible circular locking dependency", machine, "TESTS=irqpath_inversion");
 }
+
+/// An offer that did not go with its action names what was freed.
+#[test]
+fn debug_withdraw() {
+    let Some((scene, machine)) = scene(Scene::exact) else { return };
+    scene.run_into("KASAN: slab-use-after-free", machine, "TESTS=irqpath_needs_withdraw");
+}

@@ -33,8 +33,8 @@ const PROGRAMS: [&str; 14] = [
     "netsink",
     "pipelock",
     "prio",
-    "stopper",
     "taps",
+    "tracer",
     "waiter",
 ];
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The rules that keep migrate and direct safe, one by one. Where the kernel can
-# suspend a rule (CONFIG_IRQPATH_FAULTS), its test must fail without it: see
-# needs_rule. Sourced by run.sh.
+# The rules that keep migrate and direct safe, one by one. That each of these tests
+# fails without its rule: irqpath_needs.sh. Sourced by run.sh.
 
 # slower FILE NS: how many took longer from the raise to the return to user space.
 slower() {
@@ -53,8 +52,7 @@ offered_in_vain() {
 # comes late and finds none. A handler that ran twice would find nothing to do.
 test_irqpath_one_token() {
 	offered_in_vain
-	cat "/proc/irq/$(device_irq)/smp_affinity" > /tmp/affinity
-	cat /tmp/affinity > "/proc/irq/$(device_irq)/smp_affinity"
+	wake_thread
 	wait $waiter || fail "waiter failed"
 	echo "$limit" > $P/migrate/watchdog_us
 	grep -q ' spurious 0 ' /tmp/waiter.csv || fail "handled twice: $(grep spurious /tmp/waiter.csv)"
@@ -74,6 +72,114 @@ test_irqpath_hands_back() {
 	[ "$(since_before)" = 0 ] || fail "an ordinary task ran it"
 	wait_for 20
 	policy_off migrate
+}
+
+# wake_thread: that of the device's interrupt, for an affinity that may have changed.
+wake_thread() {
+	cat "/proc/irq/$(device_irq)/smp_affinity" > /tmp/affinity
+	cat /tmp/affinity > "/proc/irq/$(device_irq)/smp_affinity"
+}
+
+# Whatever else wakes a task that was offered a handler, it is the task's: so it is if
+# that kills it. The freezer and every other signal wake it in the same way.
+test_irqpath_killed() {
+	offered_in_vain
+	kill -9 $waiter
+	wait $waiter 2> /dev/null
+	ran=$(since_before)
+	wake_thread # else a line that nobody served stays masked
+	echo "$limit" > $P/migrate/watchdog_us
+	[ "$ran" = 1 ] || fail "a task that was killed ran $ran handlers of the one it had"
+	wait_for 20
+	policy_off migrate
+}
+
+# runs_next [PRIORITY]: whether the urgent task runs the handler of the next interrupt,
+# which comes when it has slept with this priority for a while.
+runs_next() {
+	hits=$(field $urgent 6)
+	runs=$(field $urgent 7)
+	[ $# = 0 ] || prio "$1" urgent > /dev/null || fail "prio failed"
+	until [ "$(field $urgent 6)" -gt "$hits" ]; do
+		kill -0 $waiter || fail "no interrupt"
+		sleep 0.01
+	done
+	runs=$(($(field $urgent 7) - runs))
+}
+
+# Who sleeps in the first place and falls below the others is not the first one then.
+test_irqpath_reordered() {
+	needs prio
+	policy migrate
+	waiter -n 400 -t 150000000 -p 60 > /tmp/waiter.csv &
+	waiter=$!
+	until_open $waiter intsight
+	sleep 0.02 # as above
+	cp "$(command -v waiter)" /tmp/urgent
+	/tmp/urgent -a -n 10000 -p 80 > /tmp/urgent.csv &
+	urgent=$!
+	until [ "$(field $urgent 7)" -ge 2 ]; do
+		kill -0 $waiter || fail "not learned"
+		sleep 0.01
+	done
+	below=0
+	above=0
+	for round in 1 2 3 4 5; do
+		runs_next 55
+		below=$((below + runs))
+		# It parks in its new place, and has another one before the next interrupt.
+		runs_next 80
+		runs_next
+		above=$((above + runs))
+	done
+	ended $urgent
+	ended $waiter
+	echo "# of 5 interrupts each it ran $below when it had fallen below, $above above"
+	[ $below = 0 ] || fail "$below handlers in the place that it had had"
+	[ $above -ge 3 ] || fail "few handlers migrate"
+	policy_off migrate
+}
+
+# An offer goes with its action. A shell that waits in poll() for a pipe was offered the
+# handler, the thread has run it, and the module is gone when the shell wakes up.
+test_irqpath_withdraws() {
+	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	needs fifo
+	policy migrate
+	limit=$(cat $P/migrate/watchdog_us)
+	mkfifo /tmp/pipe
+	# shellcheck disable=SC2016 # the inner shell's
+	fifo 80 sh -c 'while read -t 60 -r line && [ "$line" != end ]; do :; done' <> /tmp/pipe &
+	shell=$!
+	soon pin $shell || fail "the shell cannot be pinned"
+	echo park > /tmp/pipe
+	sleep 0.1
+	offered=$(cat $P/migrate/offered)
+	lost=$(cat $P/migrate/lost)
+	echo 0 > $P/migrate/watchdog_us
+	echo 1 > $P/migrate/drop_every
+	waiter -n 1 -w 0 -t 5000000 -p 0 > /tmp/waiter.csv &
+	waiter=$!
+	soon has_offered $((offered + 1)) || fail "the shell is offered nothing"
+	wake_thread
+	wait $waiter || fail "waiter failed"
+	echo 0 > $P/migrate/drop_every
+	unload
+	echo end > /tmp/pipe
+	wait $shell || fail "the shell"
+	rm /tmp/pipe
+	echo "$limit" > $P/migrate/watchdog_us
+	echo 0 > $P/migrate/enabled
+	[ "$(cat $P/migrate/lost)" = $((lost + 1)) ] || fail "the offer was not withdrawn"
+	nothing_left
+}
+
+pin() {
+	echo "$1" 2> /dev/null > "/proc/irq/$(device_irq)/irqpath_target"
+}
+
+has_offered() {
+	[ "$(cat $P/migrate/offered)" -ge "$1" ]
 }
 
 # The line is not masked while a task runs its handler: the thread, on the other CPU,
@@ -173,18 +279,18 @@ test_irqpath_foreign_softirqs() {
 
 # A task that is traced is offered nothing.
 test_irqpath_traced() {
-	needs stopper
+	needs tracer
 	policy migrate
 	waiter -n 2000 -t 5000000 -p 80 > /tmp/waiter.csv &
 	waiter=$!
 	sleep 0.1
-	stopper -a 20000 $waiter > /tmp/stopper &
+	tracer 20000 $waiter > /tmp/tracer &
 	tracer=$!
-	until [ -s /tmp/stopper ]; do
+	until [ -s /tmp/tracer ]; do
 		kill -0 $tracer || fail "no tracer"
 		sleep 0.01
 	done
-	[ "$(cat /tmp/stopper)" = 1 ] || fail "it cannot be traced"
+	[ "$(cat /tmp/tracer)" = 1 ] || fail "it cannot be traced"
 	before=$(cat $P/migrate/migrated)
 	sleep 0.3
 	traced=$(since_before)
@@ -286,78 +392,4 @@ test_irqpath_readers() {
 	echo "# $switched direct switches"
 	[ $switched -ge 20 ] || fail "$switched direct switches"
 	policy_off direct
-}
-
-# needs_rule BIT TEST: it fails when that rule is suspended.
-needs_rule() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
-	echo $((1 << $1)) > $P/migrate/suspended
-	("test_$2")
-	verdict=$?
-	rule_again "$2"
-	[ $verdict != 4 ] || skip "with its test"
-	[ $verdict = 1 ] || fail "$2 ends with $verdict without its rule"
-	# And nothing is left of that.
-	policy migrate
-	wait_for 20
-	policy_off migrate
-}
-
-# As before, after a test that broke off.
-rule_again() {
-	pidof waiter stopper netjob | xargs -r kill 2> /dev/null
-	sleep 0.1
-	echo 0 > $P/migrate/suspended
-	echo 0 > $P/migrate/drop_every
-	echo 200 > $P/migrate/watchdog_us
-	echo 0 > $P/migrate/enabled
-	echo 0 > $P/direct/enabled
-	rmmod intsight 2> /dev/null
-	! grep -q ^intsight /proc/modules || fail "after $1 the module does not go"
-}
-
-# In the order of enum irqpath_rule.
-test_irqpath_needs_forced() { needs_rule 0 irqpath_forced_only; }
-test_irqpath_needs_token() { needs_rule 1 irqpath_one_token; }
-test_irqpath_needs_runner() { needs_rule 2 irqpath_one_runner; }
-test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
-test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
-test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }
-test_irqpath_needs_foreign() { needs_rule 6 irqpath_foreign_softirqs; }
-test_irqpath_needs_priority() { needs_rule 7 irqpath_respects_priority; }
-test_irqpath_needs_fit() { needs_rule 8 irqpath_hands_back; }
-test_irqpath_needs_traced() { needs_rule 9 irqpath_traced; }
-test_irqpath_needs_affinity() { needs_rule 10 irqpath_moved; }
-test_irqpath_needs_order() { needs_rule 11 irqpath_most_urgent_first; }
-test_irqpath_needs_outranked() { needs_rule 13 irqpath_outranked; }
-
-inversions() {
-	dmesg | grep -c 'possible circular locking dependency'
-}
-
-# A task that waits with the lock that the handler takes.
-sleeps_with_the_lock() {
-	# shellcheck disable=SC2016 # the inner shell's
-	fifo 80 sh -c 'echo $$ > "$1"; echo 2 > /sys/module/intsight/parameters/inversion' sh \
-		"/proc/irq/$(device_irq)/irqpath_target" || fail "cannot wait with the lock"
-}
-
-# A task that waits with a lock that the handler takes is found before it ever runs
-# that handler; and only because it says that it might. For a guest of its own: the
-# kernel complains, and looks at locks no more.
-test_irqpath_inversion() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
-	needs fifo
-	[ -e /proc/lockdep_stats ] || skip "a kernel without lockdep"
-	[ "$(inversions)" = 0 ] || fail "the kernel has complained before"
-	policy learn
-	echo 1 > /sys/module/intsight/parameters/inversion
-	wait_for 5 read -k handler:1000:1:1
-	echo 1 > $P/migrate/enabled
-	echo $((1 << 12)) > $P/migrate/suspended
-	sleeps_with_the_lock
-	[ "$(inversions)" = 0 ] || fail "found without the rule"
-	echo 0 > $P/migrate/suspended
-	sleeps_with_the_lock
-	[ "$(inversions)" = 1 ] || fail "not found"
 }

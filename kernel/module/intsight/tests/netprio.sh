@@ -132,6 +132,26 @@ test_netprio_follows_change() {
 	unload
 }
 
+# Nor do packets overtake each other meanwhile.
+test_netprio_keeps_order() {
+	needs prio fifo
+	netprio 1 300
+	echo 300 > $N/burst
+	# shellcheck disable=SC2016 # the inner shell's
+	fifo 50 sh -c 'while sleep 0.003; do prio 40 netsink; sleep 0.003; prio 20 netsink; done' \
+		> /dev/null 2>&1 &
+	changes=$!
+	busy 30
+	kill $changes
+	wait $changes 2> /dev/null
+	all_came
+	echo "# $(netprio_count held) held, $(netprio_count passed) passed"
+	[ "$(netprio_count held)" -ge 20 ] || fail "few were held"
+	[ "$(netprio_count passed)" -ge 20 ] || fail "few passed"
+	netprio_off
+	unload
+}
+
 # A port whose receiver has gone, with packets held, is its next receiver's.
 test_netprio_port_changes_hands() {
 	netprio 1 100000

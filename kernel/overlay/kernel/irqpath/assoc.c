@@ -290,7 +290,8 @@ void irqpath_setscheduler(struct task_struct *p)
 	if (!t)
 		return;
 	/* It sleeps on; its place among the others is not where it was. */
-	if (READ_ONCE(t->state) != IRQPATH_IDLE)
+	if (READ_ONCE(t->state) != IRQPATH_IDLE &&
+	    !irqpath_is_suspended(IRQPATH_RULE_REORDER))
 		irqpath_disarm(t);
 	if (!rt_or_dl_prio(p->normal_prio))
 		task_forget(t, NULL);
@@ -323,3 +324,12 @@ void irqpath_forget_origin(struct irqpath_origin *o)
 	}
 	rcu_read_unlock();
 }
+
+#ifdef CONFIG_IRQPATH_FAULTS
+/* Whether a task was woken by something else, and so forgets what it has. */
+bool irqpath_forgets_offer(void)
+{
+	return irqpath_is_suspended(IRQPATH_RULE_SIGNAL) &&
+	       signal_pending(current);
+}
+#endif

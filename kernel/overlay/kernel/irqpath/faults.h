@@ -45,19 +45,41 @@ enum irqpath_rule {
 	IRQPATH_NR_RULES
 };
 
+/*
+ * More of them, for irqpath_is_suspended(). As macros they leave no trace in a
+ * kernel without CONFIG_IRQPATH_FAULTS, not even in its BTF: it is the same byte
+ * for byte, and what was measured on it holds, however many rules are added.
+ */
+
+/* Who was offered a handler runs it, even if it is a signal that wakes it up. */
+#define IRQPATH_RULE_SIGNAL	IRQPATH_NR_RULES
+/* Who sleeps and gets another priority has no place until it parks again. */
+#define IRQPATH_RULE_REORDER	(IRQPATH_NR_RULES + 1)
+/* What an action has offered goes with it. */
+#define IRQPATH_RULE_WITHDRAW	(IRQPATH_NR_RULES + 2)
+/* selective: a priority that was set by hand is never touched. */
+#define IRQPATH_RULE_BY_HAND	(IRQPATH_NR_RULES + 3)
+/* netprio: no packet overtakes those of its receiver that wait. */
+#define IRQPATH_RULE_FLOW	(IRQPATH_NR_RULES + 4)
+#define IRQPATH_ALL_RULES	(BIT(IRQPATH_NR_RULES + 5) - 1)
+
 #ifdef CONFIG_IRQPATH_FAULTS
 extern unsigned int irqpath_drop_every;
 extern unsigned int irqpath_suspended;
 bool irqpath_drops_wakeup(void);
+bool irqpath_forgets_offer(void);
 
 /* Whether a rule is in force. */
-static inline bool irqpath_rule(enum irqpath_rule rule)
+static inline bool irqpath_rule(unsigned int rule)
 {
 	return !(READ_ONCE(irqpath_suspended) & BIT(rule));
 }
+#define irqpath_is_suspended(rule) (!irqpath_rule(rule))
 #else
 static inline bool irqpath_drops_wakeup(void) { return false; }
+static inline bool irqpath_forgets_offer(void) { return false; }
 static inline bool irqpath_rule(enum irqpath_rule rule) { return true; }
+#define irqpath_is_suspended(rule) false
 #endif
 
 #endif /* _KERNEL_IRQPATH_FAULTS_H */

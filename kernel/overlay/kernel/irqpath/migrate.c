@@ -195,7 +195,8 @@ static struct irqaction *claim(struct irqpath_task *t)
 			irqpath_count(elsewhere);
 			trace_irqpath_handback(t->from, current);
 			wake_up_process(t->action->thread);
-		} else if (take_token(t->from, t->action)) {
+		} else if (!irqpath_forgets_offer() &&
+			   take_token(t->from, t->action)) {
 			action = t->action;
 		} else {
 			irqpath_count(lost);

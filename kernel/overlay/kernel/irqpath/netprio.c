@@ -98,7 +98,7 @@ static struct irqpath_level *choose(struct irqpath_receiver *r,
 
 	lockdep_assert_held(&r->lock);
 
-	if (r->nr_held)
+	if (r->nr_held && !irqpath_is_suspended(IRQPATH_RULE_FLOW))
 		return r->where;
 	level = irqpath_receiver_level(r);
 	if (!irqpath_waits(level, work) || !READ_ONCE(irqpath_may_hold))

@@ -279,7 +279,8 @@ void irqpath_action_del(struct irqaction *action)
 	WRITE_ONCE(action->irqpath, NULL);
 	WRITE_ONCE(o->action, NULL);
 	file_del(o);
-	irqpath_withdraw(o);
+	if (!irqpath_is_suspended(IRQPATH_RULE_WITHDRAW))
+		irqpath_withdraw(o);
 	irqpath_forget_origin(o);
 	mutex_unlock(&irqpath_origins_mutex);
 }

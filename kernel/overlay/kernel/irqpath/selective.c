@@ -62,7 +62,8 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 	if (!action || !action->thread)
 		return;
 	t = action->thread->irqpath;
-	if (!t || t->set_by_hand || t->demoted == !serves)
+	if (!t || (t->set_by_hand && !irqpath_is_suspended(IRQPATH_RULE_BY_HAND)) ||
+	    t->demoted == !serves)
 		return;
 	if (serves) {
 		sched_set_fifo(t->task);

@@ -197,7 +197,7 @@ static struct irqpath_setting drop_every = {
 static struct irqpath_setting suspended = {
 	.file = IRQPATH_SETTING_FILE(suspended),
 	.value = &irqpath_suspended,
-	.max = BIT(IRQPATH_NR_RULES) - 1,
+	.max = IRQPATH_ALL_RULES,
 };
 #endif
 

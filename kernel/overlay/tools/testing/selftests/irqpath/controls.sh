@@ -150,7 +150,7 @@ test_controls_settings() {
 	setting migrate/early_demux 0 1
 	setting migrate/drop_every 0 $UINT_MAX
 	# A bit for each of enum irqpath_rule.
-	setting migrate/suspended 0 $(((1 << 14) - 1))
+	setting migrate/suspended 0 $(((1 << 19) - 1))
 	setting selective/quiet 1 $UINT_MAX
 	setting netprio/max_hold_us 1000 10000000 zero
 	setting netprio/napi_hold_us 1000 10000000 zero

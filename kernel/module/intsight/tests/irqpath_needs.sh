@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Rules of safety have tests that fail without them: where the kernel can suspend a
+# rule (CONFIG_IRQPATH_FAULTS), that is tried. Sourced by run.sh.
+
+# needs_rule BIT TEST: it fails when that rule is suspended.
+needs_rule() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	echo $((1 << $1)) > $P/migrate/suspended
+	("test_$2")
+	verdict=$?
+	rule_again "$2"
+	[ $verdict != 4 ] || skip "with its test"
+	[ $verdict = 1 ] || fail "$2 ends with $verdict without its rule"
+	# And nothing is left of that.
+	policy migrate
+	wait_for 20
+	policy_off migrate
+}
+
+# As before, after a test that broke off.
+rule_again() {
+	pidof waiter urgent tracer netjob netsink | xargs -r kill 2> /dev/null
+	sleep 0.1
+	echo 0 > $P/migrate/suspended
+	echo 0 > $P/migrate/drop_every
+	echo 200 > $P/migrate/watchdog_us
+	echo 0 > $P/migrate/enabled
+	echo 0 > $P/direct/enabled
+	echo 0 > $P/selective/enabled
+	echo 0 > $P/netprio/enabled
+	rmmod intsight 2> /dev/null
+	! grep -q ^intsight /proc/modules || fail "after $1 the module does not go"
+}
+
+# In the order of enum irqpath_rule.
+test_irqpath_needs_forced() { needs_rule 0 irqpath_forced_only; }
+test_irqpath_needs_token() { needs_rule 1 irqpath_one_token; }
+test_irqpath_needs_runner() { needs_rule 2 irqpath_one_runner; }
+test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
+test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
+test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }
+test_irqpath_needs_foreign() { needs_rule 6 irqpath_foreign_softirqs; }
+test_irqpath_needs_priority() { needs_rule 7 irqpath_respects_priority; }
+test_irqpath_needs_fit() { needs_rule 8 irqpath_hands_back; }
+test_irqpath_needs_traced() { needs_rule 9 irqpath_traced; }
+test_irqpath_needs_affinity() { needs_rule 10 irqpath_moved; }
+test_irqpath_needs_order() { needs_rule 11 irqpath_most_urgent_first; }
+test_irqpath_needs_outranked() { needs_rule 13 irqpath_outranked; }
+test_irqpath_needs_signal() { needs_rule 14 irqpath_killed; }
+test_irqpath_needs_reorder() { needs_rule 15 irqpath_reordered; }
+test_irqpath_needs_by_hand() { needs_rule 17 irqpath_selective_obeys; }
+test_irqpath_needs_flow() { needs_rule 18 netprio_keeps_order; }
+
+# For a guest of its own: KASAN sees the task use what was freed.
+test_irqpath_needs_withdraw() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	! dmesg | grep -q 'BUG: KASAN' || fail "the kernel has complained before"
+	echo $((1 << 16)) > $P/migrate/suspended
+	(test_irqpath_withdraws)
+	[ $? != 4 ] || skip "with its test"
+	dmesg | grep -q 'BUG: KASAN' || fail "nothing was found without the rule"
+}
+
+inversions() {
+	dmesg | grep -c 'possible circular locking dependency'
+}
+
+# A task that waits with the lock that the handler takes.
+sleeps_with_the_lock() {
+	# shellcheck disable=SC2016 # the inner shell's
+	fifo 80 sh -c 'echo $$ > "$1"; echo 2 > /sys/module/intsight/parameters/inversion' sh \
+		"/proc/irq/$(device_irq)/irqpath_target" || fail "cannot wait with the lock"
+}
+
+# A task that waits with a lock that the handler takes is found before it ever runs
+# that handler; and only because it says that it might. For a guest of its own: the
+# kernel complains, and looks at locks no more.
+test_irqpath_inversion() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	needs fifo
+	[ -e /proc/lockdep_stats ] || skip "a kernel without lockdep"
+	[ "$(inversions)" = 0 ] || fail "the kernel has complained before"
+	policy learn
+	echo 1 > /sys/module/intsight/parameters/inversion
+	wait_for 5 read -k handler:1000:1:1
+	echo 1 > $P/migrate/enabled
+	echo $((1 << 12)) > $P/migrate/suspended
+	sleeps_with_the_lock
+	[ "$(inversions)" = 0 ] || fail "found without the rule"
+	echo 0 > $P/migrate/suspended
+	sleeps_with_the_lock
+	[ "$(inversions)" = 1 ] || fail "not found"
+}
