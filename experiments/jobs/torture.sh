@@ -53,8 +53,10 @@ draw_of() {
 	shift $drawn
 	drawn=$1
 }
+TARGETS="waiter netping devmemory"
 targets() {
-	pidof waiter netping devmemory
+	# shellcheck disable=SC2086 # names
+	pidof $TARGETS
 }
 # nice -n 19, which Debian's busybox does not have: the tasks that do all this are ordinary ones, too.
 nicely() {
@@ -91,14 +93,6 @@ page_out_one() {
 exec_one() {
 	live devmemory 4 5 6 5<> /dev/intsight5 6<> /dev/intsight6
 }
-kill_one() {
-	sleep 0.3
-	# shellcheck disable=SC2046 # numbers
-	set -- $(targets)
-	[ $# != 0 ] || return
-	draw_of "$@"
-	kill -9 "$drawn"
-}
 # while_cpus_stay COMMAND...: no CPU goes off or comes back meanwhile. A task that is on its way to a CPU that goes
 # stays where it may not be, as a comment marked XXX in migration_cpu_stop() says, and PREEMPT_RT warns of it.
 while_cpus_stay() {
@@ -109,39 +103,6 @@ while_cpus_stay() {
 	code=$?
 	rmdir /tmp/moving
 	return $code
-}
-move_targets() {
-	for pid in $(targets); do
-		draw_cpus
-		taskset -p "$drawn" "$pid"
-	done
-}
-move_one() {
-	sleep 0.05
-	while_cpus_stay move_targets
-}
-other_priorities() {
-	sleep 0.05
-	for irq in $irqs; do
-		draw 98
-		prio $((1 + drawn)) "irq/$irq-"
-	done
-	draw 50
-	prio $((40 + drawn)) waiter
-}
-trace_some() {
-	sleep 0.1
-	# shellcheck disable=SC2046 # numbers
-	stopper $(targets)
-}
-freeze_some() {
-	sleep 0.2
-	for pid in $(targets); do
-		echo "$pid" > /tmp/cgroup/targets/cgroup.procs
-	done
-	echo 1 > /tmp/cgroup/targets/cgroup.freeze
-	sleep 0.02
-	echo 0 > /tmp/cgroup/targets/cgroup.freeze
 }
 processes() {
 	nicely hackbench -p -g 1 -f 5 -l 100
@@ -300,11 +261,17 @@ torture_round() {
 		udp wait_for_packets
 		paged_out page_out_one
 		executed exec_one
-		kills kill_one
-		moves move_one
-		priorities other_priorities
-		traced trace_some
-		frozen freeze_some
+	END
+	while read -r name fault ms; do
+		# shellcheck disable=SC2086 # names
+		harass "$fault" "$ms" "/tmp/did/$name" $stop $TARGETS &
+		jobs="$jobs $!"
+	done <<- END
+		kills kill 300
+		moves move 50
+		priorities demote 50
+		traced trace 100
+		frozen freeze 200
 	END
 	sleep "$ROUND_S"
 	touch $stop
