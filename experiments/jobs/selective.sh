@@ -41,6 +41,8 @@ downloads_off() {
 received() {
 	read -r "lo_$1" < /sys/class/net/lo/statistics/rx_bytes
 	read -r "nic_$1" < /sys/class/net/isight0/statistics/rx_bytes
+	read -r "packets_$1" < /sys/class/net/isight0/statistics/rx_packets
+	read -r "interrupts_$1" < /sys/class/net/isight0/intsight/handled
 }
 # Makes what later runs find: slabs, page cache, pipes as long as they get.
 hackbench -p -g "$NR_GROUPS" -l "${LOOPS:-10}"
@@ -83,6 +85,10 @@ if [ "$WORK" = latency ]; then
 	wait "$client" "$server" || true
 	# shellcheck disable=SC2154 # received() sets them
 	awk "BEGIN { print \"tbench_mb\", ($lo_after - $lo_before) / 1e6
-		     print \"downloaded_mb\", ($nic_after - $nic_before) / 1e6 }" > "/results/$SERIES.values"
+		     print \"downloaded_mb\", ($nic_after - $nic_before) / 1e6
+		     interrupts = $interrupts_after - $interrupts_before
+		     if (interrupts > 0)
+			print \"packets_per_interrupt\", ($packets_after - $packets_before) / interrupts
+		   }" > "/results/$SERIES.values"
 fi
 policies_off
