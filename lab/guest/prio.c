@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * prio - gives every thread whose name contains NAME a FIFO priority (0: back to SCHED_OTHER).
+ * prio - gives every thread whose name contains NAME a FIFO priority (0: back to SCHED_OTHER), and with four
+ * arguments another one and this one by turns, each for MS, until all of them are gone.
  *
  * What `chrt` would do for one process id, for threads that are known by name only: the interrupt
  * threads (irq/24-intsight0), ksoftirqd, ktimers. Prints what it changed; finding nothing is an
@@ -8,8 +9,11 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <unistd.h>
 
 #include "guest.h"
+
+#define MAX_THREADS	1024
 
 static int has_name(const char *pid, const char *name)
 {
@@ -30,30 +34,45 @@ static int has_name(const char *pid, const char *name)
 	return 1;
 }
 
+/* Gives all of them the priority, and returns how many are left. */
+static int set(pid_t *threads, int nr, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	int i, left = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (!sched_setscheduler(threads[i], priority ? SCHED_FIFO : SCHED_OTHER, &param))
+			threads[left++] = threads[i];
+		else if (errno != ESRCH)
+			die("priority of %d", threads[i]);
+	}
+	return left;
+}
+
 int main(int argc, char **argv)
 {
-	struct sched_param param = { 0 };
+	pid_t threads[MAX_THREADS];
 	struct dirent *entry;
-	int found = 0;
+	int nr = 0, turn;
 	DIR *proc;
 
-	if (argc != 3)
-		die("usage: prio PRIORITY NAME");
-	param.sched_priority = number(argv[1]);
+	if (argc != 3 && argc != 5)
+		quit("usage: prio PRIORITY NAME [PRIORITY MS]");
 	proc = opendir("/proc");
 	if (!proc)
 		die("/proc");
-	while ((entry = readdir(proc))) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !has_name(entry->d_name, argv[2]))
-			continue;
-		if (sched_setscheduler(atoi(entry->d_name),
-				       param.sched_priority ? SCHED_FIFO : SCHED_OTHER, &param))
-			die("priority of %s", entry->d_name);
-		found = 1;
+	while (nr < MAX_THREADS && (entry = readdir(proc))) {
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    has_name(entry->d_name, argv[2]))
+			threads[nr++] = atoi(entry->d_name);
 	}
+	nr = set(threads, nr, number(argv[1]));
 	errno = 0;
-	if (!found)
+	if (!nr)
 		die("no thread whose name contains %s", argv[2]);
+	for (turn = 1; argc == 5 && nr; turn = !turn) {
+		usleep(number(argv[4]) * 1000);
+		nr = set(threads, nr, number(argv[turn ? 3 : 1]));
+	}
 	return 0;
 }

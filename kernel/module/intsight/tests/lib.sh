@@ -14,10 +14,11 @@ recover() {
 
 # soon COMMAND...: it succeeds, within half a minute.
 soon() {
-	tries=0
+	read -r uptime _ < /proc/uptime
+	latest=$((${uptime%.*} + 30))
 	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 3000 ] || return 1
+		read -r uptime _ < /proc/uptime
+		[ "${uptime%.*}" -lt $latest ] || return 1
 		sleep 0.01
 	done
 }

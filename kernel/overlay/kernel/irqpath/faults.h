@@ -74,6 +74,7 @@ static inline bool irqpath_rule(unsigned int rule)
 {
 	return !(READ_ONCE(irqpath_suspended) & BIT(rule));
 }
+
 #define irqpath_is_suspended(rule) (!irqpath_rule(rule))
 #else
 static inline bool irqpath_drops_wakeup(void) { return false; }
