@@ -3,7 +3,8 @@
 //!
 //! The linker gives what it links an identity, the hash of all of it, debugging information
 //! included: a comment in a header, and what only another configuration compiles, make another
-//! image of the same kernel. So what is compared is what gets into memory, without that note.
+//! image of the same kernel. So what is compared is what gets into memory, without that note, and
+//! without the key in the name of the sources' directory, which KASAN's descriptions of globals have.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, SHF_ALLOC};
@@ -13,6 +14,10 @@ use sha2::{Digest as _, Sha256};
 const LE: LittleEndian = LittleEndian;
 /// The section with the identity.
 const NOTES: &[u8] = b".notes";
+/// What the directory of the sources is called, but for its key.
+const SOURCES: &[u8] = b"/linux-irqpath-";
+/// Digits of the key.
+const KEY: usize = 16;
 
 /// SHA-256 of what an ELF kernel has in memory; `None` if it is none.
 pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
@@ -27,9 +32,23 @@ pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
         for number in [section.sh_addr(LE), section.sh_size(LE)] {
             hash.update(number.to_le_bytes());
         }
-        hash.update(section.data(LE, vmlinux).ok()?);
+        hash.update(without_keys(section.data(LE, vmlinux).ok()?));
     }
     Some(hash.finalize().into())
+}
+
+fn without_keys(data: &[u8]) -> Vec<u8> {
+    let mut data = data.to_vec();
+    let mut at = 0;
+    while let Some(slash) = data[at..].iter().position(|byte| *byte == b'/') {
+        at += slash + 1;
+        if data[at - 1..].starts_with(SOURCES) {
+            let key = at - 1 + SOURCES.len();
+            let end = data.len().min(key + KEY);
+            data[key..end].fill(b'-');
+        }
+    }
+    data
 }
 
 #[cfg(test)]
@@ -63,5 +82,16 @@ mod tests {
         assert_eq!(loaded(&one).unwrap(), loaded(&other).unwrap());
         assert_ne!(loaded(&one), loaded(&linked(".text\n.long 2\n", "0x01")));
         assert_eq!(loaded(b"no kernel"), None);
+    }
+
+    #[test]
+    fn where_the_sources_were_makes_no_difference() {
+        let from = |key: &str, file: &str| {
+            linked(&format!(".text\n.ascii \"/s/linux-irqpath-{key}/{file}\"\n"), "0x01")
+        };
+        let one = from("0123456789abcdef", "a.c");
+        assert_eq!(loaded(&one), loaded(&from("fedcba9876543210", "a.c")));
+        assert_ne!(loaded(&one), loaded(&from("0123456789abcdef", "b.c")));
+        assert_eq!(without_keys(b"/linux-irqpath-0"), b"/linux-irqpath--");
     }
 }
