@@ -12,18 +12,13 @@
  * to a step every few seconds.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "guest.h"
+#include "tasks.h"
 
-#define MAX_TASKS	128
 #define STOPPED_US	5000
 #define FROZEN_US	20000
 #define FREEZER		"/tmp/cgroup/targets/"
@@ -31,30 +26,11 @@
 #define CPUS_STAY	"/tmp/moving"
 
 static char **names;
-static pid_t tasks[MAX_TASKS];
-static int nr_tasks;
+static struct tasks tasks;
 
 static int below(int limit)
 {
 	return rand() % limit;
-}
-
-static int read_comm(const char *pid, char *comm, size_t size)
-{
-	char path[300];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return 0;
-	len = read(fd, comm, size - 1);
-	close(fd);
-	if (len <= 0)
-		return 0;
-	comm[len - 1] = '\0';
-	return 1;
 }
 
 static int is_named(const char *comm)
@@ -73,40 +49,23 @@ static int is_devices_thread(const char *comm)
 	return !strncmp(comm, "irq/", 4) && (strstr(comm, "-intsight") || strstr(comm, "-isight"));
 }
 
-static void find(int (*is_one)(const char *comm))
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	char comm[64];
-
-	if (!proc)
-		die("/proc");
-	nr_tasks = 0;
-	while (nr_tasks < MAX_TASKS && (entry = readdir(proc))) {
-		if (isdigit(entry->d_name[0]) && read_comm(entry->d_name, comm, sizeof(comm)) &&
-		    is_one(comm))
-			tasks[nr_tasks++] = atoi(entry->d_name);
-	}
-	closedir(proc);
-}
-
 static int kill_one(void)
 {
-	find(is_named);
-	return nr_tasks && !kill(tasks[below(nr_tasks)], SIGKILL);
+	find(&tasks, is_named);
+	return tasks.nr && !kill(tasks.task[below(tasks.nr)].pid, SIGKILL);
 }
 
 static int move(void)
 {
 	int nr = 0, nr_cpus = sysconf(_SC_NPROCESSORS_CONF), i, cpu, mask;
 
-	find(is_named);
+	find(&tasks, is_named);
 	while (mkdir(CPUS_STAY, 0700)) {
 		if (errno != EEXIST)
 			die(CPUS_STAY);
 		usleep(10000);
 	}
-	for (i = 0; i < nr_tasks; i++) {
+	for (i = 0; i < tasks.nr; i++) {
 		cpu_set_t cpus;
 
 		CPU_ZERO(&cpus);
@@ -115,7 +74,7 @@ static int move(void)
 			if (mask & 1 << cpu)
 				CPU_SET(cpu, &cpus);
 		}
-		nr += !sched_setaffinity(tasks[i], sizeof(cpus), &cpus);
+		nr += !sched_setaffinity(tasks.task[i].pid, sizeof(cpus), &cpus);
 	}
 	rmdir(CPUS_STAY);
 	return nr;
@@ -126,11 +85,11 @@ static int reprioritise(int lowest, int nr_priorities, int also_ordinary)
 {
 	int nr = 0, i;
 
-	for (i = 0; i < nr_tasks; i++) {
+	for (i = 0; i < tasks.nr; i++) {
 		struct sched_param param = { .sched_priority = lowest + below(nr_priorities) };
 
-		if (also_ordinary || sched_getscheduler(tasks[i]) == SCHED_FIFO)
-			nr += !sched_setscheduler(tasks[i], SCHED_FIFO, &param);
+		if (also_ordinary || sched_getscheduler(tasks.task[i].pid) == SCHED_FIFO)
+			nr += !sched_setscheduler(tasks.task[i].pid, SCHED_FIFO, &param);
 	}
 	return nr;
 }
@@ -139,26 +98,26 @@ static int demote(void)
 {
 	int nr;
 
-	find(is_devices_thread);
+	find(&tasks, is_devices_thread);
 	nr = reprioritise(1, 98, 1);
-	find(is_named);
+	find(&tasks, is_named);
 	return nr + reprioritise(40, 50, 0);
 }
 
 static int trace(void)
 {
-	int nr = 0, i;
+	int nr = 0, status, i;
 
-	find(is_named);
-	for (i = 0; i < nr_tasks; i++) {
-		if (ptrace(PTRACE_SEIZE, tasks[i], 0, 0))
+	find(&tasks, is_named);
+	for (i = 0; i < tasks.nr; i++) {
+		if (ptrace(PTRACE_SEIZE, tasks.task[i].pid, 0, 0))
 			continue;
-		if (!ptrace(PTRACE_INTERRUPT, tasks[i], 0, 0) &&
-		    waitpid(tasks[i], NULL, __WALL) == tasks[i]) {
+		if (!ptrace(PTRACE_INTERRUPT, tasks.task[i].pid, 0, 0) &&
+		    waitpid(tasks.task[i].pid, &status, __WALL) == tasks.task[i].pid && WIFSTOPPED(status)) {
 			usleep(STOPPED_US);
 			nr++;
 		}
-		ptrace(PTRACE_DETACH, tasks[i], 0, 0);
+		ptrace(PTRACE_DETACH, tasks.task[i].pid, 0, 0);
 	}
 	return nr;
 }
@@ -177,9 +136,9 @@ static int freeze(void)
 {
 	int nr = 0, i;
 
-	find(is_named);
-	for (i = 0; i < nr_tasks; i++)
-		nr += put(FREEZER "cgroup.procs", tasks[i]);
+	find(&tasks, is_named);
+	for (i = 0; i < tasks.nr; i++)
+		nr += put(FREEZER "cgroup.procs", tasks.task[i].pid);
 	if (!put(FREEZER "cgroup.freeze", 1))
 		die(FREEZER);
 	usleep(FROZEN_US);
@@ -217,6 +176,7 @@ int main(int argc, char **argv)
 	if (fscanf(count, "%ld", &done) != 1)
 		done = 0;
 	fclose(count);
+	srand(done); /* each round draws other numbers */
 	for (;;) {
 		count = fopen(argv[3], "w");
 		if (!count || fprintf(count, "%ld\n", done) < 0 || fclose(count))

@@ -29,7 +29,7 @@ use rustix::fs::{FlockOperation, flock, syncfs};
 use crate::Progress;
 
 /// Digits of the key in a directory's name: enough to never meet, short enough to read.
-const KEY_DIGITS: usize = 16;
+pub(crate) const KEY_DIGITS: usize = 16;
 /// What the directory of a product that is being made ends with.
 const PARTIAL: &str = ".partial";
 /// How long a product stays that nobody uses.
@@ -111,17 +111,22 @@ impl Cache {
 
     /// All products of this kind and label, whatever they were made from.
     pub fn labelled(&self, kind: &str, label: &str) -> Vec<PathBuf> {
-        let is_one = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let key = name.strip_prefix(label).and_then(|rest| rest.strip_prefix('-'));
-            key.is_some_and(|key| {
-                key.len() == KEY_DIGITS && key.bytes().all(|digit| digit.is_ascii_hexdigit())
-            })
-        };
+        let all = self.of_label(kind, label);
+        let mut whole: Vec<_> =
+            all.filter_map(|(path, is_whole)| is_whole.then_some(path)).collect();
+        whole.sort();
+        whole
+    }
+
+    /// The same, and those that are being made; with whether they are whole.
+    fn of_label(&self, kind: &str, label: &str) -> impl Iterator<Item = (PathBuf, bool)> {
         let entries = fs::read_dir(self.root.join(kind)).into_iter().flatten().flatten();
-        let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(is_one).collect();
-        found.sort();
-        found
+        entries.filter_map(move |entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let key = name.strip_prefix(label)?.strip_prefix('-')?;
+            let whole = key.strip_suffix(PARTIAL).unwrap_or(key);
+            (whole.len() == KEY_DIGITS).then(|| (entry.path(), whole == key))
+        })
     }
 
     /// The product; made by `make` if it is not there. Waits for another process or thread
@@ -159,16 +164,12 @@ impl Cache {
     /// Remove what has the same kind and label, another key, and was not used for long. What
     /// cannot be removed stays: it only takes room.
     fn remove_unused(&self, product: &Product) {
-        let siblings = fs::read_dir(self.root.join(product.kind)).into_iter().flatten().flatten();
-        for entry in siblings {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let key = name.strip_prefix(&product.label).and_then(|rest| rest.strip_prefix('-'));
-            // Who makes it now has just begun, or works in it.
-            let key = key.map(|key| key.strip_suffix(PARTIAL).unwrap_or(key));
-            let is_sibling = key.is_some_and(|key| key.len() == KEY_DIGITS);
-            let age = entry.metadata().and_then(|m| m.modified()).map(|time| time.elapsed());
-            if is_sibling && age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
-                let _ = fs::remove_dir_all(entry.path());
+        // Who makes a half-made one now has just begun, or works in it.
+        for (path, _) in self.of_label(product.kind, &product.label) {
+            let age =
+                fs::symlink_metadata(&path).and_then(|m| m.modified()).map(|time| time.elapsed());
+            if age.is_ok_and(|age| age.is_ok_and(|age| age > KEPT)) {
+                let _ = fs::remove_dir_all(&path);
             }
         }
     }

@@ -4,8 +4,9 @@
 //! The files in `experiments/` say which rows there are. A result counts if it was made by the
 //! file and its scripts as they are now: what is measured must be the same, what is only said
 //! about it may be newer. On a kernel of ours it must be the same kernel, too, by what it is made
-//! of or by what is loaded, or else that column does not count. A row or column without such a result says so. Not compared are the modules,
-//! the guest's programs, and irqpath itself; which commit they are of stands in the table.
+//! of or by what is loaded, or else that column does not count. A row or column without such a
+//! result says so. Not compared are the modules, the guest's programs, and irqpath itself; which
+//! commit they are of stands in the table.
 
 use std::collections::BTreeMap;
 

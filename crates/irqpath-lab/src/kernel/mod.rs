@@ -111,9 +111,10 @@ fn images_of(lab: &Lab, kernel: &Kernel) -> BTreeSet<String> {
     let loaded = |kernel: &Kernel| same::loaded(&fs::read(kernel.vmlinux.as_ref()?).ok()?);
     let this = loaded(kernel);
     let all = lab.cache.labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
-    let others = all.iter().filter_map(|directory| Kernel::load(directory, true).ok());
-    let same = others.filter(|other| this.is_some() && loaded(other) == this);
-    same.map(|other| other.sha256).chain([kernel.sha256.clone()]).collect()
+    let all = all.iter().filter_map(|directory| Kernel::load(directory, true).ok());
+    let is_same =
+        |other: &Kernel| other.sha256 == kernel.sha256 || (this.is_some() && loaded(other) == this);
+    all.filter(is_same).map(|same| same.sha256).collect()
 }
 
 impl Kernel {

@@ -11,13 +11,12 @@ use object::elf::{FileHeader64, SHF_ALLOC};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use sha2::{Digest as _, Sha256};
 
+use super::source::PATCHED;
+use crate::cache::KEY_DIGITS;
+
 const LE: LittleEndian = LittleEndian;
 /// The section with the identity.
 const NOTES: &[u8] = b".notes";
-/// What the directory of the sources is called, but for its key.
-const SOURCES: &[u8] = b"/linux-irqpath-";
-/// Digits of the key.
-const KEY: usize = 16;
 
 /// SHA-256 of what an ELF kernel has in memory; `None` if it is none.
 pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
@@ -38,15 +37,18 @@ pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
 }
 
 fn without_keys(data: &[u8]) -> Vec<u8> {
+    let directory = format!("/{PATCHED}-");
+    let directory = directory.as_bytes();
     let mut data = data.to_vec();
     let mut at = 0;
     while let Some(slash) = data[at..].iter().position(|byte| *byte == b'/') {
-        at += slash + 1;
-        if data[at - 1..].starts_with(SOURCES) {
-            let key = at - 1 + SOURCES.len();
-            let end = data.len().min(key + KEY);
+        at += slash;
+        if data[at..].starts_with(directory) {
+            let key = at + directory.len();
+            let end = data.len().min(key + KEY_DIGITS);
             data[key..end].fill(b'-');
         }
+        at += 1;
     }
     data
 }

@@ -22,6 +22,8 @@ use crate::{Lab, Project, Unit};
 const UNPACK: u32 = 1;
 /// Version of the recipe that applies overlay and hooks.
 const APPLY: u32 = 1;
+/// What sources with our additions are called, before the key.
+pub(super) const PATCHED: &str = "linux-irqpath";
 /// Never compiled for a guest of the lab, and more than half of the source. What Kconfig and
 /// make read stays.
 const LEFT_OUT: [&str; 12] = [
@@ -139,8 +141,7 @@ pub(super) fn with_additions(
     }
     let base = pristine.file_name().unwrap_or_default().to_string_lossy();
     let inputs = additions.add_to(Inputs::of("patched source", APPLY).value("base", &base))?;
-    let product =
-        Product { kind: "sources", label: "linux-irqpath".to_owned(), inputs, resumable: false };
+    let product = Product { kind: "sources", label: PATCHED.to_owned(), inputs, resumable: false };
     lab.cache.product(&product, &lab.progress, |staging| {
         lab.progress.step("applying overlay and hooks", None, Unit::Steps);
         let from = pristine.join(".");

@@ -94,52 +94,6 @@ test_irqpath_killed() {
 	policy_off migrate
 }
 
-# runs_next [PRIORITY]: whether the urgent task runs the handler of the next interrupt,
-# which comes when it has slept with this priority for a while.
-runs_next() {
-	hits=$(field $urgent 6)
-	runs=$(field $urgent 7)
-	[ $# = 0 ] || prio "$1" urgent > /dev/null || fail "prio failed"
-	until [ "$(field $urgent 6)" -gt "$hits" ]; do
-		kill -0 $waiter || fail "no interrupt"
-		sleep 0.01
-	done
-	runs=$(($(field $urgent 7) - runs))
-}
-
-# Who sleeps in the first place and falls below the others is not the first one then.
-test_irqpath_reordered() {
-	needs prio
-	policy migrate
-	waiter -n 400 -t 150000000 -p 60 > /tmp/waiter.csv &
-	waiter=$!
-	until_open $waiter intsight
-	sleep 0.02 # as above
-	cp "$(command -v waiter)" /tmp/urgent
-	/tmp/urgent -a -n 10000 -p 80 > /tmp/urgent.csv &
-	urgent=$!
-	until [ "$(field $urgent 7)" -ge 2 ]; do
-		kill -0 $waiter || fail "not learned"
-		sleep 0.01
-	done
-	below=0
-	above=0
-	for round in 1 2 3 4 5; do
-		runs_next 55
-		below=$((below + runs))
-		# It parks in its new place, and has another one before the next interrupt.
-		runs_next 80
-		runs_next
-		above=$((above + runs))
-	done
-	ended $urgent
-	ended $waiter
-	echo "# of 5 interrupts each it ran $below when it had fallen below, $above above"
-	[ $below = 0 ] || fail "$below handlers in the place that it had had"
-	[ $above -ge 3 ] || fail "few handlers migrate"
-	policy_off migrate
-}
-
 # An offer goes with its action. A shell that waits in poll() for a pipe was offered the
 # handler, the thread has run it, and the module is gone when the shell wakes up.
 test_irqpath_withdraws() {
@@ -147,6 +101,7 @@ test_irqpath_withdraws() {
 	needs fifo
 	policy migrate
 	limit=$(cat $P/migrate/watchdog_us)
+	rm -f /tmp/pipe
 	mkfifo /tmp/pipe
 	# shellcheck disable=SC2016 # the inner shell's
 	fifo 80 sh -c 'while read -t 60 -r line && [ "$line" != end ]; do :; done' <> /tmp/pipe &
@@ -331,20 +286,27 @@ field() {
 	awk '$3 == pid { value = $field } END { print value + 0 }' pid="$1" field="$2" $P/associations
 }
 
-# Of two that wait, the more urgent one runs the handler, whoever came first.
-test_irqpath_most_urgent_first() {
-	policy migrate
-	waiter -n 2000 -t 6000000 -p 60 > /tmp/waiter.csv &
+# two_wait NS RUNS: for one device, whose interrupt comes NS after the last one: $waiter at
+# FIFO 60 and $urgent at 80, which has its name and has run the handler so many times.
+two_wait() {
+	waiter -n 2000 -t "$1" -p 60 > /tmp/waiter.csv &
 	waiter=$!
 	until_open $waiter intsight
 	sleep 0.02 # it chooses the mode, which nobody may who finds a sleeper
+	cp "$(command -v waiter)" /tmp/urgent
 	# It runs first after each, and so is the first that parks.
-	waiter -a -n 10000 -p 80 > /tmp/urgent.csv &
+	/tmp/urgent -a -n 10000 -p 80 > /tmp/urgent.csv &
 	urgent=$!
-	until [ "$(field $urgent 6)" -ge 10 ]; do
+	until [ "$(field $urgent 7)" -ge "$2" ]; do
 		kill -0 $waiter || fail "not learned"
 		sleep 0.01
 	done
+}
+
+# Of two that wait, the more urgent one runs the handler, whoever came first.
+test_irqpath_most_urgent_first() {
+	policy migrate
+	two_wait 6000000 10
 	less_before=$(field $waiter 7)
 	more_before=$(field $urgent 7)
 	sleep 0.5
@@ -355,6 +317,42 @@ test_irqpath_most_urgent_first() {
 	echo "# the more urgent task ran $more handlers, the less urgent one $less"
 	[ $less -le 3 ] || fail "not the more urgent one first"
 	[ $more -ge 30 ] || fail "few handlers migrate"
+	policy_off migrate
+}
+
+# runs_next [PRIORITY]: whether the urgent task runs the handler of the next interrupt,
+# which comes when it has slept with this priority for a while.
+runs_next() {
+	hits=$(field $urgent 6)
+	runs=$(field $urgent 7)
+	[ $# = 0 ] || prio "$1" urgent > /dev/null || fail "prio failed"
+	until [ "$(field $urgent 6)" -gt "$hits" ]; do
+		kill -0 $waiter || fail "no interrupt"
+		sleep 0.01
+	done
+	runs=$(($(field $urgent 7) - runs))
+}
+
+# Who sleeps in the first place and falls below the others is not the first one then.
+test_irqpath_reordered() {
+	needs prio
+	policy migrate
+	two_wait 150000000 2
+	below=0
+	above=0
+	for round in 1 2 3 4 5; do
+		runs_next 55
+		below=$((below + runs))
+		# It parks in its new place, and has another one before the next interrupt.
+		runs_next 80
+		runs_next
+		above=$((above + runs))
+	done
+	ended $urgent
+	ended $waiter
+	echo "# of 5 interrupts each it ran $below when it had fallen below, $above above"
+	[ $below = 0 ] || fail "$below handlers in the place that it had had"
+	[ $above -ge 3 ] || fail "few handlers migrate"
 	policy_off migrate
 }
 
