@@ -267,11 +267,12 @@ torture_round() {
 		harass "$fault" "$ms" "/tmp/did/$name" $stop $TARGETS &
 		jobs="$jobs $!"
 	done <<- END
-		kills kill 300
-		moves move 50
-		priorities demote 50
-		traced trace 100
-		frozen freeze 200
+		kills kill 1000
+		moves move 200
+		priorities prioritise 200
+		threads thread 5000
+		traced trace 400
+		frozen freeze 800
 	END
 	sleep "$ROUND_S"
 	touch $stop

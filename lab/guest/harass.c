@@ -3,10 +3,10 @@
  * harass FAULT MS COUNT STOP [NAME]... - every MS does something to the tasks of these names until there is
  * a file STOP.
  *
- * FAULT: kill one of them (SIGKILL), move each to other CPUs, demote (give each FIFO task another
- * priority, 40 to 89, and the threads of the test devices' interrupts one, too, 1 to 98), trace each (stop it as a
- * debugger does, and let it go on), freeze all of them (cgroup v2). How often that went well is added to
- * the number in the file COUNT. What is gone by then is no error.
+ * FAULT: kill one of them (SIGKILL), move each to other CPUs, prioritise (give each FIFO task another
+ * priority, 40 to 89), thread (give the thread of one of the test devices' interrupts one, 1 to 98), trace each
+ * (stop it as a debugger does, and let it go on), freeze all of them (cgroup v2). How often that went well is
+ * added to the number in the file COUNT. What is gone by then is no error.
  *
  * One program, as on a kernel that checks all that it does a shell that starts one for each step comes
  * to a step every few seconds.
@@ -80,40 +80,60 @@ static int move(void)
 	return nr;
 }
 
-/* Ordinary tasks may compute all the time, and stay what they are; threads of interrupts do not. */
-static int reprioritise(int lowest, int nr_priorities, int also_ordinary)
+static int set_fifo(int at, int lowest, int nr_priorities)
+{
+	struct sched_param param = { .sched_priority = lowest + below(nr_priorities) };
+
+	return !sched_setscheduler(tasks.task[at].pid, SCHED_FIFO, &param);
+}
+
+/* Ordinary tasks may compute all the time, and stay what they are. */
+static int prioritise(void)
 {
 	int nr = 0, i;
 
+	find(&tasks, is_named);
 	for (i = 0; i < tasks.nr; i++) {
-		struct sched_param param = { .sched_priority = lowest + below(nr_priorities) };
-
-		if (also_ordinary || sched_getscheduler(tasks.task[i].pid) == SCHED_FIFO)
-			nr += !sched_setscheduler(tasks.task[i].pid, SCHED_FIFO, &param);
+		if (sched_getscheduler(tasks.task[i].pid) == SCHED_FIFO)
+			nr += set_fifo(i, 40, 50);
 	}
 	return nr;
 }
 
-static int demote(void)
+/* One only: `selective` leaves alone what was set by hand, as long as it is there. */
+static int set_thread(void)
 {
-	int nr;
-
 	find(&tasks, is_devices_thread);
-	nr = reprioritise(1, 98, 1);
-	find(&tasks, is_named);
-	return nr + reprioritise(40, 50, 0);
+	return tasks.nr && set_fifo(below(tasks.nr), 1, 98);
+}
+
+/*
+ * Whether a task that was asked to stop has. Linux 6.12 does not wake a tracer that waits for a leader
+ * by its number when another thread of the group becomes another program and takes the number: de_thread()
+ * exchanges them before it calls __wake_up_parent(). So this looks again and again.
+ */
+static int is_stopped(pid_t pid)
+{
+	int status, turns;
+	pid_t found = 0;
+
+	for (turns = 0; !found && turns < 1000; turns++) {
+		usleep(1000);
+		found = waitpid(pid, &status, __WALL | WNOHANG);
+	}
+	return found == pid && WIFSTOPPED(status);
 }
 
 static int trace(void)
 {
-	int nr = 0, status, i;
+	int nr = 0, i;
 
 	find(&tasks, is_named);
 	for (i = 0; i < tasks.nr; i++) {
 		if (ptrace(PTRACE_SEIZE, tasks.task[i].pid, 0, 0))
 			continue;
 		if (!ptrace(PTRACE_INTERRUPT, tasks.task[i].pid, 0, 0) &&
-		    waitpid(tasks.task[i].pid, &status, __WALL) == tasks.task[i].pid && WIFSTOPPED(status)) {
+		    is_stopped(tasks.task[i].pid)) {
 			usleep(STOPPED_US);
 			nr++;
 		}
@@ -151,7 +171,8 @@ static const struct {
 	const char *name;
 	int (*once)(void);
 } faults[] = {
-	{ "kill", kill_one }, { "move", move }, { "demote", demote }, { "trace", trace }, { "freeze", freeze },
+	{ "kill", kill_one }, { "move", move }, { "prioritise", prioritise },
+	{ "thread", set_thread }, { "trace", trace }, { "freeze", freeze },
 };
 
 int main(int argc, char **argv)
@@ -167,7 +188,7 @@ int main(int argc, char **argv)
 			once = faults[i].once;
 	}
 	if (!once)
-		quit("usage: harass kill|move|demote|trace|freeze MS COUNT STOP [NAME]...");
+		quit("usage: harass kill|move|prioritise|thread|trace|freeze MS COUNT STOP [NAME]...");
 	ms = number(argv[2]);
 	names = argv + 5;
 	count = fopen(argv[3], "a+");
