@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
 use crate::reproduction::{
-    HEADINGS, cells, is_unexplained, missing, name, remarks, slow_rows, unit_note, word,
+    cells, headings, is_unexplained, missing, name, remarks, slow_rows, unit_note, word,
 };
 
 /// Documents by number, in the order of the page.
@@ -211,10 +211,11 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()
     if experiment.figures.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n| kernel | series | {} |", HEADINGS.join(" | "))?;
-    writeln!(out, "|---|---|{}", "--:|".repeat(HEADINGS.len()))?;
+    let headings = headings(&experiment.figures);
+    writeln!(out, "\n| kernel | series | {} |", headings.join(" | "))?;
+    writeln!(out, "|---|---|{}", "--:|".repeat(headings.len()))?;
     for row in &experiment.figures {
-        let cells = cells(row).join(" | ");
+        let cells = cells(row)[..headings.len()].join(" | ");
         writeln!(out, "| {} | {} | {cells} |", cell(&row.column), cell(&name(row)))?;
     }
     Ok(())

@@ -55,6 +55,7 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()
     let name = |row: &Figures| name(row).chars().count();
     // Rows are two further to the right than their heading.
     let names = experiment.figures.iter().map(name).max().unwrap_or(0) + 2;
+    let headings = headings(&experiment.figures);
     let numbers = experiment.figures.iter().flat_map(cells);
     let number = numbers.map(|cell| cell.chars().count()).max().unwrap_or(0).max(10) + 1;
     for column in &experiment.columns {
@@ -64,11 +65,12 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()
         }
         let width = names.max(column.name.chars().count());
         write!(out, "\n  {:width$}", column.name)?;
-        HEADINGS.iter().try_for_each(|heading| write!(out, "{heading:>number$}"))?;
+        headings.iter().try_for_each(|heading| write!(out, "{heading:>number$}"))?;
         writeln!(out)?;
         for row in rows {
             write!(out, "    {:1$}", self::name(row), width - 2)?;
-            cells(row).iter().try_for_each(|cell| write!(out, "{cell:>number$}"))?;
+            let cells = &cells(row)[..headings.len()];
+            cells.iter().try_for_each(|cell| write!(out, "{cell:>number$}"))?;
             writeln!(out)?;
         }
     }
@@ -109,10 +111,16 @@ pub(crate) fn slow_rows(experiment: &Reproduced) -> Vec<[String; 4]> {
     rows
 }
 
-/// Headings of the numbers of [`Figures`]; lengths are instructions in exact experiments, else ns.
-pub(crate) const HEADINGS: [&str; 7] = ["n", "min", "Q05", "Q50", "Q95", "max", "max irq"];
+/// Of the numbers of [`Figures`]; lengths are instructions in exact experiments, else ns.
+const HEADINGS: [&str; 7] = ["n", "min", "Q05", "Q50", "Q95", "max", "max irq"];
 
-/// A row's numbers, in the order of [`HEADINGS`].
+/// Headings of these rows: without the last one, where no row has it.
+pub(crate) fn headings(rows: &[Figures]) -> &'static [&'static str] {
+    let all = rows.iter().any(|row| row.max_irq_ns.is_some());
+    if all { &HEADINGS } else { &HEADINGS[..HEADINGS.len() - 1] }
+}
+
+/// A row's numbers, one for each that [`headings`] may have.
 pub(crate) fn cells(row: &Figures) -> [String; 7] {
     let q = row.quantiles;
     let [n, min, q05, q50, q95, max] =

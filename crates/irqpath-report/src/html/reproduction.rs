@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
-use crate::reproduction::{HEADINGS, cells, missing, name, remarks, slow_rows, unit_note, word};
+use crate::reproduction::{cells, headings, missing, name, remarks, slow_rows, unit_note, word};
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/report.css"), include_str!("../../assets/reproduction.css")];
@@ -227,7 +227,8 @@ fn figures(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
         w,
         "<details open><summary>What was measured, {unit}</summary><div class=\"scroll\"><table><thead><tr><th>kernel</th><th>series</th>"
     )?;
-    HEADINGS.iter().try_for_each(|heading| write!(w, "<th class=\"num\">{heading}</th>"))?;
+    let headings = headings(&experiment.figures);
+    headings.iter().try_for_each(|heading| write!(w, "<th class=\"num\">{heading}</th>"))?;
     writeln!(w, "</tr></thead><tbody>")?;
     let mut last: Option<&Figures> = None;
     for row in &experiment.figures {
@@ -239,7 +240,8 @@ fn figures(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
             Text(&row.column),
             Text(&name(row))
         )?;
-        cells(row).iter().try_for_each(|cell| write!(w, "<td class=\"num\">{cell}</td>"))?;
+        let cells = &cells(row)[..headings.len()];
+        cells.iter().try_for_each(|cell| write!(w, "<td class=\"num\">{cell}</td>"))?;
         writeln!(w, "</tr>")?;
         last = Some(row);
     }
