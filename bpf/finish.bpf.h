@@ -223,8 +223,8 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 	__builtin_memcpy(&r.chain, chain, sizeof(r.chain));
 	r.tid = task->pid;
 	r.tgid = task->tgid;
-	r.prio = task->prio;
-	r.normal_prio = task->normal_prio;
+	r.prio = ip_signed(task, prio);
+	r.normal_prio = ip_signed(task, normal_prio);
 	r.policy = task->policy;
 	ip_comm(r.comm, task);
 	if (!ip_wanted(&r))

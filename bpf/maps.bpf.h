@@ -110,6 +110,16 @@ static __always_inline void ip_lose(struct ip_cpu *c, enum ip_loss reason)
 	c->loss[reason]++;
 }
 
+/*
+ * A signed field as this kernel declares it, whatever its size: on_cpu was an int and is a u8 in
+ * Linux 7. libbpf adapts a plain load only where both types are unsigned (relo_core.c), and
+ * refuses the program otherwise. pid and tgid may be loaded plainly, since the ABI fixes their size.
+ */
+#define ip_signed(record, field) ({					\
+	typeof(record) _record = (record);	/* the macro has a p of its own */ \
+	(__s64)BPF_CORE_READ_BITFIELD(_record, field);			\
+})
+
 /* A task's name as two words: direct loads, where a helper would cost more than the rest. */
 static __always_inline void ip_comm(__u64 *to, struct task_struct *task)
 {

@@ -78,8 +78,8 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 	e->kind = kind;
 	e->flags = flags;
 	if (task) {
-		e->prio = task->prio - IP_PRIO_BIAS;
-		e->normal_prio = task->normal_prio - IP_PRIO_BIAS;
+		e->prio = ip_signed(task, prio) - IP_PRIO_BIAS;
+		e->normal_prio = ip_signed(task, normal_prio) - IP_PRIO_BIAS;
 		ip_comm(e->comm, task);
 	}
 	barrier();	/* ns says that the rest is there */

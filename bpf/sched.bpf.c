@@ -40,7 +40,7 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
 
 #if defined(__TARGET_ARCH_arm64)
-	return ((struct pt_regs___irqpath *)regs)->syscallno >= 0;
+	return ip_signed((struct pt_regs___irqpath *)regs, syscallno) >= 0;
 #else
 	return (__s64)regs->orig_ax >= 0;
 #endif
@@ -52,7 +52,8 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
  */
 static __always_inline bool ip_still_running(struct task_struct *p)
 {
-	return p->pid == (__u32)bpf_get_current_pid_tgid() || (p->on_cpu && p->on_rq);
+	return p->pid == (__u32)bpf_get_current_pid_tgid() ||
+	       (ip_signed(p, on_cpu) && ip_signed(p, on_rq));
 }
 
 /* May this wakeup take the task's slot? */

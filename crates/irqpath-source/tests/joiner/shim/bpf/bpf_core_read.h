@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * bpf_core_read.h - stands in for libbpf's header when bpf/ is compiled natively.
+ *
+ * The simulated tasks have the very fields of vmlinux.h, so there is nothing to relocate.
+ */
+#ifndef SHIM_BPF_CORE_READ_H
+#define SHIM_BPF_CORE_READ_H
+
+#define BPF_CORE_READ_BITFIELD(s, field)	((s)->field)
+
+#endif /* SHIM_BPF_CORE_READ_H */
