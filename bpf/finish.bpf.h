@@ -49,37 +49,62 @@ static __always_inline void ip_raise_max(__u64 *max, __u64 v)
 	}
 }
 
-__noinline int ip_hist_add(struct ip_cpu *c, __u32 *slot, __u64 ns)
+/*
+ * A page that nobody has, or 0. Looked at before it is counted: a counter that went on when all
+ * are taken would wrap after hours and hand out pages that belong to others.
+ */
+static __always_inline __u32 ip_take_page(void)
 {
-	struct ip_hist *h;
-	__u32 i, bucket;
+	__u32 nr;
 
-	if (!c || !slot)
+	if (*(volatile __u32 *)&ip_nr_pages >= IP_MAX_PAGES - 1)
 		return 0;
-	i = *slot;
-	if (!i) {
-		i = __sync_fetch_and_add(&ip_nr_hists, 1) + 1;
-		if (i < IP_MAX_HISTS) {
-			__u32 seen = __sync_val_compare_and_swap(slot, 0, i);
+	nr = __sync_fetch_and_add(&ip_nr_pages, 1) + 1;
+	return nr < IP_MAX_PAGES ? nr : 0;
+}
 
-			if (seen)
-				i = seen;	/* another CPU was faster; ours stays empty */
+/* The number in @page, which gets one if it has none; 0 if there is no page left. */
+static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page)
+{
+	__u32 nr = *(volatile __u32 *)page, seen;
+
+	if (nr)
+		return nr;
+	nr = __sync_lock_test_and_set(&c->spare_page, 0);
+	if (!nr)
+		nr = ip_take_page();
+	if (!nr)
+		return 0;
+	seen = __sync_val_compare_and_swap(page, 0, nr);
+	if (!seen)
+		return nr;
+	c->spare_page = nr;	/* another CPU was faster: ours is for the next one */
+	return seen;
+}
+
+__noinline int ip_hist_add(struct ip_cpu *c, struct ip_hist *h, __u64 ns)
+{
+	struct ip_hist_page *page;
+	__u32 nr, bucket;
+
+	if (!c || !h)
+		return 0;
+	if (ns < IP_HIST_LIMIT) {
+		bucket = ip_bucket(ns);
+		nr = ip_page_number(c, &h->page[(bucket / IP_PAGE_BUCKETS) & (IP_HIST_PAGES - 1)]);
+		page = nr ? bpf_map_lookup_elem(&ip_hist_pages, &nr) : NULL;
+		if (!page) {
+			ip_lose(c, IP_LOSS_HIST_TABLE_FULL);
+			return 0;
 		}
+		__sync_fetch_and_add(&page->bucket[bucket & (IP_PAGE_BUCKETS - 1)], 1);
+	} else {
+		__sync_fetch_and_add(&h->nr_overflow, 1);
 	}
-	h = i < IP_MAX_HISTS ? bpf_map_lookup_elem(&ip_hists, &i) : NULL;
-	if (!h) {
-		ip_lose(c, IP_LOSS_HIST_TABLE_FULL);
-		return 0;
-	}
-	__sync_fetch_and_add(&h->nr, 1);
-	__sync_fetch_and_add(&h->sum_ns, ns);
 	ip_raise_max(&h->max_ns, ns);
 	ip_raise_max(&h->min_ns_inverted, ~ns);
-	bucket = ip_bucket(ns);
-	if (ns < IP_HIST_LIMIT)
-		__sync_fetch_and_add(&h->bucket[bucket & (IP_HIST_BUCKETS - 1)], 1);
-	else
-		__sync_fetch_and_add(&h->nr_overflow, 1);
+	__sync_fetch_and_add(&h->sum_ns, ns);
+	__sync_fetch_and_add(&h->nr, 1);	/* last: says that there are extremes */
 	return 0;
 }
 
@@ -144,12 +169,10 @@ static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
 		.via = r->chain.via,
 	};
 	struct ip_path_stat *stat = bpf_map_lookup_elem(&ip_paths, &key);
-	struct ip_path_stat fresh = {};
 
 	if (stat)
 		return stat;
-	fresh.tid = r->tid;
-	bpf_map_update_elem(&ip_paths, &key, &fresh, BPF_NOEXIST);
+	bpf_map_update_elem(&ip_paths, &key, (const void *)&ip_no_stat, BPF_NOEXIST);
 	stat = bpf_map_lookup_elem(&ip_paths, &key);
 	if (!stat)
 		ip_lose(c, IP_LOSS_PATH_TABLE_FULL);
@@ -232,7 +255,9 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 	stat = ip_path_stat_of(c, &r);
 	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
 	if (stat) {
-		if (stat->tid != r.tid)
+		if (!stat->tid)
+			stat->tid = r.tid;
+		else if (stat->tid != r.tid)
 			stat->several_tids = 1;
 		old_max = stat->max_ns;
 		ip_raise_max(&stat->max_ns, total);

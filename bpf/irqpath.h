@@ -17,9 +17,10 @@
 #define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
 #define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
-#define IP_MAX_PATHS	4096	/* distinct paths with statistics */
-#define IP_MAX_HISTS	2048	/* stage histograms, slot 0 is never used */
-#define IP_HIST_BUCKETS	1024	/* up to 2^36 ns */
+#define IP_MAX_PATHS	1024	/* distinct paths with statistics */
+#define IP_MAX_PAGES	12288	/* of all histograms; page 0 is never used */
+#define IP_HIST_PAGES	8	/* of one histogram: up to 2^36 ns; a power of two */
+#define IP_PAGE_BUCKETS	128	/* four powers of two; a power of two */
 #define IP_HIST_LIMIT	(1ULL << 36)
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
 #define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
@@ -183,21 +184,26 @@ struct ip_path_key {
 	__u16 via;
 };
 
-/* hist[0] is the whole path; hist[i] the stage that ends at point i. */
-struct ip_path_stat {
-	__u32 tid;		/* of the last target */
-	__u32 several_tids;
-	__u64 max_ns;		/* of the whole path */
-	__u32 hist[IP_NR_POINTS];
-};
-
+/* A histogram has pages only where it has times: few where those are alike. */
 struct ip_hist {
 	__u64 nr;
 	__u64 sum_ns;
 	__u64 min_ns_inverted;	/* ~min, so that zeroed memory means "none" */
 	__u64 max_ns;
 	__u64 nr_overflow;
-	__u32 bucket[IP_HIST_BUCKETS];
+	__u32 page[IP_HIST_PAGES];	/* 0 is none */
+};
+
+struct ip_hist_page {
+	__u32 bucket[IP_PAGE_BUCKETS];
+};
+
+/* hist[0] is the whole path; hist[i] the stage that ends at point i. */
+struct ip_path_stat {
+	__u32 tid;		/* of the first target */
+	__u32 several_tids;
+	__u64 max_ns;		/* of the whole path */
+	struct ip_hist hist[IP_NR_POINTS];
 };
 
 struct ip_line {
@@ -248,6 +254,8 @@ struct ip_cpu {
 	struct ip_softirq softirqs[IP_SOFTIRQ_SLOTS];
 	struct ip_napi napi;
 	__u64 loss[IP_NR_LOSS];
+	__u32 spare_page;	/* taken for a histogram that another CPU gave one meanwhile */
+	__u32 pad;
 };
 
 enum ip_slot_state {

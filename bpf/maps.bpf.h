@@ -63,10 +63,10 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, IP_MAX_HISTS);
+	__uint(max_entries, IP_MAX_PAGES);
 	__type(key, __u32);
-	__type(value, struct ip_hist);
-} ip_hists SEC(".maps");
+	__type(value, struct ip_hist_page);
+} ip_hist_pages SEC(".maps");
 
 /* max_entries is set from the --buffer option before loading. */
 struct {
@@ -74,8 +74,11 @@ struct {
 	__uint(max_entries, 16 << 20);
 } ip_records SEC(".maps");
 
-/* Histogram slots handed out so far; slot 0 stays unused and means "none". */
-__u32 ip_nr_hists;
+/* Pages handed out so far; page 0 stays unused and means "none". */
+__u32 ip_nr_pages;
+
+/* A path begins with these; too large for the stack of a program. */
+const volatile struct ip_path_stat ip_no_stat = {};
 
 /* Never read: it makes the types of the contract part of the skeleton that user space gets. */
 struct ip_contract {
@@ -84,7 +87,7 @@ struct ip_contract {
 	struct ip_occ_chunk chunk;
 	struct ip_path_key key;
 	struct ip_path_stat stat;
-	struct ip_hist hist;
+	struct ip_hist_page page;
 	struct ip_line line;
 	struct ip_cpu cpu;
 	enum ip_record record;

@@ -150,19 +150,23 @@ fn bucket_middle_ns(index: u32) -> u64 {
     ((sub | (index & (sub - 1))) << exponent) + ((1u64 << exponent) >> 1)
 }
 
-/// A kernel histogram; extremes, sum and count stay exact.
-pub fn histogram(h: &types::ip_hist) -> Histogram {
+/// A kernel histogram that has times; extremes, sum and count stay exact. `page` fetches one of
+/// its pages.
+pub fn histogram<E>(
+    h: &types::ip_hist,
+    mut page: impl FnMut(u32) -> Result<types::ip_hist_page, E>,
+) -> Result<Histogram, E> {
     let mut out = Histogram::default();
-    if h.nr == 0 {
-        return out;
+    for (at, &nr) in h.page.iter().enumerate().filter(|(_, nr)| **nr > 0) {
+        let page = page(nr)?;
+        let first = at * page.bucket.len();
+        for (i, &n) in page.bucket.iter().enumerate().filter(|(_, n)| **n > 0) {
+            out.record_n(bucket_middle_ns((first + i) as u32), n);
+        }
     }
-    let (min_ns, max_ns) = (!h.min_ns_inverted, h.max_ns);
-    for (i, &n) in h.bucket.iter().enumerate().filter(|(_, n)| **n > 0) {
-        out.record_n(bucket_middle_ns(i as u32), n);
-    }
-    out.widen(min_ns, max_ns, h.sum_ns);
     out.add_overflow(h.nr_overflow);
-    out
+    out.widen(!h.min_ns_inverted, h.max_ns, h.sum_ns);
+    Ok(out)
 }
 
 #[cfg(test)]

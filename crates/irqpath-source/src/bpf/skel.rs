@@ -30,7 +30,16 @@ macro_rules! plain {
         unsafe impl Plain for types::$name {}
     )* };
 }
-plain!(ip_rec_path, ip_rec_nmi, ip_occ_chunk, ip_path_key, ip_path_stat, ip_hist, ip_line, ip_cpu);
+plain!(
+    ip_rec_path,
+    ip_rec_nmi,
+    ip_occ_chunk,
+    ip_path_key,
+    ip_path_stat,
+    ip_hist_page,
+    ip_line,
+    ip_cpu
+);
 
 /// The value at the start of `bytes`, or `None` if there are too few.
 pub fn read<T: Plain>(bytes: &[u8]) -> Option<T> {

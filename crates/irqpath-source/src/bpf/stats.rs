@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use irqpath_model::{
-    LineStats, LossReason, NapiStats, Origin, PathStats, Point, Snapshot, SoftirqStats, SoftirqVec,
-    Vector,
+    Histogram, LineStats, LossReason, NapiStats, Origin, PathStats, Point, Snapshot, SoftirqStats,
+    SoftirqVec, Vector,
 };
 use libbpf_rs::{MapCore, MapFlags, Result};
 
@@ -114,16 +114,14 @@ fn paths(skel: &IrqpathSkel<'_>) -> Result<Vec<PathStats>> {
 fn stages(
     skel: &IrqpathSkel<'_>,
     stat: &types::ip_path_stat,
-) -> Result<BTreeMap<Point, irqpath_model::Histogram>> {
+) -> Result<BTreeMap<Point, Histogram>> {
+    let page = |nr: u32| -> Result<types::ip_hist_page> {
+        let bytes = skel.maps.ip_hist_pages.lookup(&nr.to_ne_bytes(), MapFlags::ANY)?;
+        Ok(bytes.as_deref().and_then(read::<types::ip_hist_page>).unwrap_or_default())
+    };
     let mut stages = BTreeMap::new();
-    for (point, &slot) in Point::ALL.into_iter().zip(&stat.hist) {
-        if slot == 0 {
-            continue;
-        }
-        let bytes = skel.maps.ip_hists.lookup(&slot.to_ne_bytes(), MapFlags::ANY)?;
-        if let Some(h) = bytes.as_deref().and_then(read::<types::ip_hist>) {
-            stages.insert(point, decode::histogram(&h));
-        }
+    for (point, h) in Point::ALL.into_iter().zip(&stat.hist).filter(|(_, h)| h.nr > 0) {
+        stages.insert(point, decode::histogram(h, page)?);
     }
     Ok(stages)
 }

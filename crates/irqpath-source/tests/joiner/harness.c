@@ -6,6 +6,7 @@
  * stdin is a setting (`task 10 app`, `config threshold_ns 100`) or an event
  * (`CPU NS EVENT ARGUMENTS`); docs/life-of-an-interrupt.md says what an event means.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "../../../../bpf/irqpath.bpf.c"
 #include "sim.h"
 #include "print.h"
+#include "race.h"
 
 #define MAX_ARGS	8
 
@@ -80,6 +82,8 @@ static void set_config(void)
 		c->tid[c->nr_tids++] = num(2);
 	else if (is(1, "max_paths"))
 		sim_map(&ip_paths)->max = num(2);
+	else if (is(1, "nr_pages"))
+		ip_nr_pages = num(2);
 	else if (is(1, "max_chunks"))
 		c->nr_chunks = num(2);
 	else if (is(1, "origin")) {
@@ -218,6 +222,8 @@ static void event(void)
 		ip_workqueue_execute_end(NULL);
 	else if (is(2, "cpuhp"))	/* CPU */
 		ip_cpuhp_enter(num(3));
+	else if (is(2, "race"))		/* HISTOGRAMS */
+		race(num(3));
 	else if (is(2, "ring"))		/* full|free */
 		sim_ring_full = is(3, "full");
 	else
@@ -239,7 +245,7 @@ static void sim_start(void)
 	ADD(ip_works, IP_WORK_SLOTS, 1, false);
 	ADD(ip_chunks, ip_config.nr_chunks * SIM_CPUS, 1, false);
 	ADD(ip_paths, IP_MAX_PATHS, 1, true);
-	ADD(ip_hists, IP_MAX_HISTS, 1, false);
+	ADD(ip_hist_pages, IP_MAX_PAGES, 1, false);
 	for (i = 0; i < SIM_CPUS; i++) {
 		snprintf(sim_idle[i].t.comm, sizeof(sim_idle[i].t.comm), "swapper/%u", i);
 		sim_idle[i].t.flags = PF_KTHREAD;

@@ -91,7 +91,7 @@ fn build() -> Option<PathBuf> {
 fn compile(clang: &OsString, flags: &[&str], program: &Path) -> Output {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/joiner");
     Command::new(clang)
-        .args(["-std=gnu11", "-O1", "-g", "-D__TARGET_ARCH_x86", "-Wall", "-Werror"])
+        .args(["-std=gnu11", "-pthread", "-O1", "-g", "-D__TARGET_ARCH_x86", "-Wall", "-Werror"])
         // CO-RE attributes mean nothing here, and not every script uses every shim.
         .args(["-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-unused"])
         .args(flags)

@@ -108,18 +108,20 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	return 0;
 }
 
-static void print_hist(char *stage, __u32 slot)
+static void print_hist(char *stage, struct ip_hist *h)
 {
-	struct ip_hist *h = slot < IP_MAX_HISTS ? bpf_map_lookup_elem(&ip_hists, &slot) : NULL;
+	struct ip_hist_page *page;
 	int i;
 
-	if (!slot || !h)
+	if (!h->nr)
 		return;
 	printf("hist %s nr=%llu sum=%llu min=%llu max=%llu over=%llu", stage, h->nr, h->sum_ns,
 	       ~h->min_ns_inverted, h->max_ns, h->nr_overflow);
-	for (i = 0; i < IP_HIST_BUCKETS; i++)
-		if (h->bucket[i])
-			printf(" %d:%u", i, h->bucket[i]);
+	for (i = 0; i < IP_HIST_PAGES * IP_PAGE_BUCKETS; i++) {
+		page = bpf_map_lookup_elem(&ip_hist_pages, &h->page[i / IP_PAGE_BUCKETS]);
+		if (h->page[i / IP_PAGE_BUCKETS] && page->bucket[i % IP_PAGE_BUCKETS])
+			printf(" %d:%u", i, page->bucket[i % IP_PAGE_BUCKETS]);
+	}
 	printf("\n");
 }
 
@@ -137,9 +139,9 @@ static void print_stats(void)
 		printf(" %.16s", (char *)key->comm);
 		print_via(key->via);
 		printf(" tid=%u several=%u max=%llu\n", s->tid, s->several_tids, s->max_ns);
-		print_hist("total", s->hist[0]);
+		print_hist("total", &s->hist[0]);
 		for (j = 1; j < IP_NR_POINTS; j++)
-			print_hist(point_names[j], s->hist[j]);
+			print_hist(point_names[j], &s->hist[j]);
 	}
 }
 
@@ -189,6 +191,7 @@ static void print_final(void)
 			print_chunk("left", chunk);
 	}
 	print_stats();
+	printf("pages %u\n", ip_nr_pages);
 	for (i = 0; i < IP_NR_LOSS; i++)
 		if (loss[i])
 			printf("loss %s %llu\n", loss_names[i], loss[i]);

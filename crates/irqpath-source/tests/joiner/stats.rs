@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 use crate::harness::{check, run};
 use crate::output::hists;
 
+/// `IP_MAX_PAGES`.
+const NR_PAGES: u32 = 12_288;
+
 /// A wakeup of `tid` at `at` by interrupt 42 that is switched in `delay` later, then sleeps.
 fn wakeup(at: u64, tid: u32, delay: u64) -> String {
     format!(
@@ -114,17 +117,48 @@ fn the_way_is_part_of_the_key() {
 }
 
 #[test]
-fn stage_histograms_run_out_and_are_counted() {
-    // Three histograms per path (total, waking, switch_in) for 14 lines times 50 tasks; 2047 exist.
-    let mut script = String::from("config no_user 1\n");
-    for irq in 1..=14_u64 {
-        for tid in 100..150 {
-            let at = irq * 100_000 + u64::from(tid) * 100;
-            let _ = write!(script, "{}", wakeup(at, tid, 5).replace(" 42 ", &format!(" {irq} ")));
-        }
-    }
-    let Some(out) = run(&script) else { return };
-    assert_eq!(hists(&out).len(), 2_047);
-    let lost = 14 * 50 * 3 - 2_047;
-    assert!(out.contains(&format!("loss hist_table_full {lost}\n")), "{lost}");
+fn pages_run_out_and_what_has_none_is_counted() {
+    // The last page goes to the first stage; the second and the total have none.
+    let script = format!(
+        "config no_user 1\nconfig nr_pages {}\n{}",
+        NR_PAGES - 2,
+        wakeup(100, 12, 5).repeat(3)
+    );
+    check(
+        &script,
+        &["hist", "pages", "loss"],
+        "hist waking nr=3 sum=0 min=0 max=0 over=0 0:3
+         pages 12287
+         loss hist_table_full 6",
+    );
+}
+
+#[test]
+fn a_page_counter_before_its_wrap_hands_out_no_page_twice() {
+    // The first path has pages 1, 2 and 3. With all pages gone for hours, the second gets none.
+    let first = wakeup(100, 12, 5);
+    let second = wakeup(300, 13, 5).replace(" 42 ", " 43 ").repeat(4);
+    let script = format!("config no_user 1\n{first}config nr_pages {}\n{second}", u32::MAX - 3);
+    check(
+        &script,
+        &["hist", "pages", "loss"],
+        "hist total nr=1 sum=5 min=5 max=5 over=0 5:1
+         hist waking nr=1 sum=0 min=0 max=0 over=0 0:1
+         hist switch_in nr=1 sum=5 min=5 max=5 over=0 5:1
+         pages 4294967292
+         loss hist_table_full 12",
+    );
+}
+
+#[test]
+fn cpus_that_race_for_a_page_leak_none() {
+    let Some(out) = run("0 1 race 3000\n") else { return };
+    let line = out.lines().find(|l| l.starts_with("race ")).expect("a race");
+    let value = |key: &str| -> u64 {
+        let word = line.split(' ').find_map(|w| w.strip_prefix(key)).expect("key=value");
+        word.parse().expect("a number")
+    };
+    assert_eq!((value("used="), value("times=")), (3_000, 6_000), "{line}");
+    assert_eq!(value("taken="), 3_000 + value("spare="), "{line}");
+    assert!(value("spare=") <= 2, "{line}");
 }
