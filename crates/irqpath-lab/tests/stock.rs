@@ -9,35 +9,72 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use irqpath_lab::kernel::{Arch, Flavour, Kernel, compare_versions, module};
+use irqpath_lab::kernel::{
+    Arch, Flavour, Kernel, KernelError, Pins, compare_versions, module, repin,
+};
 use irqpath_lab::{Cache, Lab, Project};
 
 use crate::common::{lab, or_skip};
 
+/// A project with the lists of this one, changed.
+fn changed_pins(lab: Lab, change: impl Fn(&str) -> String) -> (tempfile::TempDir, Lab) {
+    let project = tempfile::tempdir().unwrap();
+    let list = fs::read_to_string(lab.project.kernels_toml()).unwrap();
+    let archive = project.path().join("lab/archive");
+    fs::create_dir_all(&archive).unwrap();
+    for entry in fs::read_dir(lab.project.lab().join("archive")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), archive.join(entry.file_name())).unwrap();
+    }
+    fs::write(project.path().join("lab/kernels.toml"), change(&list)).unwrap();
+    let other = Lab { project: Project::at(project.path()).unwrap(), ..lab };
+    (project, other)
+}
+
 #[test]
-fn a_version_that_the_archive_has_dropped_is_replaced_and_that_is_said() {
+fn a_version_that_the_archive_has_dropped_is_an_error_and_repinned_on_request() {
     let lab = lab();
     let what = "a dropped version";
     let listed = Kernel::provide(&lab, Flavour::StockRt, Arch::X86_64);
     let Some(listed) = or_skip(what, listed) else { return };
-    if !listed.pinned {
-        println!("skipped: {what}: the archive has dropped {} itself", listed.release);
+    let pins = Pins::read(&lab.project).unwrap();
+    let (_project, other) = changed_pins(lab, |list| {
+        list.replace(&listed.release, "6.12.1+deb12-rt-amd64")
+            .replace(&listed.package_version, "6.12.1-1~deb12u1")
+    });
+    let gone = Kernel::provide(&other, Flavour::StockRt, Arch::X86_64);
+    if let Err(KernelError::NoPackage { .. }) = &gone {
+        let text = gone.unwrap_err().to_string();
+        assert!(text.contains("6.12.1") && text.contains("lab build --repin"), "{text}");
+    } else if or_skip(what, gone).is_some() {
+        panic!("the archive has no 6.12.1");
+    } else {
         return;
     }
-    let project = tempfile::tempdir().unwrap();
-    let list = fs::read_to_string(lab.project.kernels_toml()).unwrap();
-    let old = list
-        .replace(&listed.release, "6.12.1+deb12-rt-amd64")
-        .replace(&listed.package_version, "6.12.1-1~deb12u1");
-    fs::create_dir(project.path().join("lab")).unwrap();
-    fs::write(project.path().join("lab/kernels.toml"), old).unwrap();
-    let other = Lab { project: Project::at(project.path()).unwrap(), ..lab };
-    let replaced = Kernel::provide(&other, Flavour::StockRt, Arch::X86_64);
-    let Some(replaced) = or_skip(what, replaced) else { return };
-    assert!(!replaced.pinned);
-    // Newer, or the listed one itself, which then is not made twice.
-    assert!(compare_versions(&replaced.release, &listed.release).is_ge(), "{}", replaced.release);
-    assert_eq!(replaced.directory == listed.directory, replaced.release == listed.release);
+    let Some(moved) = or_skip(what, repin(&other)) else { return };
+    assert!(moved.iter().any(|m| m.pin == "image.stock-rt.x86_64"), "{moved:?}");
+    let now = Pins::read(&other.project).unwrap();
+    let image = |pins: &Pins| pins.image(Flavour::StockRt, Arch::X86_64).unwrap().clone();
+    assert!(compare_versions(&image(&now).version, &image(&pins).version).is_ge(), "{now:?}");
+    let text = fs::read_to_string(other.project.kernels_toml()).unwrap();
+    assert!(text.contains("# The kernels of the lab"), "comments are gone: {text}");
+    assert_eq!(repin(&other).unwrap(), []);
+}
+
+#[test]
+fn the_newest_kernel_of_a_suite_is_found_by_its_kind() {
+    let (_project, other) = changed_pins(lab(), |list| {
+        let pin = "[image.stock-rt.x86_64]\n";
+        let (before, after) = list.split_once(pin).unwrap();
+        let rest = after.split_once("\n\n").unwrap().1;
+        format!(
+            "{before}{pin}release = \"*-rt-amd64\"\nversion = \"*\"\nsuite = \"bookworm\"\n\n{rest}"
+        )
+    });
+    let newest = Kernel::provide(&other, Flavour::StockRt, Arch::X86_64);
+    let Some(newest) = or_skip("the newest kernel", newest) else { return };
+    assert!(newest.release.ends_with("-rt-amd64"), "{}", newest.release);
+    assert!(compare_versions(&newest.release, "6.12.100").is_ge(), "{}", newest.release);
 }
 
 fn stock_rt(arch: Arch) {

@@ -160,6 +160,10 @@ pub struct LabBuild {
     /// Print where everything is as JSON
     #[arg(long)]
     pub json: bool,
+
+    /// Move the versions in lab/kernels.toml to the newest of Debian's archive, and build nothing
+    #[arg(long, conflicts_with_all = ["flavour", "arch", "json"])]
+    pub repin: bool,
 }
 
 /// What `--flavour` accepts.

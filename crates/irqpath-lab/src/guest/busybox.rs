@@ -27,7 +27,8 @@ pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
     let product =
         Product { kind: "guest", label: format!("busybox-{arch}"), inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {
-        let package = Apt::open(lab)?.unpacked(PACKAGE, arch, None)?;
+        let apt = Apt::open(lab, "bookworm")?;
+        let package = apt.unpacked(PACKAGE, arch, None)?;
         let from = of_system(&package, arch)?;
         let to = staging.directory.join("busybox");
         fs::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))

@@ -1,53 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Debian packages without root: apt with its lists and caches inside of ours.
 //!
-//! The sources and keys are those of the host, so packages are verified as everywhere on it.
-//! The lists cover every architecture of the lab. The host's dpkg is neither read nor changed,
-//! and the host's hooks do not run. Nothing is installed: a package is downloaded, unpacked,
-//! and kept as a product.
+//! Suites, keys and versions are the project's own (`lab/archive`), so every host gets the same
+//! packages, and apt verifies them as everywhere. The lists cover every architecture of the lab.
+//! The host's dpkg is neither read nor changed, and the host's hooks do not run. Nothing is
+//! installed: a package is downloaded, unpacked, and kept as a product.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use super::archive::{Mirror, sources};
 use super::error::io_at;
 use super::packages::{Package, compare_versions, parse_show};
 use super::run::{command, output, watched};
 use super::{Arch, KernelError};
-use crate::cache::{Inputs, Product, Staging};
+use crate::cache::{Cache, Inputs, Product, Staging, sha256};
 use crate::{Lab, Unit};
 
 /// Version of the recipe that unpacks a package.
 const RECIPE: u32 = 1;
 /// How old lists may be when something is missing in them.
 const FRESH: Duration = Duration::from_secs(3600);
+/// Where root keeps lists if apt's own user cannot reach the cache.
+const SHARED: &str = "/var/cache/irqpath";
+/// The user that root's apt reads the network as.
+const SANDBOX: &str = "_apt";
 
-/// apt with a state of its own.
+/// apt with a state of its own, for one suite.
 #[derive(Debug)]
 pub struct Apt<'a> {
     lab: &'a Lab,
+    suite: String,
     directory: PathBuf,
+    /// User that downloads in place of root.
+    sandbox: Option<u32>,
 }
 
 impl<'a> Apt<'a> {
-    /// Prepare it; asks no server yet.
+    /// Prepare it for a suite that `lab/archive` describes; asks no server yet.
     ///
     /// # Errors
-    /// [`KernelError::NoApt`] where there is no apt, and if the cache cannot be written.
-    pub fn open(lab: &'a Lab) -> Result<Self, KernelError> {
+    /// [`KernelError::NoApt`] where there is no apt, [`KernelError::NoMirror`] where no mirror is
+    /// known, and if the cache cannot be written.
+    pub fn open(lab: &'a Lab, suite: &str) -> Result<Self, KernelError> {
         output(command("apt-get").arg("--version"), "apt-get --version")?;
         output(command("dpkg-deb").arg("--version"), "dpkg-deb --version")?;
-        let directory = lab.cache.root().join("apt");
+        let (root, sandbox) = place(lab.cache.root());
+        let directory = root.join("apt").join(suite);
+        let apt = Self { lab, suite: suite.to_owned(), directory, sandbox };
         for below in ["state/lists/partial", "cache/archives/partial"] {
-            let path = directory.join(below);
+            let path = apt.directory.join(below);
             fs::create_dir_all(&path).map_err(io_at(&path, "written"))?;
         }
-        let apt = Self { lab, directory };
+        if root == Path::new(SHARED) {
+            let mut ways = apt.directory.ancestors().take_while(|way| way.starts_with(SHARED));
+            ways.try_for_each(let_pass)?;
+        }
         let path = apt.config();
         if fs::read_to_string(&path).ok().as_deref() != Some(&apt.config_text()) {
             fs::write(&path, apt.config_text()).map_err(io_at(&path, "written"))?;
         }
+        Mirror::find()?.describe(&lab.project, suite, &apt.directory)?;
         Ok(apt)
     }
 
@@ -58,20 +74,23 @@ impl<'a> Apt<'a> {
     fn config_text(&self) -> String {
         let native = Arch::host().unwrap_or(Arch::X86_64).debian();
         let architectures = Arch::ALL.map(|a| format!("\"{}\"; ", a.debian())).concat();
-        // Root drops privileges to read the network, and the dropped user could not write here.
-        let sandbox = rustix::process::geteuid().is_root();
-        let sandbox = if sandbox { "APT::Sandbox::User \"root\";\n" } else { "" };
+        let user = if self.sandbox.is_some() { SANDBOX } else { "root" };
         format!(
             "#clear APT::Update::Pre-Invoke;\n#clear APT::Update::Post-Invoke;\n\
              #clear APT::Update::Post-Invoke-Success;\n#clear APT::Architectures;\n\
+             #clear APT::Default-Release;\n\
              APT::Architecture \"{native}\";\nAPT::Architectures {{ {architectures}}};\n\
+             APT::Sandbox::User \"{user}\";\n\
+             Dir::Etc::sourcelist \"/dev/null\";\nDir::Etc::sourceparts \"{sources}\";\n\
+             Dir::Etc::preferences \"/dev/null\";\nDir::Etc::preferencesparts \"/dev/null\";\n\
              Dir::State \"{0}/state\";\nDir::State::lists \"{0}/state/lists\";\n\
              Dir::State::status \"/dev/null\";\nDir::Cache \"{0}/cache\";\n\
              Dir::Cache::pkgcache \"pkgcache.bin\";\nDir::Cache::srcpkgcache \"\";\n\
              Acquire::Languages \"none\";\n\
              Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
-             Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled \"false\";\n{sandbox}",
-            self.directory.display()
+             Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled \"false\";\n",
+            self.directory.display(),
+            sources = sources(&self.directory).display(),
         )
     }
 
@@ -81,17 +100,17 @@ impl<'a> Apt<'a> {
         command
     }
 
-    /// Fetch the lists, unless they are as young as [`FRESH`]. Returns whether it did.
+    /// Fetch the lists, unless they are as young as [`FRESH`].
     ///
     /// # Errors
     /// If no list could be fetched. One source that fails, of many, is only noted.
-    pub fn refresh(&self) -> Result<bool, KernelError> {
-        let _lock = self.lab.cache.lock("apt", "the package lists", &self.lab.progress)?;
+    pub fn refresh(&self) -> Result<(), KernelError> {
+        let _lock = self.lock()?;
         let stamp = self.directory.join("refreshed");
         let age = stamp.metadata().and_then(|m| m.modified()).ok();
         let age = age.and_then(|t| SystemTime::now().duration_since(t).ok());
         if age.is_some_and(|age| age < FRESH) {
-            return Ok(false);
+            return Ok(());
         }
         self.lab.progress.step("fetching package lists", None, Unit::Steps);
         let log = self.directory.join("update.log");
@@ -102,10 +121,15 @@ impl<'a> Apt<'a> {
                 return Err(error);
             }
             self.lab.progress.note(&format!("{error}; going on with the lists that are there"));
-            return Ok(true);
+            return Ok(());
         }
-        fs::write(&stamp, "").map_err(io_at(&stamp, "written"))?;
-        Ok(true)
+        fs::write(&stamp, "").map_err(io_at(&stamp, "written"))
+    }
+
+    /// Two that download lists at the same time would get half of each.
+    fn lock(&self) -> Result<fs::File, KernelError> {
+        let place = Cache::at(&self.directory);
+        Ok(place.lock("lists", "the package lists", &self.lab.progress)?)
     }
 
     /// Names of the packages that begin so.
@@ -149,13 +173,14 @@ impl<'a> Apt<'a> {
         if let Some(package) = found(self)? {
             return Ok(package);
         }
-        if self.refresh()?
-            && let Some(package) = found(self)?
-        {
+        // Another process may have fetched them since.
+        self.refresh()?;
+        if let Some(package) = found(self)? {
             return Ok(package);
         }
         let version = version.map(|v| format!(" {v}")).unwrap_or_default();
-        Err(KernelError::NoPackage { package: format!("{name} ({arch}){version}") })
+        let suite = self.suite.clone();
+        Err(KernelError::NoPackage { package: format!("{name} ({arch}){version}"), suite })
     }
 
     /// Download packages into a directory; returns their files in the same order.
@@ -170,11 +195,15 @@ impl<'a> Apt<'a> {
         let total = packages.iter().map(|p| p.size).sum();
         let what = format!("downloading {}", packages.first().map_or("", |p| &p.name));
         self.lab.progress.step(&what, Some(total), Unit::Bytes);
+        // A directory that belongs to the user who downloads, and nothing else of ours.
+        let fetched = tempfile::tempdir_in(&self.directory);
+        let fetched = fetched.map_err(io_at(&self.directory, "written"))?;
+        chown(fetched.path(), self.sandbox, None).map_err(io_at(fetched.path(), "given away"))?;
         let mut command = self.command("apt-get");
-        command.arg("download").args(wanted).current_dir(directory).stdin(staging.stdin());
+        command.arg("download").args(wanted).current_dir(&fetched).stdin(staging.stdin());
         let log = directory.join("download.log");
-        watched(&mut command, &what, &log, || self.lab.progress.done(size_of(directory)))?;
-        packages.iter().map(|p| file_of(p, directory)).collect()
+        watched(&mut command, &what, &log, || self.lab.progress.done(size_of(fetched.path())))?;
+        packages.iter().map(|p| take(p, fetched.path(), directory)).collect()
     }
 
     /// The files of a package, unpacked; from the cache if they are there.
@@ -231,6 +260,48 @@ fn size_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let debs = entries.filter(|e| e.path().extension().is_some_and(|x| x == "deb"));
     debs.filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+}
+
+/// Move a package out of the directory in which another user could still change it.
+fn take(package: &Package, fetched: &Path, directory: &Path) -> Result<PathBuf, KernelError> {
+    let from = file_of(package, fetched)?;
+    let to = directory.join(from.file_name().unwrap_or_default());
+    fs::copy(&from, &to).map_err(io_at(&to, "written"))?;
+    let found = sha256(&to).map_err(io_at(&to, "read"))?;
+    if found == package.sha256 {
+        return Ok(to);
+    }
+    Err(KernelError::Incomplete {
+        place: to,
+        missing: format!("content with the SHA-256 {}", package.sha256),
+        advice: "it changed after apt had checked it; try again, and look who writes there",
+    })
+}
+
+/// Where lists and downloads are kept, and the user that fetches them in place of root. That user
+/// must reach the place, and cannot where the cache is in root's home.
+fn place(cache: &Path) -> (PathBuf, Option<u32>) {
+    let user = if rustix::process::geteuid().is_root() { sandbox_user() } else { None };
+    let shared = user.is_some() && !is_reachable(cache);
+    (if shared { SHARED.into() } else { cache.to_owned() }, user)
+}
+
+fn sandbox_user() -> Option<u32> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find_map(|line| line.strip_prefix(SANDBOX)?.strip_prefix(':'))?;
+    line.split(':').nth(1)?.parse().ok()
+}
+
+/// Let every user pass, whatever the umask was when it was made.
+fn let_pass(directory: &Path) -> Result<(), KernelError> {
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(directory, mode).map_err(io_at(directory, "opened to apt's user"))
+}
+
+/// Whether every user may pass through; what does not exist yet will be made so.
+fn is_reachable(path: &Path) -> bool {
+    let open = |path: &Path| fs::metadata(path).map_or(true, |m| m.permissions().mode() & 1 != 0);
+    path.ancestors().all(open)
 }
 
 fn file_of(package: &Package, directory: &Path) -> Result<PathBuf, KernelError> {

@@ -12,14 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use super::apt::Apt;
 use super::config::Fragment;
 use super::error::io_at;
 use super::image::version_string;
-use super::packages::Package;
 use super::pins::{Pins, SourcePin};
 use super::run::{Lines, command, output, watched};
-use super::source::{Additions, pristine, source_arch, with_additions};
+use super::source::{Additions, pristine, with_additions};
 use super::{Arch, Flavour, Kernel, KernelError};
 use crate::cache::{Inputs, Product, Staging, remove, sha256};
 use crate::{Lab, Project, Unit};
@@ -59,25 +57,22 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
     let listed = recipe.described.pins.source.clone();
     if let Some(path) = lab.cache.get(&recipe.product(&listed)?) {
         let digest = recipe.described.digest(&listed)?;
-        return Ok(Kernel { digest, ..Kernel::load(&path, true)? });
+        return Ok(Kernel { digest, ..Kernel::load(&path)? });
     }
-    let apt = Apt::open(lab)?;
-    let package = choose(lab, &apt, &listed)?;
-    let chosen = SourcePin { package: package.name.clone(), version: package.version.clone() };
-    let path = lab.cache.product(&recipe.product(&chosen)?, &lab.progress, |staging| {
-        let source = pristine(lab, &apt, &package)?;
+    let path = lab.cache.product(&recipe.product(&listed)?, &lab.progress, |staging| {
+        let source = pristine(lab, &listed)?;
         let source = with_additions(lab, &source, &recipe.described.additions)?;
-        recipe.make(staging, &source, &chosen)
+        recipe.make(staging, &source, &listed)
     })?;
-    let digest = recipe.described.digest(&chosen)?;
-    Ok(Kernel { digest, ..Kernel::load(&path, chosen == listed)? })
+    let digest = recipe.described.digest(&listed)?;
+    Ok(Kernel { digest, ..Kernel::load(&path)? })
 }
 
 /// A kernel of ours, if the cache has it.
 pub(super) fn cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
     let recipe = Recipe::of(lab, flavour, Arch::X86_64).ok()?;
     let product = recipe.product(&recipe.described.pins.source).ok()?;
-    Kernel::load(&lab.cache.get(&product)?, true).ok()
+    Kernel::load(&lab.cache.get(&product)?).ok()
 }
 
 /// The source of our kernels as Debian has it.
@@ -85,24 +80,7 @@ pub(super) fn cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
 /// # Errors
 /// If there is none, and none can be had.
 pub fn source(lab: &Lab) -> Result<PathBuf, KernelError> {
-    let apt = Apt::open(lab)?;
-    let package = choose(lab, &apt, &Pins::read(&lab.project)?.source)?;
-    pristine(lab, &apt, &package)
-}
-
-/// The listed version of the source, or else the newest.
-fn choose(lab: &Lab, apt: &Apt<'_>, listed: &SourcePin) -> Result<Package, KernelError> {
-    let arch = source_arch()?;
-    match apt.find(&listed.package, arch, Some(&listed.version)) {
-        Err(KernelError::NoPackage { .. }) => {}
-        other => return other,
-    }
-    let newest = apt.find(&listed.package, arch, None)?;
-    lab.progress.note(&format!(
-        "{} {} is gone from the archive, taking {}; exact figures may differ",
-        listed.package, listed.version, newest.version
-    ));
-    Ok(newest)
+    pristine(lab, &Pins::read(&lab.project)?.source)
 }
 
 /// The fragments of a flavour, in the order in which they apply.
@@ -301,7 +279,6 @@ impl Build<'_> {
             arch: Arch::X86_64,
             release,
             package_version: source.version.clone(),
-            pinned: true,
             version_string: version_string(&image, Arch::X86_64)?,
             sha256: sha256(&image).map_err(io_at(&image, "read"))?,
             digest: String::new(),

@@ -48,13 +48,23 @@ pub enum KernelError {
         /// `apt-get`, `dpkg-deb`.
         program: String,
     },
-    /// A package that no source has.
+    /// Nobody says where Debian's archive is.
     #[error(
-        "the package sources of this host have no {package}; add Debian's main and security archives, source lines `deb`, to /etc/apt/sources.list.d"
+        "this host knows no mirror of Debian; set {variable} to the address of one, ending in /debian"
+    )]
+    NoMirror {
+        /// The environment variable that names one.
+        variable: &'static str,
+    },
+    /// A package that the archive does not have.
+    #[error(
+        "Debian's {suite} has no {package}; `irqpath lab build --repin` lists the newest versions in lab/kernels.toml, and exact figures then need `irqpath lab gate --bless`"
     )]
     NoPackage {
         /// The package, or a pattern.
         package: String,
+        /// Where it was looked for.
+        suite: String,
     },
     /// A program failed.
     #[error("{what} failed ({status}): {reason}")]

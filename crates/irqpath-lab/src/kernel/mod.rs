@@ -7,6 +7,7 @@
 //! product of the cache: [`Kernel::provide`] returns at once what was made before.
 
 mod apt;
+mod archive;
 mod build;
 mod config;
 mod error;
@@ -15,6 +16,7 @@ mod image;
 pub mod module;
 mod packages;
 mod pins;
+mod repin;
 mod run;
 mod same;
 mod source;
@@ -26,6 +28,7 @@ pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::{ImagePin, Pins, SourcePin};
+pub use repin::{Moved, repin};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -50,10 +53,6 @@ pub struct Kernel {
     pub release: String,
     /// Version of the Debian package that it is, or is built from.
     pub package_version: String,
-    /// True if that is the version listed in `lab/kernels.toml`. Where it is false, the archive
-    /// no longer has the listed one, and exact figures may differ.
-    #[serde(skip_deserializing, default)]
-    pub pinned: bool,
     /// Release, builder, `#1 SMP PREEMPT_RT` and date, as in the image.
     pub version_string: String,
     /// SHA-256 of the image.
@@ -111,7 +110,7 @@ fn images_of(lab: &Lab, kernel: &Kernel) -> BTreeSet<String> {
     let loaded = |kernel: &Kernel| same::loaded(&fs::read(kernel.vmlinux.as_ref()?).ok()?);
     let this = loaded(kernel);
     let all = lab.cache.labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
-    let all = all.iter().filter_map(|directory| Kernel::load(directory, true).ok());
+    let all = all.iter().filter_map(|directory| Kernel::load(directory).ok());
     let is_same =
         |other: &Kernel| other.sha256 == kernel.sha256 || (this.is_some() && loaded(other) == this);
     all.filter(is_same).map(|same| same.sha256).collect()
@@ -133,7 +132,7 @@ impl Kernel {
     }
 
     /// Read the description in a product.
-    fn load(directory: &Path, pinned: bool) -> Result<Self, KernelError> {
+    fn load(directory: &Path) -> Result<Self, KernelError> {
         let path = directory.join(DESCRIPTION);
         let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
         let stored: Self = serde_json::from_str(&text).map_err(|e| KernelError::Incomplete {
@@ -143,7 +142,6 @@ impl Kernel {
         })?;
         let absolute = |path: PathBuf| directory.join(path);
         Ok(Self {
-            pinned,
             image: absolute(stored.image),
             config: absolute(stored.config),
             build: absolute(stored.build),

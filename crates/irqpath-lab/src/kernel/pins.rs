@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which exact kernels the lab uses: `lab/kernels.toml`, and what to take when the archive has
-//! dropped one of them.
+//! Which exact kernels the lab uses: `lab/kernels.toml`.
 //!
-//! Exact figures hold for one image only. So another version is never taken silently: the
-//! choice says whether it is the one in the list.
+//! Exact figures hold for one image only. So another version is never taken instead: where the
+//! archive has dropped the listed one, [`repin`](super::repin) changes the list.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,10 +30,14 @@ pub struct Pins {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImagePin {
-    /// What `uname -r` prints in it; part of its package's name.
+    /// What `uname -r` prints in it; part of its package's name. `*-rt-amd64` is the newest of
+    /// that kind.
     pub release: String,
     /// Version of its packages.
     pub version: String,
+    /// The suite of Debian that has them.
+    #[serde(default = "oldest_suite")]
+    pub suite: String,
 }
 
 /// The package with the source of a kernel.
@@ -45,6 +48,14 @@ pub struct SourcePin {
     pub package: String,
     /// Its version.
     pub version: String,
+    /// The suite of Debian that has it.
+    #[serde(default = "oldest_suite")]
+    pub suite: String,
+}
+
+/// The suite of most packages.
+fn oldest_suite() -> String {
+    "bookworm".to_owned()
 }
 
 impl Pins {
@@ -76,15 +87,23 @@ impl ImagePin {
         format!("linux-headers-{}", self.release)
     }
 
+    /// True if it stands for whatever is the newest in its suite, as `*-rt-amd64` does.
+    pub fn is_newest(&self) -> bool {
+        self.release.starts_with('*')
+    }
+
     /// `linux-image-6.12.`: how the names of all images of the same series begin.
     pub fn series_prefix(&self) -> String {
+        if self.is_newest() {
+            return "linux-image-".to_owned();
+        }
         let mut parts = self.release.splitn(3, '.');
         let (major, minor) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
         format!("linux-image-{major}.{minor}.")
     }
 
     /// `-rt-amd64`: what follows the number of the release.
-    fn kind(&self) -> &str {
+    pub(super) fn kind(&self) -> &str {
         kind(&self.release)
     }
 
@@ -114,7 +133,7 @@ mod tests {
     use super::*;
 
     fn pin(release: &str) -> ImagePin {
-        ImagePin { release: release.to_owned(), version: "1".to_owned() }
+        ImagePin { release: release.to_owned(), version: "1".to_owned(), suite: oldest_suite() }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::apt::{Apt, unpack};
 use super::error::io_at;
-use super::packages::Package;
+use super::pins::SourcePin;
 use super::run::{command, output, watched};
 use super::{Arch, KernelError};
 use crate::cache::{Inputs, Product, Staging, files, remove};
@@ -89,19 +89,17 @@ impl Additions {
 }
 
 /// The source as Debian has it.
-pub(super) fn pristine(
-    lab: &Lab,
-    apt: &Apt<'_>,
-    package: &Package,
-) -> Result<PathBuf, KernelError> {
+pub(super) fn pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, KernelError> {
     let inputs = Inputs::of("kernel source", UNPACK)
-        .value("package", &package.name)
-        .value("version", &package.version);
-    let label = package.name.clone();
+        .value("package", &listed.package)
+        .value("version", &listed.version);
+    let label = listed.package.clone();
     let product = Product { kind: "sources", label, inputs, resumable: false };
     lab.cache.product(&product, &lab.progress, |staging| {
         let debs = staging.directory.join("debs");
-        let deb = apt.download(std::slice::from_ref(package), &debs, staging)?;
+        let apt = Apt::open(lab, &listed.suite)?;
+        let package = apt.find(&listed.package, source_arch()?, Some(&listed.version))?;
+        let deb = apt.download(std::slice::from_ref(&package), &debs, staging)?;
         lab.progress.step(&format!("unpacking {}", package.name), None, Unit::Steps);
         for deb in &deb {
             unpack(deb, &debs)?;

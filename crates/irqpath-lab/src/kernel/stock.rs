@@ -25,23 +25,34 @@ const MODULES: [&str; 6] = ["veth", "dummy", "failover", "net_failover", "virtio
 /// Provide a stock kernel.
 pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
     let pins = Pins::read(&lab.project)?;
-    let pin = pins.image(flavour, arch)?;
+    let listed = pins.image(flavour, arch)?;
+    let newest = if listed.is_newest() { Some(newest_image(lab, listed, arch)?) } else { None };
+    let pin = newest.as_ref().unwrap_or(listed);
     if let Some(path) = lab.cache.get(&product(flavour, arch, pin)) {
-        return Kernel::load(&path, true);
+        return Kernel::load(&path);
     }
-    let apt = Apt::open(lab)?;
-    let chosen = choose(&apt, pin, arch)?;
-    let pinned = chosen == *pin;
-    if !pinned {
-        lab.progress.note(&format!(
-            "{} {} is gone from the archive, taking {} {}; exact figures may differ",
-            pin.release, pin.version, chosen.release, chosen.version
-        ));
-    }
-    let path = lab.cache.product(&product(flavour, arch, &chosen), &lab.progress, |staging| {
-        make(lab, &apt, staging, flavour, arch, &chosen)
+    let apt = Apt::open(lab, &pin.suite)?;
+    let path = lab.cache.product(&product(flavour, arch, pin), &lab.progress, |staging| {
+        make(lab, &apt, staging, flavour, arch, pin)
     })?;
-    Kernel::load(&path, pinned)
+    Kernel::load(&path)
+}
+
+/// The newest image of the same series and kind in the suite of a pin.
+///
+/// # Errors
+/// [`KernelError::NoPackage`] if the suite has none.
+pub(super) fn newest_image(lab: &Lab, pin: &ImagePin, arch: Arch) -> Result<ImagePin, KernelError> {
+    let apt = Apt::open(lab, &pin.suite)?;
+    apt.refresh()?;
+    for release in pin.relatives(&apt.names(&pin.series_prefix())?) {
+        let candidate = ImagePin { release, ..pin.clone() };
+        if let Some(newest) = apt.versions(&candidate.package(), arch)?.into_iter().next() {
+            return Ok(ImagePin { version: newest.version, ..candidate });
+        }
+    }
+    let package = format!("{}*{}", pin.series_prefix(), pin.kind());
+    Err(KernelError::NoPackage { package, suite: pin.suite.clone() })
 }
 
 fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
@@ -52,22 +63,6 @@ fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
         .value("release", &pin.release)
         .value("version", &pin.version);
     Product { kind: "kernels", label: format!("{flavour}-{arch}"), inputs, resumable: false }
-}
-
-/// The listed kernel, or else the newest of its series.
-fn choose(apt: &Apt<'_>, pin: &ImagePin, arch: Arch) -> Result<ImagePin, KernelError> {
-    match apt.find(&pin.package(), arch, Some(&pin.version)) {
-        Ok(_) => return Ok(pin.clone()),
-        Err(KernelError::NoPackage { .. }) => {}
-        Err(other) => return Err(other),
-    }
-    for release in pin.relatives(&apt.names(&pin.series_prefix())?) {
-        let candidate = ImagePin { release, version: String::new() };
-        if let Some(newest) = apt.versions(&candidate.package(), arch)?.into_iter().next() {
-            return Ok(ImagePin { version: newest.version, ..candidate });
-        }
-    }
-    Err(KernelError::NoPackage { package: format!("{}*", pin.series_prefix()) })
 }
 
 fn make(
@@ -176,7 +171,6 @@ fn describe(
         arch,
         release: pin.release.clone(),
         package_version: pin.version.clone(),
-        pinned: true,
         version_string: version_string(&image, arch)?,
         sha256: sha256(&image).map_err(io_at(&image, "read"))?,
         digest: String::new(),
@@ -235,6 +229,7 @@ mod tests {
         let pin = |release: &str, version: &str| ImagePin {
             release: release.to_owned(),
             version: version.to_owned(),
+            suite: "bookworm".to_owned(),
         };
         let key = |f, a, p: &ImagePin| product(f, a, p).inputs.key();
         let base = key(Flavour::StockRt, Arch::X86_64, &pin("6.12.1-rt-amd64", "1"));

@@ -62,7 +62,7 @@ pub fn or_skip<T>(what: &str, result: Result<T, KernelError>) -> Option<T> {
         Err(
             error @ (KernelError::NoApt { .. }
             | KernelError::MissingProgram { .. }
-            | KernelError::NoPackage { .. }),
+            | KernelError::NoMirror { .. }),
         ) => {
             println!("skipped: {what}: {error}");
             None
