@@ -43,6 +43,8 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 
 	if (c->hard_depth)
 		return ip_hard_frame(c);
+	if (ip_config.hardirqs_only)
+		return NULL;
 	if (c->softirq_active && c->softirq.origin_kind)
 		return &c->softirq;
 	if (!c->carrier)

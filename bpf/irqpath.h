@@ -305,7 +305,8 @@ struct ip_config {
 	__u8 nr_tids;
 	__u8 nr_comms;
 	__u8 no_user;
-	__u8 pad[2];
+	__u8 hardirqs_only;	/* a context that may interrupt the others is not followed */
+	__u8 pad;
 	__u32 nr_chunks;	/* per CPU; a power of two */
 	__u32 self_tgid;	/* the tracer's own paths are left out unless asked for */
 	__u32 origin_nr[IP_MAX_FILTER];

@@ -4,9 +4,12 @@
 //! Joining happens in `bpf/`; this module only moves settings in and records out. What the
 //! kernel lacks is left out and named. Nothing stays behind: dropping the source detaches.
 
+mod complaints;
 mod decode;
 mod features;
+mod load;
 mod overhead;
+mod selection;
 mod skel;
 mod stats;
 mod transitions;
@@ -14,23 +17,21 @@ mod urgency;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::mem::MaybeUninit;
-use std::path::Path;
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use irqpath_model::{Event, Missing, Snapshot};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Btf, Link, PrintLevel, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
+use self::complaints::load_error;
+use self::load::Loaded;
 use self::overhead::StatsSample;
-use self::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
+use self::selection::Selection;
+use self::skel::{IrqpathSkel, OpenIrqpathSkel};
 use self::transitions::Puller;
 use self::urgency::Urgency;
 use crate::{Config, Source, SourceError};
 
-const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 /// Default size of the record buffer: slow paths only, and everything.
 const BUFFER_BYTES: u32 = 4 << 20;
 const BUFFER_BYTES_ALL: u32 = 16 << 20;
@@ -60,31 +61,12 @@ pub struct BpfSource {
 impl BpfSource {
     /// Load and attach. Needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
     pub fn open(config: &Config) -> Result<Self, SourceError> {
-        if !Path::new(BTF_PATH).exists() {
-            return Err(SourceError::NoBtf(BTF_PATH.into()));
-        }
-        if !may_trace() {
-            return Err(SourceError::Privilege);
-        }
-        libbpf_rs::set_print(Some((PrintLevel::Warn, hear_libbpf)));
-        let btf = Btf::from_vmlinux().map_err(load_error)?;
-        if let Some(name) = features::missing_required(&btf) {
-            return Err(SourceError::MissingTracepoint(name));
-        }
-        // The skeleton borrows this for as long as it lives, which is as long as the process.
-        let storage = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = IrqpathSkelBuilder::default().open(storage).map_err(load_error)?;
-        let missing = select_programs(&mut open, &btf, config);
-        configure(&mut open, config)?;
-        let skel = open.load().map_err(load_error)?;
-        Self::attach(skel, config, missing)
+        Self::start(config, load::load(config, |_| {})?)
     }
 
-    fn attach(
-        mut skel: IrqpathSkel<'static>,
-        config: &Config,
-        missing: Vec<Missing>,
-    ) -> Result<Self, SourceError> {
+    fn start(config: &Config, loaded: Loaded) -> Result<Self, SourceError> {
+        let Loaded { skel, links, missing } = loaded;
+        let sample = StatsSample::start();
         let queue = Rc::new(RefCell::new(VecDeque::new()));
         let sink = Rc::clone(&queue);
         let mut builder = RingBufferBuilder::new();
@@ -97,8 +79,6 @@ impl BpfSource {
             })
             .map_err(load_error)?;
         let ring = builder.build().map_err(load_error)?;
-        let sample = StatsSample::start();
-        let links = attach_in_order(&mut skel)?;
         let puller = Puller::new(config.record_all);
         Ok(Self {
             links,
@@ -186,76 +166,6 @@ impl Source for BpfSource {
     }
 }
 
-/// Attach the programs that close something before those that open it: an entry whose exit is
-/// not seen would leave a CPU inside an interrupt for ever.
-fn attach_in_order(skel: &mut IrqpathSkel<'static>) -> Result<Vec<Link>, SourceError> {
-    let mut links = Vec::new();
-    for closing in [true, false] {
-        for prog in skel.object_mut().progs_mut().filter(|p| p.autoload()) {
-            let name = prog.name().to_string_lossy();
-            if closing == (name.ends_with("_exit") || name.ends_with("_end")) {
-                links.push(prog.attach().map_err(load_error)?);
-            }
-        }
-    }
-    Ok(links)
-}
-
-#[allow(clippy::needless_pass_by_value)] // the signature that map_err wants
-fn load_error(error: libbpf_rs::Error) -> SourceError {
-    let said = LIBBPF_SAID.lock().map(|s| s.clone()).unwrap_or_default();
-    let said = said.trim().trim_start_matches("libbpf: ");
-    let text = if said.is_empty() { format!("{error:#}") } else { format!("{error:#} ({said})") };
-    SourceError::Load(text.replace('\n', "; "))
-}
-
-/// The first complaint of libbpf, which names the program; its later ones only repeat it.
-static LIBBPF_SAID: Mutex<String> = Mutex::new(String::new());
-
-#[allow(clippy::needless_pass_by_value)] // libbpf-rs's callback type
-fn hear_libbpf(level: PrintLevel, text: String) {
-    if level == PrintLevel::Warn
-        && let Ok(mut said) = LIBBPF_SAID.lock()
-        && said.is_empty()
-    {
-        said.push_str(text.lines().next().unwrap_or_default());
-    }
-}
-
-/// CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN which implies both. The kernel's own answer would
-/// be the same EACCES as for a program that its verifier refuses.
-fn may_trace() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let caps = status
-        .lines()
-        .find_map(|l| l.strip_prefix("CapEff:"))
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or(0);
-    let has = |cap: u32| caps >> cap & 1 == 1;
-    has(21) || (has(38) && has(39))
-}
-
-/// Leave out the programs whose tracepoint this kernel lacks. Returns what that costs.
-fn select_programs(
-    open: &mut OpenIrqpathSkel<'static>,
-    btf: &Btf<'_>,
-    config: &Config,
-) -> Vec<Missing> {
-    let mut missing = Vec::new();
-    for mut prog in open.open_object_mut().progs_mut() {
-        let section = prog.section().to_string_lossy().into_owned();
-        let Some(tracepoint) = section.strip_prefix("tp_btf/") else { continue };
-        let unwanted = config.no_user && tracepoint == "sys_exit";
-        if unwanted {
-            prog.set_autoload(false);
-        } else if !features::has_tracepoint(btf, tracepoint) {
-            prog.set_autoload(false);
-            missing.extend(features::consequence(tracepoint));
-        }
-    }
-    missing
-}
-
 /// Chunks per CPU: long rings where there are few CPUs, so that a window of a tenth of a second
 /// is still there when it is asked for; a bounded total where there are many.
 fn ring_chunks(nr_cpus: u32) -> u32 {
@@ -266,7 +176,11 @@ fn ring_chunks(nr_cpus: u32) -> u32 {
 }
 
 /// Settings and table sizes, before loading.
-fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(), SourceError> {
+fn configure(
+    open: &mut OpenIrqpathSkel<'static>,
+    config: &Config,
+    selection: &Selection,
+) -> Result<(), SourceError> {
     let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)? as u32;
     let bytes = match (config.buffer_bytes, config.record_all) {
         (0, false) => BUFFER_BYTES,
@@ -283,7 +197,8 @@ fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(),
     let c = &mut rodata.ip_config;
     c.threshold_ns = config.threshold_ns.unwrap_or(0);
     c.record_all = u8::from(config.record_all);
-    c.no_user = u8::from(config.no_user);
+    c.no_user = u8::from(selection.leaves_out("sys_exit"));
+    c.hardirqs_only = u8::from(selection.hardirqs_only());
     c.nr_chunks = nr_chunks;
     c.self_tgid = std::process::id();
     let max = c.tid.len();
@@ -314,3 +229,6 @@ fn configure(open: &mut OpenIrqpathSkel<'static>, config: &Config) -> Result<(),
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,6 +76,8 @@ static void set_config(void)
 		c->record_all = num(2);
 	else if (is(1, "no_user"))
 		c->no_user = num(2);
+	else if (is(1, "hardirqs_only"))
+		c->hardirqs_only = num(2);
 	else if (is(1, "self_tgid"))
 		c->self_tgid = num(2);
 	else if (is(1, "tid"))

@@ -183,3 +183,19 @@ fn a_user_task_named_like_a_thread_is_a_target() {
         "path irq:42 irq/7-fake:30 via=- switch_in hardirq@0=100 waking@0+1 switch_in@0+9",
     );
 }
+
+#[test]
+fn where_interrupts_of_threads_are_not_followed_only_hardirqs_wake() {
+    let script = THREADED.replace("0 120", "0 107")
+        + "0 108 irq_entry 43 1
+           0 109 waking 12
+           0 110 irq_exit 43 1
+           0 130 waking 10
+           0 140 switch 12 1
+           0 150 switch 10 1
+           0 160 sys_exit";
+    let hardirq = "path irq:43 faulter:12 via=- switch_in hardirq@0=108 waking@0+1 switch_in@0+31";
+    let thread = "path irq:42 app:10 via=irq_thread user hardirq@0=100 irq_thread@0+7 waking@0+23 switch_in@0+20 user@0+10";
+    paths(&format!("config hardirqs_only 1\n{script}"), hardirq);
+    paths(&script, &format!("{hardirq}\n{thread}"));
+}

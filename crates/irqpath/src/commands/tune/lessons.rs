@@ -14,6 +14,7 @@ use irqpath_system::Host;
 use irqpath_system::tune::{self, Learned};
 
 use super::STEP;
+use crate::out::note;
 use crate::session;
 use crate::signals::Stop;
 
@@ -31,6 +32,9 @@ impl Lessons {
         // Every path counts: the share of a line's wakeups needs those of ordinary tasks too.
         let config = Config { record_all: true, no_user: true, ..Config::default() };
         let mut lessons = Self::of(session::open_live(&config)?);
+        for missing in lessons.source.snapshot()?.missing {
+            note(&format!("missing: {}: {}", missing.what, missing.consequence));
+        }
         lessons.learner.adopt(&tune::known(host)?, now_ns());
         Ok(lessons)
     }

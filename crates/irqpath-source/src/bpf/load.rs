@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Gets the programs into the kernel: open, select, configure, load, attach.
+//!
+//! libbpf loads an object as a whole, and one that failed cannot be loaded again. A program that
+//! this kernel refuses is therefore left out, and everything is opened anew without it. What a trace
+//! then lacks is named ([`Selection::missing`]).
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use irqpath_model::Missing;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Btf, Link};
+
+use super::complaints::{self, load_error};
+use super::selection::{Refusal, Selection};
+use super::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
+use super::{configure, features};
+use crate::{Config, SourceError};
+
+const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+/// How many programs may be refused. With more, the reason is not in the programs.
+const MAX_REFUSED: usize = 8;
+
+/// Programs that run.
+pub struct Loaded {
+    pub skel: IrqpathSkel<'static>,
+    /// In the order of attaching: what closes something first.
+    pub links: Vec<Link>,
+    pub missing: Vec<Missing>,
+}
+
+/// Load and attach as many programs as this kernel takes. `alter` changes the object before each
+/// attempt; only tests have a use for it.
+pub fn load(
+    config: &Config,
+    alter: impl Fn(&mut OpenIrqpathSkel<'static>),
+) -> Result<Loaded, SourceError> {
+    if !Path::new(BTF_PATH).exists() {
+        return Err(SourceError::NoBtf(BTF_PATH.into()));
+    }
+    if !may_trace() {
+        return Err(SourceError::Privilege);
+    }
+    let btf = Btf::from_vmlinux().map_err(load_error)?;
+    if let Some(name) = features::missing_essential(&btf) {
+        return Err(SourceError::MissingTracepoint(name));
+    }
+    let mut refused: Vec<Refusal> = Vec::new();
+    loop {
+        complaints::begin();
+        // The skeleton borrows this for as long as it lives, which is as long as the process.
+        let storage = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = IrqpathSkelBuilder::default().open(storage).map_err(load_error)?;
+        alter(&mut open);
+        let has = |tracepoint: &str| features::has_tracepoint(&btf, tracepoint);
+        let selection = Selection::new(&tracepoints(&open), has, &refused, config.no_user);
+        apply(&mut open, &selection);
+        configure(&mut open, config, &selection)?;
+        let error = match open.load().and_then(attach) {
+            Ok((skel, links)) => return Ok(Loaded { skel, links, missing: selection.missing() }),
+            Err(error) => error,
+        };
+        match complaints::refusal() {
+            Some(one) if may_be_left_out(&one.tracepoint, &refused) => refused.push(one),
+            _ => return Err(load_error(error)),
+        }
+    }
+}
+
+fn may_be_left_out(tracepoint: &str, refused: &[Refusal]) -> bool {
+    let again = refused.iter().any(|r| r.tracepoint == tracepoint);
+    !again && !features::is_essential(tracepoint) && refused.len() < MAX_REFUSED
+}
+
+/// The tracepoint of each program.
+fn tracepoints(open: &OpenIrqpathSkel<'static>) -> Vec<String> {
+    let sections = open.open_object().progs().map(|p| p.section().to_string_lossy().into_owned());
+    sections.filter_map(|s| s.strip_prefix("tp_btf/").map(str::to_owned)).collect()
+}
+
+fn apply(open: &mut OpenIrqpathSkel<'static>, selection: &Selection) {
+    for mut prog in open.open_object_mut().progs_mut() {
+        let section = prog.section().to_string_lossy().into_owned();
+        if section.strip_prefix("tp_btf/").is_some_and(|t| selection.leaves_out(t)) {
+            prog.set_autoload(false);
+        }
+    }
+}
+
+/// Attach the programs that close something before those that open it: an entry whose exit is
+/// not seen would leave a CPU inside an interrupt for ever.
+fn attach(mut skel: IrqpathSkel<'static>) -> libbpf_rs::Result<(IrqpathSkel<'static>, Vec<Link>)> {
+    let mut links = Vec::new();
+    for closing in [true, false] {
+        for prog in skel.object_mut().progs_mut().filter(|p| p.autoload()) {
+            let name = prog.name().to_string_lossy();
+            if closing == features::closes(&name) {
+                let attached = prog.attach();
+                links.push(attached.inspect_err(|error| complaints::note(&name, error))?);
+            }
+        }
+    }
+    Ok((skel, links))
+}
+
+/// CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN which implies both. The kernel's own answer would
+/// be the same EACCES as for a program that its verifier refuses.
+fn may_trace() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let caps = status
+        .lines()
+        .find_map(|l| l.strip_prefix("CapEff:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0);
+    let has = |cap: u32| caps >> cap & 1 == 1;
+    has(21) || (has(38) && has(39))
+}
