@@ -18,6 +18,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use irqpath_files::output::OutputError;
 use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
 pub mod bpf;
@@ -96,6 +97,9 @@ pub enum SourceError {
     /// Loading or attaching failed in the kernel.
     #[error("the kernel refused the tracing programs: {0}")]
     Load(String),
+    /// A recording cannot be written where it shall be.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A file of a recording could not be read or written.
     #[error("{path}: {source}", path = .path.display())]
     Io {

@@ -29,7 +29,6 @@ mod session;
 mod shown;
 mod signals;
 mod sinks;
-mod staging;
 mod stored;
 mod subjects;
 mod top;

@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use irqpath_files::output::{StagedDir, StagedFile, full};
 use irqpath_model::{Meta, Summary};
 
 use crate::cli::Output;
@@ -15,7 +16,7 @@ use crate::session::Finished;
 use crate::shown;
 use crate::signals::Stop;
 use crate::sinks::Sinks;
-use crate::staging::{StagedDir, StagedFile, full};
+use crate::stored;
 
 /// Standard output, where a file name is expected.
 const STDOUT: &str = "-";
@@ -55,7 +56,7 @@ impl Outputs {
         let mut this =
             Self { json_to_stdout: is_stdout(asked.result.json.as_deref()), ..Self::default() };
         if let Some(target) = &asked.result.directory {
-            let staged = StagedDir::create(target, asked.result.force)?;
+            let staged = StagedDir::create(target, asked.result.force, stored::is_meta)?;
             sinks.add_samples(staged.file("samples.parquet")?, target.join("samples.parquet"))?;
             this.directory = Some(staged);
         }

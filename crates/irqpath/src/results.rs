@@ -7,13 +7,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use irqpath_files::output::{Directory, OutputError, StagedDir, StagedFile, full};
 use irqpath_model::{Meta, Summary};
 
 use crate::cli_result::ResultOutput;
 use crate::outputs::is_stdout;
 use crate::signals::Stop;
-use crate::staging::{StagedDir, StagedFile, full};
-use crate::{out, shown};
+use crate::{out, shown, stored};
 
 /// The name below a result directory under which raw directories are kept.
 const RAW: &str = "raw";
@@ -35,7 +35,7 @@ impl ResultOutputs {
         let file = |path: &PathBuf| StagedFile::create(path);
         Ok(Self {
             directory: match &asked.directory {
-                Some(target) => Some(StagedDir::create(target, asked.force)?),
+                Some(target) => Some(StagedDir::create(target, asked.force, stored::is_meta)?),
                 None => None,
             },
             json: asked.json.as_ref().filter(|_| !json_to_stdout).map(file).transpose()?,
@@ -46,13 +46,13 @@ impl ResultOutputs {
     }
 
     /// An empty directory for raw directories: kept with the result, or gone at the end.
-    pub fn raw_directory(&mut self) -> anyhow::Result<PathBuf> {
+    pub fn raw_directory(&mut self) -> anyhow::Result<Directory> {
         if let Some(staged) = &self.directory {
-            return staged.directory(RAW);
+            return Ok(staged.directory(RAW)?);
         }
         let scratch = tempfile::tempdir()
             .context("no temporary directory can be made; set TMPDIR, or keep a result with -o")?;
-        Ok(self.scratch.insert(scratch).path().to_owned())
+        Ok(Directory::open(self.scratch.insert(scratch).path(), false)?)
     }
 
     /// Fill everything, and show it by `text` unless standard output is for JSON.
@@ -82,7 +82,7 @@ impl ResultOutputs {
         files.extend(fill(self.report, |w| shown::report(w, meta, summary))?);
         stop.check()?;
         let mut paths =
-            files.into_iter().map(StagedFile::commit).collect::<anyhow::Result<Vec<_>>>()?;
+            files.into_iter().map(StagedFile::commit).collect::<Result<Vec<_>, OutputError>>()?;
         if let Some(staged) = self.directory {
             paths.push(staged.commit()?);
         }

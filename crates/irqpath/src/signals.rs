@@ -9,10 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use irqpath_files::output;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::{out, staging, top};
+use crate::{out, top};
 
 /// How long the program may take to give up by itself.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ pub fn listen() -> anyhow::Result<Stop> {
 /// The kernel detaches the tracing programs when their descriptors close with the process.
 fn give_up() -> ! {
     top::restore_terminal();
-    staging::remove_all();
+    output::remove_all();
     out::note(ABORTED);
     std::process::exit(i32::from(out::COULD_NOT_RUN));
 }

@@ -7,12 +7,11 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use irqpath_files::output::full;
 use irqpath_model::{Event, Meta, Names, Snapshot};
 use irqpath_report::parquet::SampleWriter;
 use irqpath_report::perfetto::PerfettoWriter;
 use irqpath_source::replay::RecordingWriter;
-
-use crate::staging::full;
 
 /// Large enough that a batch of events is one write.
 const BUFFER: usize = 256 << 10;

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use irqpath_model::{Meta, Summary};
 use irqpath_report::json::{self, JsonError};
+use serde::Deserialize;
 
 /// What is stored about one measurement.
 #[derive(Debug)]
@@ -25,6 +26,18 @@ pub fn read(directory: &Path) -> anyhow::Result<Stored> {
         meta: file(directory, "meta.json", json::read_meta)?,
         summary: file(directory, "summary.json", json::read_summary)?,
     })
+}
+
+/// True for the `meta.json` of any irqpath, older and newer ones too.
+pub fn is_meta(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Mark {
+        #[expect(dead_code, reason = "it must be there")]
+        schema_version: u32,
+        #[expect(dead_code, reason = "it must be there")]
+        irqpath_version: String,
+    }
+    serde_json::from_slice::<Mark>(bytes).is_ok()
 }
 
 fn file<T>(

@@ -8,9 +8,10 @@
 //! than the median one, and growth that no symbol names stays unexplained.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
+
+use irqpath_files::output::{Directory, OutputError};
 
 use super::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
@@ -233,16 +234,26 @@ impl Attributed {
     }
 
     /// Writes the flame graphs, the folded stacks and the causes into a directory.
-    pub fn store(&self, directory: &Path, experiment: &str, column: &str) -> io::Result<()> {
+    pub fn store(
+        &self,
+        directory: &Directory,
+        experiment: &str,
+        column: &str,
+    ) -> Result<(), OutputError> {
         let series = &self.series;
         let profiles = [("median", &self.median), ("worst", &self.worst)];
-        for ((_, svg), (name, profile)) in
-            self.graphs(experiment, column, None)?.iter().zip(profiles)
-        {
-            let file = |suffix| directory.join(format!("flame-{series}-{name}.{suffix}"));
-            fs::write(file("svg"), svg)?;
-            fs::write(file("folded"), profile.folded())?;
+        let mut graphs = self.graphs(experiment, column, None).map(IntoIterator::into_iter);
+        for (name, profile) in profiles {
+            let file = |suffix| format!("flame-{series}-{name}.{suffix}");
+            directory.write(file("svg"), |file| match &mut graphs {
+                Ok(graphs) => {
+                    graphs.next().map_or(Ok(()), |(_, svg)| file.write_all(svg.as_bytes()))
+                }
+                Err(error) => Err(io::Error::other(error.to_string())),
+            })?;
+            directory.write(file("folded"), |f| f.write_all(profile.folded().as_bytes()))?;
         }
-        fs::write(directory.join(format!("causes-{series}.txt")), self.causes_text())
+        let causes = self.causes_text();
+        directory.write(format!("causes-{series}.txt"), |f| f.write_all(causes.as_bytes()))
     }
 }

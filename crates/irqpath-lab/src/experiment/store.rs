@@ -4,11 +4,11 @@
 //! What the guest said about itself (`/results/host`) is read by the same code as a real host's
 //! files. The console and the job's output are kept beside the figures.
 
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
 
 use irqpath_analysis::bench::finish;
+use irqpath_files::input;
+use irqpath_files::output::{Directory, OutputError};
 use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
 use irqpath_report::parquet::{Length, write_lengths};
 use irqpath_report::{html, json};
@@ -23,22 +23,22 @@ use crate::vm::Outcome;
 pub fn store_column(
     definition: &Definition,
     run: &ColumnRun,
-    out: &Path,
+    out: &Directory,
     command: &[String],
     started_at: &str,
-) -> io::Result<()> {
-    let directory = out.join(table::directory(&definition.id, &run.column.name));
-    fs::create_dir_all(&directory)?;
+) -> Result<(), OutputError> {
+    let directory = out.directory(table::directory(&definition.id, &run.column.name))?;
     let meta = Meta { command: command.to_vec(), started_at: started_at.to_owned(), ..meta(run)? };
     let summary = summary(run);
-    json::write_meta(File::create(directory.join("meta.json"))?, &meta)?;
-    json::write_summary(File::create(directory.join("summary.json"))?, &summary)?;
-    let samples = File::create(directory.join("samples.parquet"))?;
-    write_lengths(samples, lengths(run)).map_err(io::Error::other)?;
+    directory.write("meta.json", |file| json::write_meta(file, &meta))?;
+    directory.write("summary.json", |file| json::write_summary(file, &summary))?;
+    directory.write("samples.parquet", |file| {
+        write_lengths(file, lengths(run)).map(drop).map_err(io::Error::other)
+    })?;
     // It shows paths and tests of mechanisms: without either it would be a page of nothing.
     if !summary.bench.is_empty() {
-        let mut page = io::BufWriter::new(File::create(directory.join("report.html"))?);
-        html::write(&mut page, &meta, &summary, html::Options::default())?;
+        let options = html::Options::default();
+        directory.write("report.html", |page| html::write(page, &meta, &summary, options))?;
     }
     for attributed in &run.attributed {
         attributed.store(&directory, &definition.id, &run.column.name)?;
@@ -48,23 +48,23 @@ pub fn store_column(
 
 /// Writes what a guest that went wrong said, for people to look at, below `out` and beside the
 /// results of a run that went well; returns where.
-pub fn store_remains(remains: &Remains, out: &Path) -> io::Result<PathBuf> {
+pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
     let column = format!("{} failed", remains.column);
-    let directory = out.join(table::directory(&remains.experiment, &column));
-    fs::create_dir_all(&directory)?;
+    let directory = out.directory(table::directory(&remains.experiment, &column))?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }
 
 /// Console, output of the job, and every text that the job left.
-fn store_words(outcome: &Outcome, directory: &Path) -> io::Result<()> {
+fn store_words(outcome: &Outcome, directory: &Directory) -> Result<(), OutputError> {
     for (name, text) in outcome.results.files() {
         if name.extension().is_some_and(|extension| extension == "txt") {
-            fs::write(directory.join(name.file_name().unwrap_or_default()), text)?;
+            let name = name.file_name().unwrap_or_default();
+            directory.write(name, |file| file.write_all(text))?;
         }
     }
-    fs::write(directory.join("console.log"), &outcome.console)?;
-    fs::write(directory.join("job.log"), outcome.results.job_log())
+    directory.write("console.log", |file| file.write_all(outcome.console.as_bytes()))?;
+    directory.write("job.log", |file| file.write_all(outcome.results.job_log().as_bytes()))
 }
 
 /// Every repetition of every series.
@@ -86,14 +86,13 @@ fn summary(run: &ColumnRun) -> Summary {
     Summary { schema_version: SCHEMA_VERSION, bench: finish(series), ..Summary::default() }
 }
 
-fn meta(run: &ColumnRun) -> io::Result<Meta> {
-    let facts = run.files.path().join("host");
-    fs::create_dir_all(facts.join("boot"))?;
-    fs::copy(
-        &run.kernel.config,
-        facts.join("boot").join(format!("config-{}", run.kernel.release)),
-    )?;
-    let host = Host::new(&facts);
+fn meta(run: &ColumnRun) -> Result<Meta, OutputError> {
+    let facts = Directory::open(run.files.path(), false)?.directory("host")?;
+    let config = format!("config-{}", run.kernel.release);
+    facts
+        .directory("boot")?
+        .write(config, |file| io::copy(&mut input::open(&run.kernel.config)?, file).map(drop))?;
+    let host = Host::new(facts.path());
     let after = Host::new(run.files.path().join("after"));
     let mut kernel = host.kernel_info();
     run.kernel.arch.name().clone_into(&mut kernel.machine);

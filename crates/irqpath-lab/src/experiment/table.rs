@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From runs to the reproduction table: every claim judged on every column.
 
-use std::path::Path;
-
+use irqpath_files::output::{Directory, OutputError};
 use irqpath_model::bench::Latencies;
 use irqpath_model::{
     Claim, Figures as Rows, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
@@ -217,29 +216,30 @@ fn expectation(value: &Value, range: Range) -> String {
 pub fn store(
     table: &irqpath_model::Reproduction,
     runs: &[Vec<ColumnRun>],
-    directory: &Path,
-) -> std::io::Result<()> {
-    let file = |name: &str| std::fs::File::create(directory.join(name));
-    serde_json::to_writer_pretty(file("reproduction.json")?, table)?;
-    irqpath_report::reproduction::write_text(file("reproduction.txt")?, table)?;
-    irqpath_report::markdown::write_page(file("reproduction.md")?, table)?;
-    write_page(table, runs, &directory.join("reproduction.html"))
+    directory: &Directory,
+) -> Result<(), OutputError> {
+    directory.write("reproduction.json", |file| Ok(serde_json::to_writer_pretty(file, table)?))?;
+    directory.write("reproduction.txt", |f| irqpath_report::reproduction::write_text(f, table))?;
+    directory.write("reproduction.md", |f| irqpath_report::markdown::write_page(f, table))?;
+    write_page(table, runs, directory, "reproduction.html")
 }
 
 /// Writes the table with the pictures of the runs, which are those of its first experiments.
 pub fn write_page(
     table: &irqpath_model::Reproduction,
     runs: &[Vec<ColumnRun>],
-    path: &Path,
-) -> std::io::Result<()> {
-    let mut pictures = Vec::new();
-    for (experiment, runs) in table.experiments.iter().zip(runs) {
-        for run in runs {
-            pictures.extend(pictures_of(experiment, run)?);
+    directory: &Directory,
+    name: &str,
+) -> Result<(), OutputError> {
+    directory.write(name, |page| {
+        let mut pictures = Vec::new();
+        for (experiment, runs) in table.experiments.iter().zip(runs) {
+            for run in runs {
+                pictures.extend(pictures_of(experiment, run)?);
+            }
         }
-    }
-    let mut page = std::io::BufWriter::new(std::fs::File::create(path)?);
-    html::write_reproduction(&mut page, table, &pictures)
+        html::write_reproduction(page, table, &pictures)
+    })
 }
 
 #[cfg(test)]

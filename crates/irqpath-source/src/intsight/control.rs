@@ -3,10 +3,12 @@
 //!
 //! Rule: whoever opens it finds the parameters restored when the value is dropped.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use irqpath_files::input;
+use irqpath_files::output::Directory;
 use irqpath_model::bench::{BenchCapture, BenchConfig, Clock};
 
 use super::{DIRECTORY, IntsightError, params, raw};
@@ -161,20 +163,18 @@ impl Intsight {
 
     /// Copy parameters and results into `target`, which exists, as `cp -r` would, but for the
     /// files that only take commands.
-    pub fn copy_to(&self, target: &Path) -> Result<(), IntsightError> {
-        let results = target.join("csv_results");
-        fs::create_dir_all(&results)
-            .map_err(|source| IntsightError::Read { path: results.clone(), source })?;
+    pub fn copy_to(&self, target: &Directory) -> Result<(), IntsightError> {
+        let results = target.directory("csv_results")?;
         for file in DESCRIPTION {
             let from = self.directory.join(file);
             if from.exists() {
-                copy(&from, &target.join(file))?;
+                copy(&from, target, file)?;
             }
         }
         let from = self.directory.join("csv_results");
-        copy(&from.join("name"), &results.join("name"))?;
+        copy(&from.join("name"), &results, "name")?;
         for clock in raw::clocks(&from)? {
-            copy(&from.join(clock.name()), &results.join(clock.name()))?;
+            copy(&from.join(clock.name()), &results, clock.name())?;
         }
         Ok(())
     }
@@ -224,10 +224,8 @@ fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
     if written == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), IntsightError> {
-    let error = |path: &Path, source| IntsightError::Read { path: path.to_owned(), source };
-    let mut source = File::open(from).map_err(|e| error(from, e))?;
-    let mut target = File::create(to).map_err(|e| error(to, e))?;
-    io::copy(&mut source, &mut target).map_err(|e| error(to, e))?;
-    Ok(())
+fn copy(from: &Path, to: &Directory, name: &str) -> Result<(), IntsightError> {
+    let unreadable = |source| IntsightError::Read { path: from.to_owned(), source };
+    let mut source = input::open(from).map_err(unreadable)?;
+    Ok(to.write(name, |target| io::copy(&mut source, target).map(drop))?)
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use irqpath_files::output::OutputError;
 use irqpath_model::bench::{RunsError, UnknownWord};
 
 /// What went wrong with intsight or with its results.
@@ -29,6 +30,9 @@ pub enum IntsightError {
         /// What the system said.
         source: io::Error,
     },
+    /// A copy could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The module did not take a value.
     #[error("intsight refuses '{value}' for {file} ({source}){}", advice(.available))]
     Refused {

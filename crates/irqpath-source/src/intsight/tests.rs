@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use irqpath_files::output::Directory;
 use irqpath_model::bench::{BenchConfig, BenchOverflow, Clock, ClockRate, Mechanism, Wait};
 use irqpath_model::bench::{RateSource, TOP_HALF};
 use proptest::prelude::*;
@@ -171,7 +172,7 @@ fn a_benchmark_sets_runs_copies_and_restores() {
         }
         let copy = root.path().join("copy");
         fs::create_dir(&copy).unwrap();
-        module.copy_to(&copy).unwrap();
+        module.copy_to(&Directory::open(&copy, false).unwrap()).unwrap();
         assert_eq!(read_raw(&copy, &[]).unwrap(), module.read(&[]).unwrap());
         assert!(!copy.join("do_trigger").exists());
     }

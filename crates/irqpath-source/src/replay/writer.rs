@@ -5,8 +5,9 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use irqpath_files::output::StagedFile;
 use irqpath_model::{Event, Meta, Snapshot};
 
 use super::format::{END_MAGIC, FrameWriter, Kind, MAGIC, Summed, Trailer, VERSION};
@@ -17,8 +18,7 @@ const FRAME_WEIGHT: usize = 4096;
 
 /// Writes a recording; dropped without [`RecordingWriter::finish`] it leaves nothing behind.
 pub struct RecordingWriter {
-    path: PathBuf,
-    temporary: tempfile::TempPath,
+    staged: StagedFile,
     /// `None` after a failure: what was written then is not a recording.
     encoder: Option<Encoder<BufWriter<File>>>,
 }
@@ -27,15 +27,13 @@ impl RecordingWriter {
     /// Start a recording that will be at `path`, which is replaced if it exists.
     pub fn create(path: &Path, meta: &Meta) -> Result<Self, SourceError> {
         let error = |source| SourceError::Io { path: path.to_owned(), source };
-        let invalid = |text: &str| error(io::Error::new(io::ErrorKind::InvalidInput, text));
-        // Renaming over /dev/null would destroy it.
-        if path.metadata().is_ok_and(|m| !m.is_file()) {
-            return Err(invalid("not a regular file; name a file that can be replaced"));
+        let (staged, file) = StagedFile::create(path)?;
+        if !staged.is_file() {
+            let text = "not a regular file; name a file that can be replaced";
+            return Err(error(io::Error::new(io::ErrorKind::InvalidInput, text)));
         }
-        let name = path.file_name().ok_or_else(|| invalid("not the name of a file"))?;
-        let (file, temporary) = create_beside(path, &name.to_string_lossy()).map_err(error)?;
         let encoder = Encoder::new(BufWriter::new(file), meta).map_err(error)?;
-        Ok(Self { path: path.to_owned(), temporary, encoder: Some(encoder) })
+        Ok(Self { staged, encoder: Some(encoder) })
     }
 
     /// Append events, in the order in which the source delivered them.
@@ -50,13 +48,8 @@ impl RecordingWriter {
     pub fn finish(mut self, meta: &Meta, snapshot: &Snapshot) -> Result<(), SourceError> {
         let written = self.take()?.finish(meta, snapshot);
         let file = written.and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error));
-        file.and_then(|f| f.sync_all()).map_err(|e| self.error(e))?;
-        let Self { path, temporary, .. } = self;
-        let error = |source| SourceError::Io { path: path.clone(), source };
-        temporary.persist(&path).map_err(|e| error(e.error))?;
-        // The name itself is on the disk once its directory is. Some file systems refuse; the
-        // recording is whole all the same.
-        let _ = File::open(directory(&path)).and_then(|d| d.sync_all());
+        file.map_err(|e| self.error(e))?;
+        self.staged.commit()?;
         Ok(())
     }
 
@@ -66,30 +59,7 @@ impl RecordingWriter {
     }
 
     fn error(&self, source: io::Error) -> SourceError {
-        SourceError::Io { path: self.path.clone(), source }
-    }
-}
-
-/// Where a file lies.
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A new file beside `path`. Errors are the system's own, without the temporary name, which
-/// means nothing to the user.
-fn create_beside(path: &Path, name: &str) -> io::Result<(File, tempfile::TempPath)> {
-    let mut number = None;
-    let created = tempfile::Builder::new().prefix(&format!(".{name}.")).suffix(".partial").make_in(
-        directory(path),
-        |temporary| {
-            // Not for the owner alone, as tempfile would have it: a result is to be passed on.
-            let file = File::create_new(temporary);
-            file.inspect_err(|e| number = e.raw_os_error())
-        },
-    );
-    match created {
-        Ok(temporary) => Ok(temporary.into_parts()),
-        Err(error) => Err(number.map_or(error, io::Error::from_raw_os_error)),
+        SourceError::Io { path: self.staged.target().to_owned(), source }
     }
 }
 

@@ -4,10 +4,12 @@
 //! Everything that could disturb is kept away from the measured CPU: this thread, which raises
 //! the interrupts, is pinned to it together with the load; progress is shown from elsewhere.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use irqpath_files::input;
+use irqpath_files::output::Directory;
 use irqpath_model::bench::BenchConfig;
 use irqpath_source::intsight::{Intsight, IntsightError, RATES_FILE};
 use irqpath_source::load::Load;
@@ -17,8 +19,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::plan::duration;
 use super::progress::BenchProgress;
 use crate::signals::Stop;
-use crate::staging::full;
 use crate::subjects;
+
+/// Of a list of interrupts on any machine.
+const MAX_COUNTS: u64 = 16 << 20;
 
 /// The CPU to measure on: the one asked for, or the usual one. irqpath itself is bound to it, so
 /// that it must be allowed.
@@ -41,10 +45,10 @@ pub fn pin(cpu: u16) -> anyhow::Result<()> {
 pub fn run_all(
     module: &Intsight,
     plan: &[BenchConfig],
-    raw: &Path,
+    raw: &Directory,
     progress: &BenchProgress,
     stop: &Stop,
-) -> anyhow::Result<Vec<PathBuf>> {
+) -> anyhow::Result<Vec<Directory>> {
     let mut done = Vec::new();
     let mut load = (0, Load::default());
     for (nr, config) in plan.iter().enumerate() {
@@ -62,11 +66,12 @@ pub fn run_all(
         }
         progress
             .begin(&format!("{}/{} {}", nr + 1, plan.len(), config.mechanism), duration(config));
-        let target = raw.join(format!("{:02}-{}", nr + 1, config.mechanism));
+        let name = format!("{:02}-{}", nr + 1, config.mechanism);
+        let target = raw.directory(&name)?;
         match one(module, config, &target) {
             Ok(()) => done.push(target),
             Err(e) if is_interrupted(&e) => {
-                let _ = fs::remove_dir_all(&target);
+                let _ = raw.remove(&name);
                 break;
             }
             Err(e) => return Err(e),
@@ -79,8 +84,7 @@ fn is_interrupted(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<IntsightError>(), Some(IntsightError::Interrupted))
 }
 
-fn one(module: &Intsight, config: &BenchConfig, target: &Path) -> anyhow::Result<()> {
-    fs::create_dir(target).with_context(|| full(target))?;
+fn one(module: &Intsight, config: &BenchConfig, target: &Directory) -> anyhow::Result<()> {
     module.prepare(config)?;
     keep_counts(target, "before")?;
     let meter = TickMeter::start();
@@ -89,9 +93,7 @@ fn one(module: &Intsight, config: &BenchConfig, target: &Path) -> anyhow::Result
     keep_counts(target, "after")?;
     module.postprocess()?;
     module.copy_to(target)?;
-    let keep = |file: &str, text: String| {
-        fs::write(target.join(file), text).with_context(|| full(&target.join(file)))
-    };
+    let keep = |file: &str, text: String| target.write(file, |f| f.write_all(text.as_bytes()));
     if let (Some(clock), Some(rate)) = (TickMeter::CLOCK, rate) {
         keep(RATES_FILE, format!("{clock} {}\n", rate.hz))?;
     }
@@ -105,13 +107,12 @@ fn one(module: &Intsight, config: &BenchConfig, target: &Path) -> anyhow::Result
 }
 
 /// Copy the counts of interrupts below `target`, at their place below a machine's root.
-fn keep_counts(target: &Path, when: &str) -> anyhow::Result<()> {
-    let proc = target.join(when).join("proc");
-    fs::create_dir_all(&proc).with_context(|| full(&proc))?;
+fn keep_counts(target: &Directory, when: &str) -> anyhow::Result<()> {
+    let proc = target.directory(when)?.directory("proc")?;
     for file in ["interrupts", "softirqs"] {
         // They describe the result; a machine without them can still be measured.
-        if let Ok(text) = fs::read(Path::new("/proc").join(file)) {
-            fs::write(proc.join(file), text).with_context(|| full(&proc.join(file)))?;
+        if let Ok(text) = input::read(&Path::new("/proc").join(file), MAX_COUNTS) {
+            proc.write(file, |f| f.write_all(&text))?;
         }
     }
     Ok(())

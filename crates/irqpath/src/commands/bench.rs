@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use irqpath_files::output::Directory;
 use irqpath_model::bench::BenchConfig;
 use irqpath_model::{Meta, Names, SCHEMA_VERSION, Summary};
 use irqpath_source::intsight::Intsight;
@@ -90,7 +91,8 @@ fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
     if done.len() < plan.len() {
         out::note(&format!("ended early: {} of {} benchmarks", done.len(), plan.len()));
     }
-    let summary = result::summary(&done, &arguments.looks.clock, meta.is_exact)?;
+    let places: Vec<_> = done.iter().map(Directory::current_path).collect();
+    let summary = result::summary(&places, &arguments.looks.clock, meta.is_exact)?;
     Ok(Measured { meta, summary, outputs })
 }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
+use irqpath_files::output::{StagedFile, full};
 use serde::Serialize;
 
 use crate::cli::Report;
-use crate::staging::{StagedFile, full};
 use crate::{out, shown, stored};
 
 /// One report that was written.

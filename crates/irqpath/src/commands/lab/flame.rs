@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
 use irqpath_model::Reproduction;
@@ -34,8 +35,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         attribute: true,
         ..Options::default()
     };
-    std::fs::create_dir_all(&arguments.output)
-        .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
+    let output = Directory::open(&arguments.output, true)?;
     let (started_at, made) = (meta::now(), made(lab));
     let runs = experiment::run(lab, &[&definition], &options, &|_, _| ()).map_err(told)?;
     lab.progress.clear();
@@ -43,8 +43,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         return Err(error);
     }
     for run in runs.columns.iter().flatten() {
-        let (output, command) = (&arguments.output, meta::command());
-        experiment::store_column(&definition, run, output, &command, &started_at)?;
+        experiment::store_column(&definition, run, &output, &meta::command(), &started_at)?;
         let directory = experiment::directory(&definition.id, &run.column.name);
         for path in &run.attributed {
             out::print(&told_path(&definition, run, path))?;
@@ -53,12 +52,12 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         out::print(&format!("flame-*.svg and .folded are in {}\n", directory.display()))?;
         out::print(&side_by_side(&definition, run))?;
     }
-    let page = arguments.output.join(format!("{}.html", definition.id));
+    let page = format!("{}.html", definition.id);
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
     let runs = runs.columns;
     table.experiments = vec![experiment::reproduced(&definition, &runs[0], &options, &made)];
-    experiment::write_page(&table, &runs, &page)
-        .with_context(|| format!("{} cannot be written", page.display()))?;
+    experiment::write_page(&table, &runs, &output, &page)?;
+    let page = output.path().join(page);
     out::print(&format!("all of them on one page: {}\n", page.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use irqpath_files::output::{StagedFile, full};
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
 use irqpath_lab::kernel;
@@ -16,7 +17,6 @@ use serde::Serialize;
 
 use crate::cli_lab::{LabList, RESULTS};
 use crate::out;
-use crate::staging::{StagedFile, full};
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];

@@ -2,16 +2,13 @@
 //! `irqpath lab run`: runs experiments, stores a result directory per column and the table.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Context as _;
+use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, ColumnRun, Definition, ExperimentError, Options};
 use irqpath_model::{Made, Reproduced, Reproduction};
-use rustix::fs::{FlockOperation, flock};
 
 use super::list;
 use crate::cli_lab::LabRun;
@@ -27,10 +24,9 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
         irqpath: std::env::current_exe().ok(),
         ..Options::default()
     };
-    std::fs::create_dir_all(&arguments.output)
-        .with_context(|| format!("{} cannot be made", arguments.output.display()))?;
+    let output = Directory::open(&arguments.output, true)?;
     let made = made(lab);
-    let keeper = Keeper::new(&wanted, &options, &made, &arguments.output)?;
+    let keeper = Keeper::new(&wanted, &options, &made, &output)?;
     let runs = experiment::run(lab, &wanted, &options, &|index, runs| keeper.keep(index, runs));
     let runs = runs.map_err(told)?;
     lab.progress.clear();
@@ -41,9 +37,8 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
         out::write(|w| irqpath_report::reproduction::write_text(w, &table))?;
     }
     for remains in &runs.remains {
-        let directory = experiment::store_remains(remains, &arguments.output)
-            .with_context(|| format!("{} cannot be written", arguments.output.display()))?;
-        out::note(&format!("what the guest said is in {}", directory.display()));
+        let directory = experiment::store_remains(remains, &output)?;
+        out::note(&format!("what the guest said is in {}", directory.path().display()));
     }
     if let Some(error) = complain(runs.errors) {
         return Err(error);
@@ -67,7 +62,7 @@ struct Keeper<'a> {
     definitions: &'a [&'a Definition],
     options: &'a Options,
     made: &'a Made,
-    output: &'a Path,
+    output: &'a Directory,
     started_at: String,
     found: Mutex<Found>,
 }
@@ -85,11 +80,11 @@ impl<'a> Keeper<'a> {
         definitions: &'a [&'a Definition],
         options: &'a Options,
         made: &'a Made,
-        output: &'a Path,
+        output: &'a Directory,
     ) -> anyhow::Result<Self> {
         let (started_at, found) = (meta::now(), Mutex::default());
         // A table that cannot be read shall not be found so after hours.
-        list::earlier_in(output)?;
+        list::earlier_in(output.path())?;
         Ok(Self { definitions, options, made, output, started_at, found })
     }
 
@@ -111,10 +106,9 @@ impl<'a> Keeper<'a> {
 
     /// Puts the table into that of the directory, into which other runs may write as well.
     fn write(&self, table: &Reproduction, runs: &[Vec<ColumnRun>]) -> anyhow::Result<()> {
-        let _lock = only_writer(self.output)?;
-        let all = with_earlier(table, &list::earlier_in(self.output)?, self.definitions);
-        experiment::store(&all, runs, self.output)
-            .with_context(|| format!("{} cannot be written", self.output.display()))
+        let _lock = self.output.lock()?;
+        let all = with_earlier(table, &list::earlier_in(self.output.path())?, self.definitions);
+        Ok(experiment::store(&all, runs, self.output)?)
     }
 
     /// The table of all experiments, written with their pictures.
@@ -127,14 +121,6 @@ impl<'a> Keeper<'a> {
         self.write(&table, runs)?;
         Ok(table)
     }
-}
-
-/// Waits until no other run writes into the directory; others wait until what this returns is gone.
-fn only_writer(directory: &Path) -> anyhow::Result<File> {
-    let lock = File::open(directory)?;
-    flock(&lock, FlockOperation::LockExclusive)
-        .with_context(|| format!("{} cannot be locked", directory.display()))?;
-    Ok(lock)
 }
 
 /// What the directory has of runs before, after what has just been run: that replaces its own
@@ -185,13 +171,12 @@ pub fn select<'a>(
 fn store(
     definition: &Definition,
     runs: &[ColumnRun],
-    output: &Path,
+    output: &Directory,
     started_at: &str,
 ) -> anyhow::Result<()> {
     let command = meta::command();
     runs.iter().try_for_each(|run| {
-        experiment::store_column(definition, run, output, &command, started_at)
-            .with_context(|| format!("{} cannot be written", output.display()))
+        Ok(experiment::store_column(definition, run, output, &command, started_at)?)
     })
 }
 
@@ -225,7 +210,8 @@ mod tests {
     fn two_runs_into_one_directory_keep_what_the_other_found() {
         let directory = tempfile::tempdir().unwrap();
         let (made, options) = (Made::default(), Options::default());
-        let keeper = || Keeper::new(&[], &options, &made, directory.path()).unwrap();
+        let output = Directory::open(directory.path(), false).unwrap();
+        let keeper = || Keeper::new(&[], &options, &made, &output).unwrap();
         let (one, other) = (keeper(), keeper());
         for (keeper, id) in [(&one, "a"), (&other, "b"), (&one, "a")] {
             let mut table = Reproduction::new("0", vec![]);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Opening files that may come from a stranger.
+//!
+//! Only regular files are opened, and no open waits: a pipe would wait for its writer for ever,
+//! `/dev/zero` has no end, and opening some devices does something. A size is a claim until the
+//! bytes are there: memory grows with what was read, up to a limit that the caller names.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+
+use crate::walk::{Walk, look, split};
+
+/// Open a regular file to read it.
+///
+/// # Errors
+/// The system's; `InvalidInput` for anything but a regular file; `PermissionDenied` for a path
+/// through a link that belongs to neither root nor the caller.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut walk = Walk::here()?;
+    let mut path = path.to_owned();
+    loop {
+        let Some((directory, name)) = split(&path) else { return Err(no_file()) };
+        walk.enter(directory, false)?;
+        let found = look(&walk.at, name)?;
+        if found.kind() != FileType::Symlink {
+            return open_in(&walk.at, name).map(File::from);
+        }
+        path = walk.follow(name, &found)?;
+    }
+}
+
+/// Read a regular file whole.
+///
+/// # Errors
+/// As [`open`]; `FileTooLarge` for more than `limit` bytes.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_open(open(path)?.into(), limit)
+}
+
+/// Read a regular file of text whole.
+///
+/// # Errors
+/// As [`read`]; `InvalidData` for what is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let text = String::from_utf8(read(path, limit)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
+}
+
+/// Open a regular file in an open directory; a link is refused, whoever made it.
+pub(crate) fn open_in(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // Looked at before it is opened, as opening a device can do something; and after, as it may
+    // be another one by then.
+    if look(&directory, name)?.kind() != FileType::RegularFile {
+        return Err(no_file());
+    }
+    let file = openat(directory, name, flags, Mode::empty())?;
+    let is_file = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
+    if is_file { Ok(file) } else { Err(no_file()) }
+}
+
+pub(crate) fn read_open(file: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // What the system says about the size is not asked for: for files of /proc it is 0, and
+    // sparse ones claim anything.
+    let read = File::from(file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if read as u64 > limit {
+        let text = format!("it has more than {limit} bytes, which no such file has");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
+fn no_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A result directory.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, RenameFlags, fstat, mkdirat, renameat, renameat_with, statat,
+};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::geteuid;
+
+use super::OutputError;
+use super::directory::Directory;
+use super::partial::{Named, Partial, is_same, names, open_directory};
+use crate::{input, owner};
+
+/// The file by which a result is known.
+const META: &str = "meta.json";
+/// Longer descriptions of a machine have not been seen by far.
+const MAX_META: u64 = 16 << 20;
+
+/// A result directory in the making.
+#[derive(Debug)]
+pub struct StagedDir {
+    target: PathBuf,
+    /// Where its name will be.
+    place: Directory,
+    name: OsString,
+    partial: Partial,
+    /// The partial one.
+    inner: Directory,
+    /// The result that it replaces.
+    old: Option<OwnedFd>,
+}
+
+impl StagedDir {
+    /// Make the partial directory. An existing `target` is refused unless `force` is given, it
+    /// belongs to root or the caller, and it is empty or holds a `meta.json` that `is_ours`
+    /// recognises.
+    ///
+    /// # Errors
+    /// [`OutputError`].
+    pub fn create(
+        target: &Path,
+        force: bool,
+        is_ours: fn(&[u8]) -> bool,
+    ) -> Result<Self, OutputError> {
+        let (place, name) = Directory::of(target)?;
+        let old = match statat(&place.fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => None,
+            Ok(_) if !force => return Err(OutputError::Exists(target.to_owned())),
+            Ok(stat) => {
+                let kind = FileType::from_raw_mode(stat.st_mode);
+                Some(open_old(&place, &name, kind, target, is_ours)?)
+            }
+            Err(e) => return Err(OutputError::refused(target)(io::Error::from(e))),
+        };
+        let make = |at: &OwnedFd, name: &str| {
+            mkdirat(at, name, Mode::from_raw_mode(0o777))?;
+            open_directory(at, name)
+        };
+        let partial = Partial::new(&place.fd, make).map_err(OutputError::refused(target))?;
+        let inner = fstat(&partial.named.open).and_then(|stat| {
+            let is_mine = stat.st_uid == geteuid().as_raw();
+            Ok(is_mine.then_some(fcntl_dupfd_cloexec(&partial.named.open, 0)?))
+        });
+        let inner = inner.map_err(OutputError::full(target))?;
+        let inner = inner.ok_or_else(|| OutputError::Interfered(target.to_owned()))?;
+        let inner = Directory::from_fd(inner, target);
+        Ok(Self { target: target.to_owned(), place, name, partial, inner, old })
+    }
+
+    /// Create a file in it.
+    ///
+    /// # Errors
+    /// [`OutputError::Full`].
+    pub fn file(&self, name: &str) -> Result<File, OutputError> {
+        self.inner.file(name)
+    }
+
+    /// Create a directory in it.
+    ///
+    /// # Errors
+    /// [`OutputError::Refused`].
+    pub fn directory(&self, name: &str) -> Result<Directory, OutputError> {
+        self.inner.directory(name)
+    }
+
+    /// Its final name.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Sync everything and give it its final name.
+    ///
+    /// # Errors
+    /// [`OutputError`]; what was there before is still there then.
+    pub fn commit(self) -> Result<PathBuf, OutputError> {
+        self.partial.named.sync().map_err(OutputError::full(&self.target))?;
+        if !self.partial.named.is_there().map_err(OutputError::full(&self.target))? {
+            return Err(OutputError::Interfered(self.target.clone()));
+        }
+        match &self.old {
+            Some(old) => self.replace(old)?,
+            None => self.rename(RenameFlags::NOREPLACE).map_err(OutputError::full(&self.target))?,
+        }
+        self.partial.keep();
+        self.place.sync().map_err(OutputError::full(&self.target))?;
+        Ok(self.target.clone())
+    }
+
+    fn rename(&self, flags: RenameFlags) -> Result<(), Errno> {
+        let Named { directory, name, .. } = &*self.partial.named;
+        match renameat_with(directory, name, &self.place.fd, &self.name, flags) {
+            // Some network file systems know no flags; nothing that is there is replaced but an
+            // empty directory.
+            Err(Errno::INVAL) if flags == RenameFlags::NOREPLACE => {
+                renameat(directory, name, &self.place.fd, &self.name)
+            }
+            renamed => renamed,
+        }
+    }
+
+    /// Change places with the old result, and remove it by the descriptor it was judged by.
+    fn replace(&self, old: &OwnedFd) -> Result<(), OutputError> {
+        let partial = &self.partial.named;
+        let changed = match self.rename(RenameFlags::EXCHANGE) {
+            Err(Errno::INVAL) => self.replace_in_steps(),
+            changed => changed.map(|()| partial.name.clone()),
+        };
+        let name = changed.map_err(OutputError::full(&self.target))?;
+        if !is_same(old, &partial.directory, &name).map_err(OutputError::full(&self.target))? {
+            // Somebody has put another directory there since: it goes back, ours is given up.
+            let (at, to) = (&partial.directory, &self.place.fd);
+            let _ = renameat_with(at, &name, to, &self.name, RenameFlags::EXCHANGE);
+            return Err(OutputError::Interfered(self.target.clone()));
+        }
+        let open = fcntl_dupfd_cloexec(old, 0).map_err(OutputError::full(&self.target))?;
+        self.partial.keep();
+        let directory: Arc<OwnedFd> = partial.directory.clone();
+        Named { directory, name, open }.remove().map_err(OutputError::full(&self.target))
+    }
+
+    /// The same where the file system cannot exchange names; returns the name of the old one.
+    fn replace_in_steps(&self) -> Result<std::ffi::CString, Errno> {
+        let Named { directory, name, .. } = &*self.partial.named;
+        let aside = [name.as_bytes(), b".old"].concat();
+        let aside = std::ffi::CString::new(aside).map_err(|_| Errno::INVAL)?;
+        renameat(&self.place.fd, &self.name, directory, &aside)?;
+        match renameat(directory, name, &self.place.fd, &self.name) {
+            Ok(()) => Ok(aside),
+            Err(e) => {
+                renameat(directory, &aside, &self.place.fd, &self.name)?;
+                Err(e)
+            }
+        }
+    }
+}
+
+/// The directory that may be replaced, or why not.
+fn open_old(
+    place: &Directory,
+    name: &OsString,
+    kind: FileType,
+    target: &Path,
+    is_ours: fn(&[u8]) -> bool,
+) -> Result<OwnedFd, OutputError> {
+    let path = || target.to_owned();
+    match kind {
+        FileType::Symlink => return Err(OutputError::Link(path())),
+        FileType::Directory => {}
+        _ => return Err(OutputError::NoResult(path())),
+    }
+    let old = open_directory(&place.fd, name.as_os_str()).map_err(OutputError::full(target))?;
+    let owner = fstat(&old).map_err(OutputError::full(target))?.st_uid;
+    if !owner::is_trusted(owner) {
+        return Err(OutputError::ResultOfOther { path: path(), owner });
+    }
+    let is_empty = names(&old).map_err(OutputError::full(target))?.is_empty();
+    if is_empty || meta(&old).is_ok_and(|bytes| is_ours(&bytes)) {
+        return Ok(old);
+    }
+    Err(OutputError::NoResult(path()))
+}
+
+/// What describes a result: a file of root's or the caller's, and no link.
+fn meta(directory: &OwnedFd) -> io::Result<Vec<u8>> {
+    let file = input::open_in(directory, META.as_ref())?;
+    if !owner::is_trusted(fstat(&file)?.st_uid) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    input::read_open(file, MAX_META)
+}

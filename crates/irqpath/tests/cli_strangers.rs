@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Root runs the commands where a user without privileges has prepared files. That user really
+//! is another one: a shell under another uid.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{error_line, irqpath, is_root, names, replay};
+
+/// A directory for everybody below one of root's, beside a file of root's.
+struct Scene {
+    root: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(test: &str) -> Option<Self> {
+        if !is_root(test) {
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(root.path().join("shared")).unwrap();
+        let scene = Self { root };
+        let everybody = fs::Permissions::from_mode(0o1777);
+        fs::set_permissions(scene.shared(), everybody).unwrap();
+        fs::write(scene.secret(), "root's").unwrap();
+        fs::set_permissions(scene.secret(), fs::Permissions::from_mode(0o600)).unwrap();
+        Some(scene)
+    }
+
+    fn secret(&self) -> PathBuf {
+        self.root.path().join("secret")
+    }
+
+    fn shared(&self) -> PathBuf {
+        self.root.path().join("shared")
+    }
+
+    /// What the stranger does, in the shared directory.
+    fn stranger(&self, script: &str) {
+        let uid = ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-ec", script];
+        let status = Command::new("setpriv").args(uid).current_dir(self.shared()).status();
+        assert!(status.unwrap().success(), "{script}");
+    }
+
+    fn assert_untouched(&self) {
+        assert_eq!(fs::read_to_string(self.secret()).unwrap(), "root's");
+        assert_eq!(self.secret().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn output_follows_no_link_of_a_stranger() {
+    let Some(scene) = Scene::new("output_follows_no_link") else { return };
+    let at = |name: &str| scene.shared().join(name);
+    scene.stranger("ln -s ../secret out; mkdir d; ln -s ../../secret d/out; ln -s .. up");
+    for flag in ["--json", "--report", "--perfetto", "--openmetrics", "--record"] {
+        for name in ["out", "d/out", "up/secret"] {
+            let output = replay(scene.root.path()).arg(flag).arg(at(name)).output().unwrap();
+            let line = error_line(&output);
+            assert!(line.contains("link"), "{flag} {name}: {line}");
+            scene.assert_untouched();
+        }
+    }
+    for name in ["out", "up/new", "d/out"] {
+        let output = replay(scene.root.path()).arg("--force").arg("-o").arg(at(name)).output();
+        assert!(error_line(&output.unwrap()).contains("link"), "{name}");
+        scene.assert_untouched();
+    }
+    assert_eq!(names(&scene.shared()), ["d", "out", "up"]);
+}
+
+#[test]
+fn a_report_of_a_strangers_result_stays_in_its_directory() {
+    let Some(scene) = Scene::new("a_report_of_a_strangers_result") else { return };
+    let result = scene.shared().join("r");
+    replay(scene.root.path()).arg("-o").arg(scene.root.path().join("mine")).assert().success();
+    fs::set_permissions(scene.root.path().join("mine"), fs::Permissions::from_mode(0o755)).unwrap();
+    scene.stranger("cp -r ../mine r; rm r/report.html; ln -s ../../secret r/report.html");
+    let line = error_line(&irqpath().arg("report").arg(&result).output().unwrap());
+    assert!(line.contains("report.html is a link"), "{line}");
+    scene.assert_untouched();
+    scene.stranger("rm r/report.html");
+    irqpath().arg("report").arg(&result).assert().success();
+    assert!(fs::read_to_string(result.join("report.html")).unwrap().contains("postgres"));
+}
+
+#[test]
+fn force_removes_nothing_but_results_of_ones_own() {
+    let Some(scene) = Scene::new("force_removes_nothing") else { return };
+    let force = |target: &Path| {
+        error_line(
+            &replay(scene.root.path()).arg("--force").arg("-o").arg(target).output().unwrap(),
+        )
+    };
+    // A directory of root's in which somebody else's program left a meta.json.
+    let thesis = scene.root.path().join("thesis");
+    fs::create_dir(&thesis).unwrap();
+    fs::write(thesis.join("meta.json"), "{\"author\": \"me\"}").unwrap();
+    assert!(force(&thesis).contains("no result of irqpath"));
+    scene.stranger("ln -s ../thesis r");
+    assert!(force(&scene.shared().join("r")).contains("is a link"));
+    assert_eq!(names(&thesis), ["meta.json"]);
+    // A result of a stranger's.
+    replay(scene.root.path()).arg("-o").arg(scene.root.path().join("mine")).assert().success();
+    scene.stranger("cp -r ../mine theirs");
+    assert!(force(&scene.shared().join("theirs")).contains("belongs to nobody (uid 65534)"));
+    assert!(scene.shared().join("theirs/summary.json").exists());
+}
+
+#[test]
+fn a_lab_and_manual_pages_are_written_below_no_link() {
+    let Some(scene) = Scene::new("a_lab_and_manual_pages") else { return };
+    scene.stranger("mkdir man; ln -s ../../secret man/irqpath.1; ln -s .. up");
+    for name in ["man", "up/new"] {
+        let output = irqpath().args(["generate", "man"]).arg(scene.shared().join(name)).output();
+        assert!(error_line(&output.unwrap()).contains("link"), "{name}");
+    }
+    scene.assert_untouched();
+    assert!(!scene.root.path().join("new").exists());
+}
