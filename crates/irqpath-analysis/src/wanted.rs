@@ -10,8 +10,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use irqpath_model::{Comm, Origin, PathRecord, Via};
 
-/// Most paths whose maximum is remembered; further paths are wanted over the threshold only.
-const MAX_PATHS: usize = 16_384;
+/// Most paths whose maximum is remembered by itself; those that come later share one for each
+/// origin, so that a flood of names does not hide what is slow.
+const MAX_PATHS: usize = 4096;
 
 /// The policy, with what it has to remember.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Wanted {
     longest: BinaryHeap<Reverse<u64>>,
     maxima: HashMap<(Origin, Via), HashMap<Comm, u64>>,
     nr_paths: usize,
+    /// The maxima of the paths that came too late for one of their own.
+    others: HashMap<Origin, u64>,
     nr_over: u64,
 }
 
@@ -45,16 +48,14 @@ impl Wanted {
     fn is_maximum(&mut self, record: &PathRecord, total_ns: u64) -> bool {
         let comms = self.maxima.entry((record.origin, record.via)).or_default();
         if let Some(maximum) = comms.get_mut(&record.target.comm) {
-            let is_new = total_ns > *maximum;
-            *maximum = total_ns.max(*maximum);
-            return is_new;
+            return raise(maximum, total_ns);
         }
         if self.nr_paths < MAX_PATHS {
             self.nr_paths += 1;
             comms.insert(record.target.comm.clone(), total_ns);
             return true;
         }
-        false
+        raise(self.others.entry(record.origin).or_default(), total_ns)
     }
 
     fn is_among_longest(&mut self, total_ns: u64) -> bool {
@@ -75,5 +76,42 @@ impl Wanted {
     /// Records over the threshold so far, wanted or not.
     pub fn nr_over(&self) -> u64 {
         self.nr_over
+    }
+}
+
+/// Raise `maximum` to `ns`. True if that is higher.
+fn raise(maximum: &mut u64, ns: u64) -> bool {
+    let is_new = ns > *maximum;
+    *maximum = ns.max(*maximum);
+    is_new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{PathEnd, Point, Stamp, Task};
+
+    fn record(comm: &str, ns: u64) -> PathRecord {
+        let mut stamps = [None; Point::COUNT];
+        stamps[Point::Hardirq.index()] = Some(Stamp { ns: 1, cpu: 0 });
+        stamps[Point::SwitchIn.index()] = Some(Stamp { ns: 1 + ns, cpu: 0 });
+        PathRecord {
+            origin: Origin::Irq(36),
+            via: Via::empty(),
+            stamps,
+            timer_fn: 0,
+            target: Task { comm: comm.into(), ..Task::default() },
+            end: PathEnd::SwitchIn,
+        }
+    }
+
+    #[test]
+    fn a_flood_of_names_does_not_hide_what_is_slow() {
+        let mut wanted = Wanted::new(None, None);
+        let nr = (0..100_000).filter(|at| wanted.wanted(&record(&format!("name{at}"), 10))).count();
+        assert_eq!(nr, MAX_PATHS + 1, "each path of its own, and the first of the rest");
+        assert!(wanted.wanted(&record("late", 500)));
+        assert!(!wanted.wanted(&record("later", 400)));
+        assert!(wanted.wanted(&record("name0", 20)), "it has a maximum of its own");
     }
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! HDR histograms of nanoseconds: they merge without loss and count what they cannot hold.
+//!
+//! In memory only the occupied buckets are kept: a measurement has thousands of histograms, most
+//! of a few times each, and a full array takes 10 KiB. The HDR library defines the buckets, the
+//! quantiles and the stored form.
+
+use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,10 +23,23 @@ pub const MAX_TRACKABLE_NS: u64 = 1 << 36;
 #[error("not an HDR histogram (V2, base64): {0}")]
 pub struct HistogramError(String);
 
+/// The library's form of a histogram.
+type Hdr = hdrhistogram::Histogram<u32>;
+
+/// An empty one, to ask for the bounds of buckets.
+static BOUNDS: LazyLock<Hdr> = LazyLock::new(empty);
+
+fn empty() -> Hdr {
+    let mut hdr = Hdr::new(2).expect("2 significant digits are in range");
+    hdr.auto(true);
+    hdr
+}
+
 /// Times in ns with two significant digits, plus exact minimum, maximum, sum and overflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u32>,
+    /// Lowest ns and count of each occupied bucket, ascending.
+    buckets: Vec<(u64, u32)>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
@@ -29,10 +48,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let mut buckets =
-            hdrhistogram::Histogram::new(2).expect("2 significant digits are in range");
-        buckets.auto(true);
-        Self { buckets, min_ns: u64::MAX, max_ns: 0, sum_ns: 0, nr_overflow: 0 }
+        Self { buckets: Vec::new(), min_ns: u64::MAX, max_ns: 0, sum_ns: 0, nr_overflow: 0 }
     }
 }
 
@@ -49,8 +65,27 @@ impl Histogram {
         if ns >= MAX_TRACKABLE_NS {
             self.nr_overflow += u64::from(n);
         } else {
-            self.buckets.record_n(ns, n).expect("auto-resizing histograms always fit");
+            self.count(BOUNDS.lowest_equivalent(ns), n);
         }
+    }
+
+    /// Count `n` times in the bucket that begins at `low`.
+    fn count(&mut self, low: u64, n: u32) {
+        match self.buckets.binary_search_by_key(&low, |bucket| bucket.0) {
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(n),
+            Err(at) if n > 0 => self.buckets.insert(at, (low, n)),
+            Err(_) => {}
+        }
+    }
+
+    /// The library's form, made for one use.
+    fn to_hdr(&self) -> Hdr {
+        let mut hdr = empty();
+        // The highest first: the array gets its size at once.
+        for &(low, n) in self.buckets.iter().rev() {
+            hdr.record_n(low, n).expect("auto-resizing histograms always fit");
+        }
+        hdr
     }
 
     /// Take over exact extremes and sum that belong to buckets recorded with `record_n`.
@@ -67,19 +102,21 @@ impl Histogram {
 
     /// Add another histogram.
     pub fn merge(&mut self, other: &Self) {
-        self.buckets.add(&other.buckets).expect("auto-resizing histograms always fit");
+        for &(low, n) in &other.buckets {
+            self.count(low, n);
+        }
         self.widen(other.min_ns, other.max_ns, other.sum_ns);
         self.nr_overflow += other.nr_overflow;
     }
 
     /// Number of recorded times, overflow included.
     pub fn len(&self) -> u64 {
-        self.buckets.len() + self.nr_overflow
+        self.buckets.iter().map(|bucket| u64::from(bucket.1)).sum::<u64>() + self.nr_overflow
     }
 
     /// True if nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.buckets.is_empty() && self.nr_overflow == 0
     }
 
     /// Exact maximum, ns; 0 if empty.
@@ -89,10 +126,11 @@ impl Histogram {
 
     /// The value at quantile `q` (0..=1), ns, within the exact extremes; 0 if empty.
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        if self.is_empty() {
-            return 0;
-        }
-        self.buckets.value_at_quantile(q).clamp(self.min_ns, self.max_ns)
+        if self.is_empty() { 0 } else { self.quantile_of(&self.to_hdr(), q) }
+    }
+
+    fn quantile_of(&self, hdr: &Hdr, q: f64) -> u64 {
+        hdr.value_at_quantile(q).clamp(self.min_ns, self.max_ns)
     }
 
     /// The row of numbers that every table shows.
@@ -100,15 +138,17 @@ impl Histogram {
         if self.is_empty() {
             return Quantiles::default();
         }
+        let hdr = self.to_hdr();
+        let quantile_ns = |q| self.quantile_of(&hdr, q);
         Quantiles {
             n: self.len(),
             min_ns: self.min_ns,
             mean_ns: self.sum_ns / self.len(),
-            q05_ns: self.quantile_ns(0.05),
-            q50_ns: self.quantile_ns(0.50),
-            q95_ns: self.quantile_ns(0.95),
-            q99_ns: self.quantile_ns(0.99),
-            q999_ns: self.quantile_ns(0.999),
+            q05_ns: quantile_ns(0.05),
+            q50_ns: quantile_ns(0.50),
+            q95_ns: quantile_ns(0.95),
+            q99_ns: quantile_ns(0.99),
+            q999_ns: quantile_ns(0.999),
             max_ns: self.max_ns,
             nr_overflow: self.nr_overflow,
         }
@@ -116,11 +156,8 @@ impl Histogram {
 
     /// Occupied buckets as `(lowest ns, highest ns, count)`, ascending.
     pub fn iter_buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.buckets.iter_recorded().map(|b| {
-            let value = b.value_iterated_to();
-            let low = self.buckets.lowest_equivalent(value);
-            (low, self.buckets.highest_equivalent(value), u64::from(b.count_at_value()))
-        })
+        let high = |low| BOUNDS.highest_equivalent(low);
+        self.buckets.iter().map(move |&(low, n)| (low, high(low), u64::from(n)))
     }
 }
 
@@ -139,7 +176,7 @@ impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         V2Serializer::new()
-            .serialize(&self.buckets, &mut bytes)
+            .serialize(&self.to_hdr(), &mut bytes)
             .map_err(|e| serde::ser::Error::custom(format!("{e:?}")))?;
         Stored {
             hdr_v2_base64: STANDARD.encode(bytes),
@@ -157,20 +194,23 @@ impl TryFrom<Stored> for Histogram {
     fn try_from(stored: Stored) -> Result<Self, HistogramError> {
         let bytes =
             STANDARD.decode(&stored.hdr_v2_base64).map_err(|e| HistogramError(e.to_string()))?;
-        let mut buckets: hdrhistogram::Histogram<u32> = Deserializer::new()
+        let hdr: Hdr = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| HistogramError(format!("{e:?}")))?;
-        buckets.auto(true);
-        if stored.max_ns < stored.min_ns && !buckets.is_empty() {
-            return Err(HistogramError("max below min".to_owned()));
-        }
-        Ok(Self {
-            buckets,
+        let mut histogram = Self {
+            buckets: Vec::new(),
             min_ns: stored.min_ns,
             max_ns: stored.max_ns,
             sum_ns: stored.sum_ns,
             nr_overflow: stored.nr_overflow,
-        })
+        };
+        for bucket in hdr.iter_recorded() {
+            histogram.record_n(bucket.value_iterated_to(), bucket.count_at_value());
+        }
+        if stored.max_ns < stored.min_ns && !histogram.is_empty() {
+            return Err(HistogramError("max below min".to_owned()));
+        }
+        Ok(histogram)
     }
 }
 
@@ -236,6 +276,17 @@ mod tests {
         h.record(MAX_TRACKABLE_NS + 5);
         let q = h.quantiles();
         assert_eq!((q.n, q.nr_overflow, q.max_ns), (2, 1, MAX_TRACKABLE_NS + 5));
+    }
+
+    #[test]
+    fn a_histogram_of_few_times_takes_little_memory() {
+        let mut h = Histogram::default();
+        for ns in [10, 20, 20, 500_000_000] {
+            h.record(ns);
+        }
+        assert!(h.buckets.capacity() <= 4, "{}", h.buckets.capacity());
+        let counts: Vec<_> = h.iter_buckets().map(|(_, _, n)| n).collect();
+        assert_eq!(counts, [1, 2, 1]);
     }
 
     #[test]

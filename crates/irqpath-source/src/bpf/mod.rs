@@ -34,14 +34,14 @@ use crate::{Config, Source, SourceError};
 
 /// Default size of the record buffer: slow paths only, and everything.
 const BUFFER_BYTES: u32 = 4 << 20;
-const BUFFER_BYTES_ALL: u32 = 16 << 20;
+const BUFFER_BYTES_ALL: u32 = 8 << 20;
 /// The rings of transitions together, and one CPU's share at most and at least, in chunks.
 const RINGS_BYTES: usize = 32 << 20;
 const RING_CHUNKS: std::ops::RangeInclusive<usize> = 32..=1024;
 /// The programs never wake the reader (a wakeup is what is being measured); it looks by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Records taken at once: decoded ones are larger than those in the buffer, which is bounded.
-const BATCH: usize = 4096;
+const BATCH: usize = 1024;
 
 /// Tracing programs on the running kernel.
 pub struct BpfSource {
@@ -160,15 +160,19 @@ impl Source for BpfSource {
         while self.consume()? > 0 {}
         let mut events: Vec<Event> = self.queue.borrow_mut().drain(..).collect();
         if attached {
-            events.extend(Puller::everything(&self.skel));
+            events.extend(self.puller.pull_rest(&self.skel));
         }
         Ok((events, self.snapshot()?))
     }
 }
 
 /// Chunks per CPU: long rings where there are few CPUs, so that a window of a tenth of a second
-/// is still there when it is asked for; a bounded total where there are many.
-fn ring_chunks(nr_cpus: u32) -> u32 {
+/// is still there when it is asked for; a bounded total where there are many. Short ones where
+/// every full chunk is delivered by itself.
+fn ring_chunks(nr_cpus: u32, record_all: bool) -> u32 {
+    if record_all {
+        return *RING_CHUNKS.start() as u32;
+    }
     let fair = RINGS_BYTES / size_of::<skel::types::ip_occ_chunk>() / nr_cpus as usize;
     let chunks = fair.clamp(*RING_CHUNKS.start(), *RING_CHUNKS.end());
     // A power of two, not above: the programs mask with it.
@@ -187,7 +191,7 @@ fn configure(
         (0, true) => BUFFER_BYTES_ALL,
         (bytes, _) => bytes,
     };
-    let nr_chunks = ring_chunks(nr_cpus);
+    let nr_chunks = ring_chunks(nr_cpus, config.record_all);
     open.maps.ip_chunks.set_max_entries(nr_chunks * nr_cpus).map_err(load_error)?;
     open.maps
         .ip_records

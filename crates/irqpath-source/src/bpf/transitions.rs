@@ -71,22 +71,40 @@ impl Puller {
         self.late.extend(fresh);
         windows
             .into_iter()
-            .filter_map(|(cpu, from_ns)| {
-                let done_ns = self.read_until_ns.get(&cpu).copied().unwrap_or(0);
-                let until_ns = settled_ns();
-                // A first look back to the beginning of time would only fetch old rings.
-                let floor_ns = until_ns.saturating_sub(2 * PULL_EVERY.as_nanos() as u64);
-                let from_ns = if from_ns == 0 { floor_ns } else { from_ns };
-                self.read_until_ns.insert(cpu, until_ns);
-                self.read(skel, cpu, from_ns.max(done_ns), until_ns)
-            })
+            .filter_map(|(cpu, from_ns)| self.read_window(skel, cpu, from_ns, settled_ns()))
             .collect()
     }
 
-    /// Everything that is still in the rings; call it after detaching.
-    pub fn everything(skel: &IrqpathSkel<'_>) -> Vec<Event> {
-        let mut rest = Self::new(false);
-        (0..nr_cpus()).filter_map(|cpu| rest.read(skel, cpu, 0, u64::MAX)).collect()
+    /// What is still wanted, down to the newest transition; call it after detaching.
+    pub fn pull_rest(&mut self, skel: &IrqpathSkel<'_>) -> Vec<Event> {
+        let mut windows = std::mem::take(&mut self.windows);
+        if self.record_all {
+            self.late.extend(0..nr_cpus());
+        }
+        for cpu in std::mem::take(&mut self.late) {
+            windows.entry(cpu).or_insert(0);
+        }
+        let now_ns = crate::realtime::now_ns();
+        windows
+            .into_iter()
+            .filter_map(|(cpu, from_ns)| self.read_window(skel, cpu, from_ns, now_ns))
+            .collect()
+    }
+
+    /// What was not read yet of a window; one that begins at 0 is that of the last looks.
+    fn read_window(
+        &mut self,
+        skel: &IrqpathSkel<'_>,
+        cpu: u16,
+        from_ns: u64,
+        until_ns: u64,
+    ) -> Option<Event> {
+        let done_ns = self.read_until_ns.get(&cpu).copied().unwrap_or(0);
+        // A first look back to the beginning of time would only fetch old rings.
+        let floor_ns = until_ns.saturating_sub(2 * PULL_EVERY.as_nanos() as u64);
+        let from_ns = if from_ns == 0 { floor_ns } else { from_ns };
+        self.read_until_ns.insert(cpu, until_ns);
+        self.read(skel, cpu, from_ns.max(done_ns), until_ns)
     }
 
     /// Windows of which the ring no longer held the beginning.
@@ -110,9 +128,12 @@ impl Puller {
                 if nr == ring.head {
                     continue;
                 }
-                self.nr_overruns += u64::from(from_ns > 0);
+                self.nr_overruns += u64::from(from_ns > 0 && !self.record_all);
                 break;
             };
+            if self.record_all && chunk.delivered == chunk_len() {
+                break; // it came by itself, and so did those before it
+            }
             parts.push(decode::chunk(&chunk, until_ns));
             if chunk.begin_ns <= from_ns {
                 break;
