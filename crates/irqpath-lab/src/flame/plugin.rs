@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::cache::{Inputs, Product, Staging};
 use crate::flame::FlameError;
+use crate::vm::PluginUse;
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
@@ -57,29 +58,22 @@ impl Plugin {
 
     /// For [`crate::vm::Machine::plugin`]: count these paths (at most 8) and leave the recording in
     /// `out`. `stack_size` is that of a kernel stack in bytes (16384; with KASAN 32768).
-    pub fn for_machine(
-        &self,
-        out: &Path,
-        paths: &[PathMarks],
-        stack_size: u64,
-    ) -> (PathBuf, String) {
-        let mut parts = vec![out_argument(out), format!("stack={stack_size}")];
+    pub fn for_machine(&self, out: &Path, paths: &[PathMarks], stack_size: u64) -> PluginUse {
+        let mut parts = vec![format!("stack={stack_size}")];
         parts.extend(paths.iter().copied().map(path_argument));
-        (self.directory.join(FLAME), parts.join(","))
+        self.to_use(FLAME, parts.join(","), out)
     }
 
     /// For [`crate::vm::Machine::plugin`]: leave how many instructions a virtual CPU executes on
     /// each instance of a path in `out`, in all and in user space, one instance a line. The marks are
     /// in user space; the machine may have several virtual CPUs.
-    pub fn counter(&self, out: &Path, path: PathMarks) -> (PathBuf, String) {
-        let parts = [out_argument(out), path_argument(path)];
-        (self.directory.join(COUNT), parts.join(","))
+    pub fn counter(&self, out: &Path, path: PathMarks) -> PluginUse {
+        self.to_use(COUNT, path_argument(path), out)
     }
-}
 
-/// QEMU separates arguments by commas and wants those that are meant doubled.
-fn out_argument(out: &Path) -> String {
-    format!("out={}", out.display().to_string().replace(',', ",,"))
+    fn to_use(&self, library: &str, arguments: String, out: &Path) -> PluginUse {
+        PluginUse { library: self.directory.join(library), arguments, out: out.to_owned() }
+    }
 }
 
 fn path_argument(path: PathMarks) -> String {

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Accelerator, Machine, Mode};
+use super::{Accelerator, Machine, Mode, jail};
 use crate::kernel::Arch;
 
 /// What a run adds to what the [`Machine`] says.
@@ -33,8 +33,13 @@ pub struct Run<'a> {
     pub console: Option<&'a Path>,
     /// Memory shared with the guest, if results are wanted.
     pub results: Option<&'a Path>,
-    /// Abstract name of the socket for questions to QEMU.
-    pub control: Option<&'a str>,
+    /// Number of the inherited socket for questions to QEMU. A socket with a name would be open to
+    /// other users, and whoever reaches it can have QEMU run programs and write files.
+    pub control: Option<i32>,
+    /// The plugin as QEMU shall load it, and its arguments.
+    pub plugin: Option<(&'a Path, &'a str)>,
+    /// True if this QEMU can filter its own system calls.
+    pub sandbox: bool,
     /// The rate of the TSC that the guest sees, if it shall not measure it.
     pub tsc_khz: Option<u64>,
 }
@@ -62,6 +67,9 @@ pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
     args.pair("-cpu", cpu(machine.arch, run.accelerator));
     accelerator(&mut args, machine, run.accelerator);
     args.pair("-m", machine.memory_mib.to_string());
+    if run.sandbox {
+        args.pair("-sandbox", jail::SANDBOX);
+    }
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot"] {
         args.one(flag);
     }
@@ -89,20 +97,17 @@ pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
             );
         }
     }
-    if let Some(name) = run.control {
-        args.pair("-qmp", format!("unix:{name},abstract=on,server=on,wait=off"));
+    if let Some(fd) = run.control {
+        args.pair("-chardev", format!("socket,id=control,fd={fd}"));
+        args.pair("-mon", "chardev=control,mode=control");
     }
-    if let Some((path, plugin_args)) = &machine.plugin {
-        args.path("-plugin", "", path, &prefixed(plugin_args));
+    if let Some((path, plugin_args)) = run.plugin {
+        args.path("-plugin", "", path, &format!(",{plugin_args}"));
     }
     args.path("-kernel", "", run.kernel, "");
     args.path("-initrd", "", run.initramfs, "");
     args.pair("-append", kernel_parameters(machine, run));
     args.0
-}
-
-fn prefixed(plugin_args: &str) -> String {
-    if plugin_args.is_empty() { String::new() } else { format!(",{plugin_args}") }
 }
 
 fn board(machine: &Machine) -> String {

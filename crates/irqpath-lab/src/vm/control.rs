@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Asks a QEMU that is about to be ended by force what its processors do.
 //!
-//! The socket has an abstract name, so it leaves no file; nobody talks to it while a guest runs.
+//! QEMU inherits its end of a pair of sockets, so nobody else can talk to it; nothing is said while
+//! a guest runs.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -26,16 +26,15 @@ struct Sample {
     halted: bool,
 }
 
-/// Looks several times at the guest behind the socket `name`.
-pub fn inspect(name: &str, silent: Duration) -> Forced {
-    match samples(name) {
+/// Looks several times at the guest of the QEMU at the other end.
+pub fn inspect(stream: &UnixStream, silent: Duration) -> Forced {
+    match samples(stream) {
         Ok(samples) => judge(&samples, silent),
         Err(error) => Forced { silent, cpus: format!("QEMU does not answer: {error}"), dead: true },
     }
 }
 
-fn samples(name: &str) -> io::Result<Vec<Vec<Sample>>> {
-    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+fn samples(stream: &UnixStream) -> io::Result<Vec<Vec<Sample>>> {
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     stream.set_write_timeout(Some(ANSWER_LIMIT))?;
     let mut reader = BufReader::new(stream);
@@ -51,7 +50,7 @@ fn samples(name: &str) -> io::Result<Vec<Vec<Sample>>> {
 }
 
 /// Sends a command and returns the text of its answer; events and the greeting are passed over.
-fn ask(stream: &mut BufReader<UnixStream>, command: &str) -> io::Result<String> {
+fn ask(stream: &mut BufReader<&UnixStream>, command: &str) -> io::Result<String> {
     stream.get_mut().write_all(format!("{command}\n").as_bytes())?;
     loop {
         let mut line = String::new();

@@ -2,13 +2,11 @@
 //! Files without a name, shared with QEMU: initramfs, console, results.
 //!
 //! They lie in memory and are gone with the last process that has them open, however it ends, so
-//! nothing is left behind. QEMU opens them through `/proc/PID/fd/N` of this process.
+//! nothing is left behind. QEMU [inherits](super::inherit) them.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd as _;
+use std::io::{self, Seek as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -39,19 +37,19 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Where another process of this user finds it while this one lives.
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    /// Its length in bytes.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
     }
 
-    /// A second handle, for a child's standard output.
+    /// A second handle, for a child.
     pub fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// What lies at `range`; shorter if the file ends before.
     pub fn read(&self, from: u64, len: usize) -> io::Result<Vec<u8>> {
-        let end = self.file.metadata()?.len();
+        let end = self.len()?;
         let len = usize::try_from(end.saturating_sub(from)).map_or(len, |left| left.min(len));
         let mut data = vec![0; len];
         let mut done = 0;
@@ -65,6 +63,13 @@ impl Memory {
         Ok(data)
     }
 
+    /// Copies all of it.
+    pub fn copy_to(&self, to: &mut File) -> io::Result<()> {
+        let mut from = self.file.try_clone()?;
+        from.rewind()?;
+        io::copy(&mut from, to).map(drop)
+    }
+
     /// All of it, as text.
     pub fn text(&self) -> io::Result<String> {
         let data = self.read(0, usize::MAX)?;
@@ -75,6 +80,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd as _;
 
     #[test]
     fn others_write_what_is_read_here() {
@@ -82,7 +88,8 @@ mod tests {
         assert_eq!(memory.read(4, 3).unwrap(), b"456");
         assert_eq!(memory.read(8, 100).unwrap(), b"89");
         assert_eq!(memory.read(11, 1).unwrap(), b"");
-        std::fs::write(memory.path(), "other").unwrap();
+        let path = format!("/proc/self/fd/{}", memory.handle().unwrap().as_raw_fd());
+        std::fs::write(path, "other").unwrap();
         assert_eq!(memory.text().unwrap(), "other");
     }
 

@@ -7,7 +7,7 @@
 //! CPUs by the translator on one thread. Figures of the last two are times, are not exact, and are
 //! marked so.
 //!
-//! `args` decides how QEMU is called, `run` watches it, `result` reads what the guest left,
+//! `args` decides how QEMU is called, `jail` what it may do, `inherit` gives it its files, `run` watches it, `result` reads what the guest left,
 //! `splat` finds what its kernel complained about, `accel` tries KVM, `tsc` knows the host's clock, `shell` is
 //! for people.
 
@@ -16,6 +16,8 @@ mod args;
 mod control;
 mod direct;
 mod error;
+mod inherit;
+mod jail;
 mod memory;
 mod outcome;
 mod result;
@@ -80,6 +82,17 @@ pub struct Devices {
     pub hpet: bool,
 }
 
+/// A QEMU plugin, and what it shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginUse {
+    /// The shared library.
+    pub library: PathBuf,
+    /// Its arguments (`a=b,c=d`), but for `out`.
+    pub arguments: String,
+    /// The file that gets what it leaves at `out` when the guest ends.
+    pub out: PathBuf,
+}
+
 /// A virtual machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -95,8 +108,8 @@ pub struct Machine {
     pub result_mib: u32,
     /// More kernel parameters.
     pub append: String,
-    /// A QEMU plugin and its arguments (`a=b,c=d`).
-    pub plugin: Option<(PathBuf, String)>,
+    /// A QEMU plugin.
+    pub plugin: Option<PluginUse>,
     /// More devices.
     pub devices: Devices,
     /// Host time after which it is ended by force.

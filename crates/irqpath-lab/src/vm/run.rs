@@ -2,22 +2,24 @@
 //! Starts QEMU, watches it until it ends or must be ended, and collects what is left.
 //!
 //! The rule: nothing outlives this process. QEMU gets a signal when the thread that started it
-//! dies (`setpriv --pdeathsig`), and every file between the two has no name.
+//! dies (`setpriv --pdeathsig`), and every file and socket between the two has no name.
 
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::inherit::Inherited;
 use super::memory::Memory;
 use super::outcome::{Evidence, Forced, Outcome};
 use super::result::{HEAD_LEN, Head, ResultError, Results, State};
-use super::{Accelerator, Machine, VmError, accel, args, control, direct, tsc};
+use super::{Accelerator, Machine, PluginUse, VmError, accel, args, control, direct, jail, tsc};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -32,7 +34,8 @@ struct Shared {
     console: Memory,
     results: Memory,
     messages: Memory,
-    control: String,
+    recording: Memory,
+    control: UnixStream,
 }
 
 /// Boots the guest and waits for its end. One that an error of QEMU ended, and one whose job asks
@@ -71,38 +74,70 @@ fn boot(
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
     let kernel = direct::image(lab, machine, accelerator)?;
-    let shared = Shared::new(machine, guest)?;
+    let (ours, theirs) = UnixStream::pair().map_err(VmError::at("control".as_ref(), "made"))?;
+    let shared = Shared::new(machine, guest, ours)?;
+    let mut inherited = Inherited::default();
+    let plugin = match &machine.plugin {
+        Some(plugin) => Some(load(plugin, &shared, &mut inherited)?),
+        None => None,
+    };
     let run = args::Run {
         accelerator,
-        kernel: &kernel,
-        initramfs: &shared.initramfs.path(),
-        console: Some(&shared.console.path()),
-        results: Some(&shared.results.path()),
-        control: Some(&shared.control),
+        kernel: &inherited.open(&kernel)?,
+        initramfs: &inherited.add(&shared.initramfs)?,
+        console: Some(&inherited.add(&shared.console)?),
+        results: Some(&inherited.add(&shared.results)?),
+        control: Some(inherited.add_fd(theirs.into())),
+        plugin: plugin.as_ref().map(|(library, arguments)| (library.as_path(), arguments.as_str())),
+        sandbox: jail::has_sandbox(machine.arch),
         tsc_khz: tsc::khz(machine, accelerator),
     };
+    let mut command = command(machine, &run, &shared)?;
+    inherited.hand_to(&mut command);
     let start = Instant::now();
-    let mut qemu = Qemu::start(&mut command(machine, &run, &shared)?)?;
+    let mut qemu = Qemu::start(&mut command)?;
+    drop(command); // and with it QEMU's end of the socket: its death is seen
     let forced = watch(&mut qemu, machine, &shared, start)?;
     let status = qemu.end()?;
     let wall = start.elapsed();
     if forced.is_none() && !status.success() {
         return Err(failed(machine, &shared.messages, status));
     }
+    if let Some(plugin) = &machine.plugin {
+        keep(&shared.recording, &plugin.out)?;
+    }
     collect(&shared, machine, forced, wall, accelerator)
 }
 
+/// The plugin and its arguments for a QEMU that can open nothing by name.
+fn load(
+    plugin: &PluginUse,
+    shared: &Shared,
+    inherited: &mut Inherited,
+) -> Result<(PathBuf, String), VmError> {
+    let (library, out) = (inherited.open(&plugin.library)?, inherited.add(&shared.recording)?);
+    Ok((library, format!("out={},{}", out.display(), plugin.arguments)))
+}
+
+/// Copies what a plugin left. One that was ended by force left nothing.
+fn keep(recording: &Memory, out: &Path) -> Result<(), VmError> {
+    if recording.len().map_err(VmError::at("recording".as_ref(), "read"))? == 0 {
+        return Ok(());
+    }
+    let copied = File::create(out).and_then(|mut file| recording.copy_to(&mut file));
+    copied.map_err(VmError::at(out, "written"))
+}
+
 impl Shared {
-    fn new(machine: &Machine, guest: &Initramfs) -> Result<Self, VmError> {
-        static NR_RUNS: AtomicU32 = AtomicU32::new(0);
+    fn new(machine: &Machine, guest: &Initramfs, control: UnixStream) -> Result<Self, VmError> {
         let memory = |e| VmError::at("memory".as_ref(), "reserved")(e);
-        let nr = NR_RUNS.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             initramfs: Memory::with("initramfs", &guest.bytes).map_err(memory)?,
             console: Memory::new("console").map_err(memory)?,
             results: Memory::zeroed("results", result_bytes(machine)).map_err(memory)?,
             messages: Memory::new("messages").map_err(memory)?,
-            control: format!("irqpath-{}-{nr}", std::process::id()),
+            recording: Memory::new("recording").map_err(memory)?,
+            control,
         })
     }
 }
@@ -111,16 +146,9 @@ fn result_bytes(machine: &Machine) -> u64 {
     u64::from(machine.result_mib) << 20
 }
 
-/// QEMU behind `setpriv`, which replaces itself by it.
-pub fn program(machine: &Machine) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--", args::program(machine.arch)]);
-    command
-}
-
 fn command(machine: &Machine, run: &args::Run, shared: &Shared) -> Result<Command, VmError> {
     let messages = || shared.messages.handle().map_err(VmError::at("memory".as_ref(), "shared"));
-    let mut command = program(machine);
+    let mut command = jail::command(machine.arch, run.accelerator);
     command.args(args::arguments(machine, run)).stdin(Stdio::null());
     command.stdout(messages()?).stderr(messages()?);
     Ok(command)
@@ -182,7 +210,7 @@ fn watch(
     let mut said = 0;
     let mut last_word = start;
     while !qemu.ended()? {
-        let len = fs::metadata(shared.console.path()).map_or(said, |meta| meta.len());
+        let len = shared.console.len().unwrap_or(said);
         if len != said {
             (said, last_word) = (len, Instant::now());
         }

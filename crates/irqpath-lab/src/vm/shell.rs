@@ -5,9 +5,10 @@
 
 use std::process::Stdio;
 
+use super::inherit::Inherited;
 use super::memory::Memory;
-use super::run::{self, Qemu};
-use super::{Accelerator, Machine, VmError, args, direct, tsc};
+use super::run::Qemu;
+use super::{Accelerator, Machine, VmError, args, direct, jail, tsc};
 use crate::Lab;
 use crate::guest::Initramfs;
 
@@ -25,17 +26,21 @@ pub fn run(
     let kernel = direct::image(lab, machine, accelerator)?;
     let initramfs = Memory::with("initramfs", &guest.bytes)
         .map_err(VmError::at("memory".as_ref(), "reserved"))?;
+    let mut inherited = Inherited::default();
     let run = args::Run {
         accelerator,
-        kernel: &kernel,
-        initramfs: &initramfs.path(),
+        kernel: &inherited.open(&kernel)?,
+        initramfs: &inherited.add(&initramfs)?,
         console: None,
         results: None,
         control: None,
+        plugin: None,
+        sandbox: jail::has_sandbox(machine.arch),
         tsc_khz: tsc::khz(machine, accelerator),
     };
     lab.progress.note(HELP);
-    let mut command = run::program(machine);
+    let mut command = jail::command(machine.arch, accelerator);
+    inherited.hand_to(&mut command);
     command.args(args::arguments(machine, &run)).stdin(Stdio::inherit());
     let status = Qemu::start(&mut command)?.wait()?;
     if status.success() {

@@ -3,12 +3,14 @@
 //! compiler is not there.
 //!
 //! `scene` finds these; `exact` is about two runs being the same, `endings` about guests that go
-//! wrong, `contents` about what a guest is given.
+//! wrong, `contents` about what a guest is given,
+//! `confined` about QEMU and the other users of this host.
 
-#![allow(clippy::unwrap_used)] // a panic fails a test
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
 #[path = "../common/mod.rs"]
 mod common;
+mod confined;
 mod contents;
 mod endings;
 mod exact;
