@@ -5,7 +5,7 @@
 
 use crate::finding::{Finding, Level};
 use crate::tree::Tree;
-use crate::{deps, generated, machine, sizes, spdx};
+use crate::{deps, generated, machine, outputs, sizes, spdx};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -21,6 +21,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "sizes", check: |tree| Ok(sizes::check(tree)) },
     Rule { name: "spdx", check: |tree| Ok(spdx::check(tree)) },
     Rule { name: "machine", check: |tree| Ok(machine::check(tree)) },
+    Rule { name: "outputs", check: |tree| Ok(outputs::check(tree)) },
     Rule { name: "generated", check: |tree| Ok(generated::check(tree)) },
 ];
 

@@ -11,6 +11,7 @@ mod finding;
 mod generated;
 mod kernel;
 mod machine;
+mod outputs;
 mod sizes;
 mod spdx;
 mod tree;

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use irqpath_model::printable;
 
 /// What the amounts of a bar are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Progress {
             Some(total) => self.bar.set_length(total),
             None => self.bar.unset_length(),
         }
-        self.bar.set_prefix(what.to_owned());
+        self.bar.set_prefix(printable(what).into_owned());
         self.bar.reset();
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
@@ -78,7 +79,7 @@ impl Progress {
         if self.notes {
             self.bar.suspend(|| {
                 // Nothing can be done if standard error is closed.
-                let _ = writeln!(std::io::stderr().lock(), "irqpath: {text}");
+                let _ = writeln!(std::io::stderr().lock(), "irqpath: {}", printable(text));
             });
         }
     }

@@ -18,6 +18,7 @@ mod occupancy;
 mod origin;
 mod path;
 mod point;
+mod printable;
 mod reproduction;
 mod response;
 mod result;
@@ -37,6 +38,7 @@ pub use occupancy::{Occupancy, Occupied, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
 pub use point::Point;
+pub use printable::{is_printable, printable};
 pub use reproduction::{
     Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
     Reproduction, SlowRuns,

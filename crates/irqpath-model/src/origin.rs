@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::printable;
+
 /// A CPU vector that has no `irq_desc` and therefore no `irq_handler_entry`
 /// (`include/asm/trace/irq_vectors.h` on x86, `include/trace/events/ipi.h` elsewhere).
 #[derive(
@@ -186,10 +188,11 @@ pub struct Names {
 
 impl Names {
     /// A name a person can recognise: `36:virtio1-req.0`, `LOC:local_timer`, `NET_RX:task`.
+    /// Printable, as drivers and virtual machines choose the names of lines.
     pub fn origin(&self, origin: Origin) -> String {
         match origin {
             Origin::Irq(nr) => match self.irqs.get(&nr) {
-                Some(name) => format!("{nr}:{name}"),
+                Some(name) => format!("{nr}:{}", printable(name)),
                 None => nr.to_string(),
             },
             Origin::Vector(v) => format!("{}:{}", v.label(), v.name()),
@@ -197,10 +200,10 @@ impl Names {
         }
     }
 
-    /// The symbol of a kernel function, or its address.
+    /// The symbol of a kernel function, or its address; printable.
     pub fn symbol(&self, address: u64) -> String {
         match self.symbols.get(&address) {
-            Some(name) => name.clone(),
+            Some(name) => printable(name).into_owned(),
             None => format!("{address:#x}"),
         }
     }

@@ -2,12 +2,13 @@
 //! Tasks as a path sees them.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// A task's `comm`: at most 15 bytes, shown lossily where it is not UTF-8.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+use crate::printable::{name_bytes, printable, printable_name};
+
+/// A task's `comm`, printable: what is not is escaped, so that two names never look the same and
+/// none can steer what shows it. See [`crate::printable()`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Comm(String);
 
@@ -15,18 +16,34 @@ impl Comm {
     /// From the kernel's NUL-padded array.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-        Self(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        Self(printable_name(&bytes[..end]))
     }
 
-    /// The text.
+    /// From text that a `Comm` was written as. Only what is not printable is escaped again.
+    pub fn from_stored(text: &str) -> Self {
+        Self(printable(text).into_owned())
+    }
+
+    /// The printable text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The bytes that the kernel has, which may steer a terminal. For comparing only.
+    pub fn to_kernel_bytes(&self) -> Vec<u8> {
+        name_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Comm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::from_stored(&text))
     }
 }
 
 impl From<&str> for Comm {
     fn from(s: &str) -> Self {
-        Self(s.to_owned())
+        Self(printable_name(s.as_bytes()))
     }
 }
 

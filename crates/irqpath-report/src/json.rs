@@ -3,6 +3,9 @@
 //!
 //! All of them are described by `schema` and carry `schema_version`. Reading checks the version
 //! before anything else, so that a newer file is named as such and not as damaged.
+//!
+//! A file may be a stranger's. What is written has no character that a terminal or an editor would
+//! obey; what is read has only printable strings, whichever output they reach.
 
 use std::io::{self, Write};
 
@@ -10,6 +13,11 @@ use irqpath_model::{Meta, Names, SCHEMA_VERSION, SlowPath, Summary};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::ser::{CompactFormatter, PrettyFormatter, Serializer};
+
+use printable::Printable;
+
+mod printable;
 
 /// The output of `--json`: one measurement in one document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,14 +69,33 @@ pub enum JsonError {
     },
 }
 
+/// Writes any document, indented, with a final newline.
+pub fn write_pretty(mut out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    let formatter = Printable(PrettyFormatter::new());
+    value.serialize(&mut Serializer::with_formatter(&mut out, formatter))?;
+    out.write_all(b"\n")
+}
+
+/// Writes any document on one line.
+pub fn write_line(mut out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    write_part(&mut out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Writes any value as [`write_line`] does, as a part of a line.
+pub fn write_part(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    let formatter = Printable(CompactFormatter);
+    value.serialize(&mut Serializer::with_formatter(out, formatter)).map_err(io::Error::from)
+}
+
 /// Write `meta.json`, indented, with a final newline.
 pub fn write_meta(out: impl Write, meta: &Meta) -> io::Result<()> {
-    pretty(out, meta)
+    write_pretty(out, meta)
 }
 
 /// Write `summary.json`, indented, with a final newline.
 pub fn write_summary(out: impl Write, summary: &Summary) -> io::Result<()> {
-    pretty(out, summary)
+    write_pretty(out, summary)
 }
 
 /// Write both as one document.
@@ -79,11 +106,11 @@ pub fn write_document(out: impl Write, meta: &Meta, summary: &Summary) -> io::Re
         meta: &'a Meta,
         summary: &'a Summary,
     }
-    pretty(out, &Borrowed { schema_version: SCHEMA_VERSION, meta, summary })
+    write_pretty(out, &Borrowed { schema_version: SCHEMA_VERSION, meta, summary })
 }
 
 /// Write one [`SlowLine`].
-pub fn write_slow_line(mut out: impl Write, path: &SlowPath, names: &Names) -> io::Result<()> {
+pub fn write_slow_line(out: impl Write, path: &SlowPath, names: &Names) -> io::Result<()> {
     let line = SlowLine {
         schema_version: SCHEMA_VERSION,
         origin_name: names.origin(path.record.origin),
@@ -91,13 +118,18 @@ pub fn write_slow_line(mut out: impl Write, path: &SlowPath, names: &Names) -> i
         total_ns: path.record.total_ns(),
         path: path.clone(),
     };
-    serde_json::to_writer(&mut out, &line)?;
-    out.write_all(b"\n")
+    write_line(out, &line)
 }
 
 /// Read `meta.json`.
 pub fn read_meta(bytes: &[u8]) -> Result<Meta, JsonError> {
     read("meta.json", bytes)
+}
+
+/// What was stored elsewhere than in `meta.json`, with printable strings as if it had been.
+pub fn printable_meta(meta: &Meta) -> Result<Meta, JsonError> {
+    let corrupt = |e: serde_json::Error| JsonError::Corrupt { what: "meta", reason: e.to_string() };
+    read("meta", &serde_json::to_vec(meta).map_err(corrupt)?)
 }
 
 /// Read `summary.json`.
@@ -110,17 +142,13 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, JsonError> {
     read("JSON document of irqpath", bytes)
 }
 
-fn pretty(mut out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, value)?;
-    out.write_all(b"\n")
-}
-
 fn read<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, JsonError> {
     #[derive(Deserialize)]
     struct Version {
         schema_version: u32,
     }
     let corrupt = |e: serde_json::Error| JsonError::Corrupt { what, reason: e.to_string() };
+    let bytes = &*printable::strings(bytes);
     let Version { schema_version: found } = serde_json::from_slice(bytes).map_err(corrupt)?;
     if found > SCHEMA_VERSION {
         return Err(JsonError::Newer { what, found, supported: SCHEMA_VERSION });

@@ -13,11 +13,13 @@
 //! - `conditions`: what terminal and page both say about tests of response and determinism
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
-//! Names of tasks and interrupts come from outside and may hold any character; every exporter
-//! escapes them for its own format.
+//! Names of tasks and interrupts come from outside and may hold any character. They are printable
+//! before they get here (`irqpath_model::printable`); every exporter escapes what is left for its
+//! own format, and [`Guard`] is behind those that write for a terminal.
 
 pub mod causes;
 mod conditions;
+mod guard;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -27,3 +29,5 @@ pub mod perfetto;
 pub mod reproduction;
 pub mod schema;
 pub mod text;
+
+pub use guard::Guard;

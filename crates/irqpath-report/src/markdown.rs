@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use irqpath_model::{Claim, Outcome, OutcomeVerdict, Reproduced, Reproduction};
 
+use crate::Guard;
 use crate::reproduction::{
     cells, headings, is_unexplained, missing, name, remarks, slow_rows, unit_note, word,
 };
@@ -38,7 +39,13 @@ const DOCUMENTS: [(&str, &str); 6] = [
 ];
 
 /// Writes the page. Fails only where `out` does.
-pub fn write_page(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
+pub fn write_page(out: impl Write, table: &Reproduction) -> io::Result<()> {
+    let mut out = Guard::new(out, false);
+    write_all(&mut out, table)?;
+    out.finish()
+}
+
+fn write_all(mut out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
     writeln!(
         out,
         "# Reproduction\n\nWhat documents report, what kernels of today show, and why they differ \
@@ -58,7 +65,7 @@ pub fn write_page(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
     for experiment in table.experiments.iter().filter(|e| e.made.is_some()) {
         write_details(&mut out, experiment)?;
     }
-    write_kernels(&mut out, table)
+    write_kernels(out, table)
 }
 
 /// A row per experiment: how its claims ended, and what made it.

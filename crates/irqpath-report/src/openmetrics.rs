@@ -3,12 +3,15 @@
 //!
 //! Seconds as base unit, as the format wants. Histograms of paths and stages share one set of
 //! bucket bounds (1-2-5 steps from 100 ns to 10 s), so that they add up over hosts; the exact
-//! minimum and quantiles stay in `summary.json`. Label values are escaped by the encoder.
+//! minimum and quantiles stay in `summary.json`. Label values are escaped by the encoder. Rows with
+//! the same labels are one series: a scraper refuses a file that names a series twice.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 
-use irqpath_model::{Histogram, LossReason, Names, Origin, Summary};
+use irqpath_model::{Histogram, LossReason, Names, Origin, Summary, printable};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -52,6 +55,24 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
+/// One row per set of labels, in the order in which they come first.
+fn merged<T>(
+    rows: impl Iterator<Item = (Labels, T)>,
+    mut join: impl FnMut(&mut T, T),
+) -> Vec<(Labels, T)> {
+    let (mut out, mut places) = (Vec::new(), HashMap::new());
+    for (labels, value) in rows {
+        if let Some(&at) = places.get(&labels) {
+            let (_, there): &mut (Labels, T) = &mut out[at];
+            join(there, value);
+        } else {
+            places.insert(labels.clone(), out.len());
+            out.push((labels, value));
+        }
+    }
+    out
+}
+
 /// One family of counters or gauges.
 fn family(
     e: &mut DescriptorEncoder<'_>,
@@ -62,6 +83,8 @@ fn family(
     rows: impl Iterator<Item = (Labels, f64)>,
 ) -> fmt::Result {
     let is_counter = matches!(kind, MetricType::Counter);
+    let join = |a: &mut f64, b: f64| *a = if is_counter { *a + b } else { a.max(b) };
+    let rows = merged(rows, join);
     let mut metric = e.encode_descriptor(name, help, unit, kind)?;
     for (labels, value) in rows {
         let mut metric = metric.encode_family(&labels)?;
@@ -97,14 +120,19 @@ fn histograms<'a>(
     help: &str,
     rows: impl Iterator<Item = (Labels, &'a Histogram, u64)>,
 ) -> fmt::Result {
+    let sum = |h: &Histogram, mean_ns| seconds(mean_ns) * h.len() as f64;
+    let rows = rows.map(|(labels, h, mean_ns)| (labels, (Cow::Borrowed(h), sum(h, mean_ns))));
+    let rows = merged(rows, |(a, a_sum), (b, b_sum)| {
+        a.to_mut().merge(&b);
+        *a_sum += b_sum;
+    });
     let mut metric =
         e.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
-    for (labels, h, mean_ns) in rows {
-        let sum = seconds(mean_ns) * h.len() as f64;
+    for (labels, (h, sum)) in rows {
         metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
             sum,
             h.len(),
-            &buckets(h),
+            &buckets(&h),
             None,
         )?;
     }
@@ -167,8 +195,8 @@ impl Collected {
     fn paths(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let labels = |p: &irqpath_model::PathSummary| -> Labels {
             vec![
-                ("origin", p.origin_name.clone()),
-                ("via", p.via.clone()),
+                ("origin", printable(&p.origin_name).into_owned()),
+                ("via", printable(&p.via).into_owned()),
                 ("target", p.key.comm.to_string()),
             ]
         };

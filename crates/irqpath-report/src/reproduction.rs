@@ -10,10 +10,12 @@ use irqpath_model::{
     Claim, Figures, NotRun, Outcome, OutcomeVerdict, Reproduced, Reproduction, SlowRuns,
 };
 
+use crate::Guard;
 use crate::text::grouped;
 
 /// The table for a terminal.
-pub fn write_text(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
+pub fn write_text(out: impl Write, table: &Reproduction) -> io::Result<()> {
+    let mut out = Guard::new(out, false);
     for experiment in &table.experiments {
         writeln!(out, "{}  {}", experiment.id, experiment.title)?;
         writeln!(out, "  source    {}", experiment.source)?;
@@ -34,7 +36,7 @@ pub fn write_text(mut out: impl Write, table: &Reproduction) -> io::Result<()> {
         write_slow(&mut out, experiment)?;
         writeln!(out)?;
     }
-    Ok(())
+    out.finish()
 }
 
 fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {

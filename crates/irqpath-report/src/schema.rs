@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use irqpath_model::{Meta, Summary};
 use serde_json::Value;
 
-use crate::json::{Document, SlowLine};
+use crate::json::{self, Document, SlowLine};
 
 /// What a schema describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,6 @@ pub fn schema(kind: Kind) -> Value {
 }
 
 /// Write it, indented, with a final newline.
-pub fn write_schema(mut out: impl Write, kind: Kind) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &schema(kind))?;
-    out.write_all(b"\n")
+pub fn write_schema(out: impl Write, kind: Kind) -> io::Result<()> {
+    json::write_pretty(out, &schema(kind))
 }

@@ -2,7 +2,7 @@
 //! What `trace`, `bench`, `respond` and `jitter` print: tables, a tree of causes, histograms.
 //!
 //! Width and colour are given, never found out here. Times are us. Every text that came from
-//! outside passes [`style::clean`], so that a task's name cannot steer the terminal. Whatever is
+//! outside passes `style::clean`, in headings and tables by themselves. Whatever is
 //! printed ends with what was lost, missing and spent: `lost: 0` is a statement.
 
 use std::io::{self, Write};
@@ -174,7 +174,7 @@ pub fn write_footer(
 fn heading(out: &mut impl Write, style: Style, title: &str, about: &str) -> io::Result<()> {
     writeln!(out)?;
     match about {
-        "" => writeln!(out, "{}", style.bold(title)),
-        about => writeln!(out, "{}  {}", style.bold(title), style.dim(about)),
+        "" => writeln!(out, "{}", style.bold(&clean(title))),
+        about => writeln!(out, "{}  {}", style.bold(&clean(title)), style.dim(&clean(about))),
     }
 }

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use irqpath_model::{Quantiles, Summary};
 use serde::Serialize;
 
+use crate::page::Page;
+
 /// A row of numbers with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct Row {
@@ -116,36 +118,39 @@ impl Comparison {
     }
 
     /// One line per test and number.
-    pub fn table(&self) -> String {
-        let mut text =
-            format!("{:<36} {:>8} {:>12} {:>12} {:>7}\n", "TEST", "", "A us", "B us", "B/A");
+    pub fn table(&self) -> Page {
+        let mut text = Page::of(format_args!(
+            "{:<36} {:>8} {:>12} {:>12} {:>7}",
+            "TEST", "", "A us", "B us", "B/A"
+        ));
         for Pair { a, b } in &self.both {
             let mut title = name(a);
             if a.cpu != b.cpu {
                 let _ = write!(title, " and {}", b.cpu);
             }
             let (n_a, n_b) = (a.quantiles.n, b.quantiles.n);
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
+            text.line(format_args!(
                 "{title:<36} {:>8} {n_a:>12} {n_b:>12} {:>7}",
                 "count",
                 ratio(n_a, n_b)
-            );
+            ));
             for (row, get) in ROWS {
                 let (a, b) = (get(&a.quantiles), get(&b.quantiles));
                 let (a_us, b_us) = (us(a), us(b));
-                let _ =
-                    writeln!(text, "{:36} {row:>8} {a_us:>12} {b_us:>12} {:>7}", "", ratio(a, b));
+                text.line(format_args!(
+                    "{:36} {row:>8} {a_us:>12} {b_us:>12} {:>7}",
+                    "",
+                    ratio(a, b)
+                ));
             }
         }
         for (name, tests) in [("A", &self.only_a), ("B", &self.only_b)] {
             for test in tests {
-                let _ = writeln!(text, "only in {name}: {test}");
+                text.line(format_args!("only in {name}: {test}"));
             }
         }
         if self.both.is_empty() {
-            text.push_str("No test is in both results.\n");
+            text.line("No test is in both results.");
         }
         text
     }

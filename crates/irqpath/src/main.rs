@@ -21,6 +21,7 @@ mod meta;
 mod names;
 mod out;
 mod outputs;
+mod page;
 mod progress;
 mod recording;
 mod results;

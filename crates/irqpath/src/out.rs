@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The one way to standard output and standard error. A reader that goes away (`| head`) ends
-//! the program quietly, as with other tools; any other error is one line and exit code 2.
+//! The one way to standard output and standard error (`xtask check` finds another one). Whatever
+//! goes there is printable, as names in it may be a stranger's; see `page`. A reader that goes away
+//! (`| head`) ends the program quietly, as with other tools; any other error is one line and exit
+//! code 2.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use irqpath_model::printable;
+use irqpath_report::Guard;
+use irqpath_report::json::{write_line, write_pretty};
 use serde::Serialize;
+
+use crate::page::Page;
 
 /// Exit code when a threshold was exceeded.
 pub const EXCEEDED: u8 = 1;
@@ -16,38 +23,35 @@ pub const DRIFT: u8 = 1;
 pub const COULD_NOT_RUN: u8 = 2;
 
 /// Write text to standard output.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    write(|w| w.write_all(text.as_bytes()))
+pub fn print(page: &Page) -> anyhow::Result<()> {
+    write(|w| w.write_all(page.as_bytes()))
 }
 
 /// Write a document as JSON: indented for people, or on one line where others follow.
 pub fn json(document: &impl Serialize, one_line: bool) -> anyhow::Result<()> {
-    let text = if one_line {
-        serde_json::to_string(document)?
-    } else {
-        serde_json::to_string_pretty(document)?
-    };
-    print(&format!("{text}\n"))
+    write(|w| if one_line { write_line(w, document) } else { write_pretty(w, document) })
 }
 
 /// Let an exporter write to standard output.
 pub fn write(export: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let stdout = io::stdout().lock();
+    let colour = stdout.is_terminal();
+    let mut stdout = Guard::new(io::BufWriter::new(stdout), colour);
     export(&mut stdout)
-        .and_then(|()| stdout.flush())
+        .and_then(|()| stdout.finish())
         .context("standard output cannot be written; check where it leads")
 }
 
 /// Write a line to standard error. Nothing can be done if that fails.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "irqpath: {text}");
+    let _ = writeln!(io::stderr().lock(), "irqpath: {}", printable(text));
 }
 
 /// Show what another program said, indented, before the line that names the error.
 pub fn quote(text: &str) {
     let mut stderr = io::stderr().lock();
     for line in text.lines() {
-        let _ = writeln!(stderr, "  {line}");
+        let _ = writeln!(stderr, "  {}", printable(&line.replace('\t', "    ")));
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use irqpath_analysis::Accumulator;
 use irqpath_model::{Event, Meta, Names, Origin, PathRecord, Snapshot, SoftirqVec, Vector};
+use irqpath_report::json::printable_meta;
 use irqpath_source::replay::Replay;
 use irqpath_source::{Config, Source, SourceError};
 
@@ -26,7 +27,7 @@ pub struct Recording {
 /// Open a recording and narrow it.
 pub fn open(path: &Path, what: &What) -> anyhow::Result<Recording> {
     let replay = Replay::open(path)?;
-    let mut meta = replay.meta().clone();
+    let mut meta = printable_meta(replay.meta())?;
     meta.source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut config = select::unchecked(what, true);
     for text in &what.irq {

@@ -12,6 +12,7 @@ use irqpath_model::{Meta, Summary};
 
 use crate::cli_result::ResultOutput;
 use crate::outputs::is_stdout;
+use crate::page::Page;
 use crate::signals::Stop;
 use crate::{out, shown, stored};
 
@@ -69,7 +70,9 @@ impl ResultOutputs {
             return out::write(|w| shown::document(w, meta, summary));
         }
         out::write(text)?;
-        paths.iter().try_for_each(|path| out::print(&format!("wrote {}\n", path.display())))
+        paths
+            .iter()
+            .try_for_each(|path| out::print(&Page::of(format_args!("wrote {}", path.display()))))
     }
 
     /// Fill everything and give it its final name. Returns what was written.

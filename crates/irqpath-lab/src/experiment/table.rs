@@ -8,7 +8,7 @@ use irqpath_model::{
     SlowRuns,
 };
 
-use irqpath_report::html;
+use irqpath_report::{html, json};
 
 use super::check::{Check, Figures, Range, Value, Verdict};
 use super::definition::{Column, Definition, Mode};
@@ -218,7 +218,7 @@ pub fn store(
     runs: &[Vec<ColumnRun>],
     directory: &Directory,
 ) -> Result<(), OutputError> {
-    directory.write("reproduction.json", |file| Ok(serde_json::to_writer_pretty(file, table)?))?;
+    directory.write("reproduction.json", |file| json::write_pretty(file, table))?;
     directory.write("reproduction.txt", |f| irqpath_report::reproduction::write_text(f, table))?;
     directory.write("reproduction.md", |f| irqpath_report::markdown::write_page(f, table))?;
     write_page(table, runs, directory, "reproduction.html")

@@ -2,15 +2,23 @@
 //! JSON that can stand inside a `<script>` element.
 //!
 //! An HTML parser looks for `</script` and `<!--` in there and knows nothing of JSON strings, so
-//! `<`, `>` and `&` are written as escapes. So are the two line separators that JSON allows in
-//! strings and older JavaScript does not.
+//! `<`, `>` and `&` are written as escapes of JSON. What is not printable reaches the page as the
+//! text of its escape, as a browser obeys controls of direction, too.
 
 use std::io::{self, Write};
 
+use irqpath_model::{is_printable, printable};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
+/// Between groups of digits in the sentences of a page.
+const THIN_SPACE: char = '\u{202f}';
+
 struct InScript;
+
+fn is_shown(c: char) -> bool {
+    is_printable(c) || c == THIN_SPACE
+}
 
 impl Formatter for InScript {
     fn write_string_fragment<W: ?Sized + Write>(
@@ -19,12 +27,16 @@ impl Formatter for InScript {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        while let Some(at) = rest.find(|c| matches!(c, '<' | '>' | '&') || !is_shown(c)) {
             let (before, found) = rest.split_at(at);
-            let mut chars = found.chars();
-            let c = chars.next().map_or(0, u32::from);
-            write!(writer, "{before}\\u{c:04x}")?;
-            rest = chars.as_str();
+            let c = found.chars().next().unwrap_or_default();
+            let (found, after) = found.split_at(c.len_utf8());
+            if is_shown(c) {
+                write!(writer, "{before}\\u{:04x}", u32::from(c))?;
+            } else {
+                write!(writer, "{before}\\{}", printable(found))?;
+            }
+            rest = after;
         }
         writer.write_all(rest.as_bytes())
     }
@@ -49,17 +61,22 @@ mod tests {
     #[test]
     fn leaves_nothing_for_the_html_parser() {
         assert_eq!(embedded("</script>"), r#""\u003c/script\u003e""#);
-        assert_eq!(embedded("<!-- & \u{2028}\u{2029}"), r#""\u003c!-- \u0026 \u2028\u2029""#);
+        assert_eq!(embedded("<!-- & \u{2028}\u{2029}"), r#""\u003c!-- \u0026 \\u{2028}\\u{2029}""#);
         assert_eq!(embedded("a\"\\\n"), r#""a\"\\\n""#);
     }
 
     proptest! {
         #[test]
-        fn any_text_comes_back_unchanged(text in any::<String>()) {
+        fn any_printable_text_comes_back_unchanged(text in any::<String>()) {
             let json = embedded(&text);
-            let is_clean = !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
+            let is_clean = !json.contains(|c| matches!(c, '<' | '>' | '&') || !is_shown(c));
             prop_assert!(is_clean, "{}", json);
-            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+            let back = serde_json::from_str::<String>(&json).unwrap();
+            if text.chars().all(is_shown) {
+                prop_assert_eq!(back, text);
+            } else {
+                prop_assert_eq!(printable(&back), printable(&text));
+            }
         }
     }
 }

@@ -3,12 +3,14 @@
 //! that works offline. The page itself has no script; each flame graph is a document of its own
 //! with its script inside (SVG in a frame), so that they can be zoomed and do not meet.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_model::{
+    Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction, is_printable, printable,
+};
 
 use crate::reproduction::{cells, headings, missing, name, remarks, slow_rows, unit_note, word};
 
@@ -37,7 +39,7 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// Text as it stands in a document.
+/// Text as it stands in a document, between tags or in an attribute; HTML or SVG.
 pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl fmt::Display for Text<'_> {
@@ -48,7 +50,9 @@ impl fmt::Display for Text<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                _ => write!(f, "{c}")?,
+                '\'' => f.write_str("&#39;")?,
+                _ if c == '\n' || is_printable(c) => f.write_char(c)?,
+                _ => f.write_str(&printable(c.encode_utf8(&mut [0; 4])))?,
             }
         }
         Ok(())

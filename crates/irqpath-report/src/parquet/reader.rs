@@ -245,7 +245,7 @@ impl Group {
         let target = Task {
             tid: required(self.i32("target_tid", row)?, "target_tid")?.cast_unsigned(),
             tgid: required(self.i32("target_tgid", row)?, "target_tgid")?.cast_unsigned(),
-            comm: Comm::from(self.text("target_comm", row)?.as_str()),
+            comm: Comm::from_stored(&self.text("target_comm", row)?),
             prio: self.label("target_prio", row)?,
             normal_prio: self.label("target_normal_prio", row)?,
             policy: self.word("target_policy", row, columns::policy_from_word)?,

@@ -105,7 +105,7 @@ fn latencies(
         Column::number("oob").or_drop(3),
     ]);
     for s in all {
-        let mut cells = vec![clean(&s.label)];
+        let mut cells = vec![s.label.clone()];
         cells.extend(row(&s.quantiles, format));
         let complete = s.latencies.len() + s.irq_latencies.len();
         cells.extend([
@@ -163,7 +163,7 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
 fn cause_row(cause: &BenchCause, nr_all: u64) -> Vec<String> {
     let label = match cause.label.as_str() {
         "" => "nothing".to_owned(),
-        label => clean(label),
+        label => label.to_owned(),
     };
     let [_, q05, q50, q95, max] = row(&cause.quantiles, us3);
     let n = cause.quantiles.n;
@@ -200,7 +200,7 @@ fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> i
             format!("{:.1}", s.resolution.step_ticks as f64 * 1e9 / s.rate.hz as f64),
             grouped(s.resolution.nr_distinct),
             s.checkpoint_cost_ns.map_or_else(|| "-".to_owned(), grouped),
-            clean(&s.label),
+            s.label.clone(),
         ]);
     }
     table.write(out, style, options.width)

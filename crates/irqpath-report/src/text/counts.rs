@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use irqpath_model::{CpuList, LineStats, Meta, NapiStats, SoftirqStats, Summary};
 
-use super::style::{clean, grouped, us2};
+use super::style::{grouped, us2};
 use super::table::{Column, Table};
 use super::{TextOptions, heading};
 
@@ -85,7 +85,7 @@ pub(super) fn write_lines(
     ]);
     for (origin, sum) in busiest(sums) {
         table.row(vec![
-            clean(&meta.names.origin(origin)),
+            meta.names.origin(origin),
             grouped(sum.nr),
             sum.rate(meta),
             sum.mean(sum.run_ns),

@@ -124,7 +124,7 @@ fn kinds(
     for cause in all.causes.iter().take(MAX_KINDS) {
         let share = percent(cause.total_ns, all.total_ns);
         table.row(vec![
-            clean(&kind_words(cause)),
+            kind_words(cause),
             grouped(cause.n),
             us2(cause.total_ns),
             format!("{share:.1}"),
@@ -181,7 +181,7 @@ fn list(
     longest.sort_by_key(|i| i.at_ns);
     for i in longest {
         let at = format!("{:.6}", i.at_ns as f64 / 1e9);
-        table.row(vec![at, us2(i.ns), clean(&what(meta, i))]);
+        table.row(vec![at, us2(i.ns), what(meta, i)]);
     }
     table.write(out, options.style(), options.width)
 }

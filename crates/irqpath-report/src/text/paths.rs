@@ -44,7 +44,7 @@ pub(super) fn write_table(
     ]);
     for path in summary.paths.iter().take(shown) {
         let q = &path.total;
-        let mut row = vec![clean(&path.origin_name), clean(&path.via), target(path), grouped(q.n)];
+        let mut row = vec![path.origin_name.clone(), path.via.clone(), target(path), grouped(q.n)];
         row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us));
         let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
             (stage_word(stage.stage), format!("{share:.0}%"))

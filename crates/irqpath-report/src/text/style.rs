@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers, names and colours of the terminal output.
 
+use irqpath_model::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Colours, or none.
@@ -50,9 +51,9 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// One line without anything that moves the cursor or has no width.
+/// One printable line.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.width().unwrap_or(0) == 0 { '?' } else { c }).collect()
+    printable(text).into_owned()
 }
 
 /// At most `max` columns, the cut marked.
@@ -169,7 +170,8 @@ mod tests {
 
     #[test]
     fn names_cannot_steer_the_terminal() {
-        assert_eq!(clean("a\x1b[31m\nb\u{202e}c\u{fffd}"), "a?[31m?b?c\u{fffd}");
+        let escaped = r"a\x1b[31m\nb\u{202e}c";
+        assert_eq!(clean("a\x1b[31m\nb\u{202e}c\u{fffd}"), format!("{escaped}\u{fffd}"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use std::io::{self, Write};
 
-use super::style::{Style, align, cut, left, right, width};
+use super::style::{Style, align, clean, cut, left, right, width};
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -60,9 +60,12 @@ impl Table {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Add a row; one cell per column, already clean.
-    pub fn row(&mut self, cells: Vec<String>) {
+    /// Add a row; one cell per column. Cells become printable.
+    pub fn row(&mut self, mut cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
+        for cell in &mut cells {
+            *cell = clean(cell);
+        }
         self.rows.push(cells);
     }
 

@@ -21,9 +21,9 @@ fn comm(words: [u64; 2]) -> Comm {
 /// The kernel's words for a name to filter by: NUL-padded, as in `task_struct::comm`.
 pub fn comm_words(name: &Comm) -> [u64; 2] {
     let mut bytes = [0u8; 16];
-    let text = name.as_str().as_bytes();
-    let len = text.len().min(15);
-    bytes[..len].copy_from_slice(&text[..len]);
+    let name = name.to_kernel_bytes();
+    let len = name.len().min(15);
+    bytes[..len].copy_from_slice(&name[..len]);
     let word = |i: usize| u64::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
     [word(0), word(8)]
 }
@@ -210,6 +210,8 @@ mod tests {
             let want: String = name.chars().take(15).collect();
             assert_eq!(comm(comm_words(&Comm::from(name))).as_str(), want);
         }
+        let hostile = Comm::from_bytes(b"\x1b[2J\xff\\\n\xe2\x80\xae");
+        assert_eq!(comm(comm_words(&hostile)), hostile);
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! Series are the same if their labels are: a label says the mechanism and what differs within
 //! its result, so two runs of one command have the same labels.
 
-use std::fmt::Write as _;
-
 use irqpath_model::bench::{BenchQuantiles, BenchSeries};
 use serde::Serialize;
+
+use crate::page::Page;
 
 /// The numbers of a series in one result.
 #[derive(Debug, Serialize)]
@@ -80,26 +80,27 @@ impl BenchComparison<'_> {
     }
 
     /// One line per series and quantile.
-    pub fn table(&self) -> String {
-        let mut text =
-            format!("{:<40} {:>8} {:>12} {:>12} {:>7}\n", "MECHANISM", "", "A us", "B us", "B/A");
+    pub fn table(&self) -> Page {
+        let mut text = Page::of(format_args!(
+            "{:<40} {:>8} {:>12} {:>12} {:>7}",
+            "MECHANISM", "", "A us", "B us", "B/A"
+        ));
         for pair in &self.both {
             let mut name = pair.label;
             for (row, get) in ROWS {
                 let (a, b) = (get(&pair.a), get(&pair.b));
                 let (a_us, b_us, ratio) = (us(a), us(b), ratio(a, b));
-                // Writing to a String cannot fail.
-                let _ = writeln!(text, "{name:<40} {row:>8} {a_us:>12} {b_us:>12} {ratio:>7}");
+                text.line(format_args!("{name:<40} {row:>8} {a_us:>12} {b_us:>12} {ratio:>7}"));
                 name = "";
             }
         }
         for (name, labels) in [("A", &self.only_a), ("B", &self.only_b)] {
             for label in labels {
-                let _ = writeln!(text, "only in {name}: {label}");
+                text.line(format_args!("only in {name}: {label}"));
             }
         }
         if self.both.is_empty() {
-            text.push_str("No series is in both results.\n");
+            text.line("No series is in both results.");
         }
         text
     }

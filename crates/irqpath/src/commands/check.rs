@@ -2,7 +2,6 @@
 //! `irqpath check`: what is wrong with this host and how to fix it, worst first. The rules are in
 //! `irqpath-system`; this file prints.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use irqpath_system::Host;
@@ -10,6 +9,7 @@ use irqpath_system::check::{Finding, Severity};
 
 use crate::cli::Check;
 use crate::out;
+use crate::page::Page;
 
 /// Run it.
 pub fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
@@ -32,27 +32,25 @@ const fn word(severity: Severity) -> &'static str {
 }
 
 /// A paragraph for each finding that asks for attention, a line for each that does not.
-fn text(findings: &[Finding]) -> String {
-    let mut text = String::new();
+fn text(findings: &[Finding]) -> Page {
+    let mut text = Page::default();
     for f in findings {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {}: {}", word(f.severity), f.id, f.what);
+        text.line(format_args!("{:<8} {}: {}", word(f.severity), f.id, f.what));
         if f.severity > Severity::Ok {
-            let _ = writeln!(text, "         why: {}", f.why);
+            text.line(format_args!("         why: {}", f.why));
         }
         if let Some(fix) = &f.fix {
-            let _ = writeln!(text, "         fix: {fix}");
+            text.line(format_args!("         fix: {fix}"));
         }
     }
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-    let _ = writeln!(
-        text,
+    text.line(format_args!(
         "\nproblems: {}, warnings: {}, notes: {}, ok: {}",
         count(Severity::Problem),
         count(Severity::Warning),
         count(Severity::Note),
         count(Severity::Ok)
-    );
+    ));
     text
 }
 

@@ -2,7 +2,6 @@
 //! `irqpath compare A B`: the same paths of two results side by side, with ratios. Benchmarks are
 //! compared by `bench::compare`, tests of response and determinism by `determinism`.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use irqpath_model::{PathKey, PathSummary, Quantiles, Summary};
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use crate::bench::compare as bench;
 use crate::cli::Compare;
+use crate::page::Page;
 use crate::{determinism, out, stored};
 
 /// Schema version of the JSON output.
@@ -62,7 +62,12 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
             (false, _) => benchmarks.table(),
             _ => table(&comparison),
         };
-        out::print(&format!("A: {}\nB: {}\n\n{table}", names[0], names[1]))?;
+        let mut page = Page::default();
+        page.line(format_args!("A: {}", names[0]));
+        page.line(format_args!("B: {}", names[1]));
+        page.blank();
+        page.append(&table);
+        out::print(&page)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,15 +105,13 @@ fn ratio(a: u64, b: u64) -> String {
 }
 
 /// One line per path and quantile, so that it fits a terminal.
-fn table(comparison: &Comparison<'_>) -> String {
-    let mut text = format!(
-        "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}\n",
+fn table(comparison: &Comparison<'_>) -> Page {
+    let mut text = Page::of(format_args!(
+        "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}",
         "INTERRUPT", "VIA", "TARGET", "", "A us", "B us", "B/A"
-    );
+    ));
     for pair in &comparison.both {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
+        text.line(format_args!(
             "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}",
             pair.origin_name,
             pair.via,
@@ -117,32 +120,30 @@ fn table(comparison: &Comparison<'_>) -> String {
             pair.a.n,
             pair.b.n,
             ratio(pair.a.n, pair.b.n)
-        );
+        ));
         for (name, get) in QUANTILES {
             let (a, b) = (get(pair.a), get(pair.b));
-            let _ = writeln!(
-                text,
+            text.line(format_args!(
                 "{:60} {name:>10} {:>12} {:>12} {:>7}",
                 "",
                 us(a),
                 us(b),
                 ratio(a, b)
-            );
+            ));
         }
     }
     for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
         for key in keys {
-            let _ = writeln!(
-                text,
+            text.line(format_args!(
                 "only in {name}: {} via {} to {}",
                 key.origin.label(),
                 key.via.describe(),
                 key.comm
-            );
+            ));
         }
     }
     if comparison.both.is_empty() {
-        text.push_str("No path is in both results.\n");
+        text.line("No path is in both results.");
     }
     text
 }

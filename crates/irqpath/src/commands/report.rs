@@ -10,6 +10,7 @@ use irqpath_files::output::{StagedFile, full};
 use serde::Serialize;
 
 use crate::cli::Report;
+use crate::page::Page;
 use crate::{out, shown, stored};
 
 /// One report that was written.
@@ -36,7 +37,7 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
         out::json(&written, false)?;
     } else {
         for w in written {
-            out::print(&format!("wrote {}\n", w.report.display()))?;
+            out::print(&Page::of(format_args!("wrote {}", w.report.display())))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -15,6 +15,7 @@ use irqpath_system::{Host, TRACING};
 use crate::cli::{Output, Trace, View, What};
 use crate::names::{KnownNames, Lookup};
 use crate::outputs::{self, Outputs};
+use crate::page::Page;
 use crate::progress::Progress;
 use crate::session::{self, Finished, Session};
 use crate::signals::{self, Stop};
@@ -62,7 +63,7 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
             out::write(|w| shown::text(w, view, hist, &meta, &written.summary))?;
         }
         for path in &written.paths {
-            out::print(&format!("wrote {}\n", path.display()))?;
+            out::print(&Page::of(format_args!("wrote {}", path.display())))?;
         }
     }
     let exceeded = what.threshold.is_some() && written.summary.nr_slow > 0;

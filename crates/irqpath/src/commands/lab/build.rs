@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab build`: gets a kernel and says where it is.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use irqpath_lab::Lab;
@@ -10,6 +9,7 @@ use irqpath_lab::kernel::{Kernel, Moved};
 use super::told;
 use crate::cli_lab::LabBuild;
 use crate::out;
+use crate::page::Page;
 
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
@@ -28,24 +28,27 @@ pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn moves(moved: &[Moved]) -> String {
+fn moves(moved: &[Moved]) -> Page {
     if moved.is_empty() {
-        return "lab/kernels.toml lists the newest versions already\n".to_owned();
+        return Page::of("lab/kernels.toml lists the newest versions already");
     }
-    let mut text = String::new();
+    let mut text = Page::default();
     for Moved { pin, from, to } in moved {
-        let _ = writeln!(text, "{pin}: {from} -> {to}");
+        text.line(format_args!("{pin}: {from} -> {to}"));
     }
-    text + "exact figures may differ now: `irqpath lab gate` compares, and --bless accepts them\n"
+    text.line(
+        "exact figures may differ now: `irqpath lab gate` compares, and --bless accepts them",
+    );
+    text
 }
 
-fn text(kernel: &Kernel) -> String {
-    let mut text = format!("{} for {}: {}\n", kernel.flavour, kernel.arch, kernel.version_string);
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "package  {}", kernel.package_version);
-    let _ = writeln!(text, "image    {}", kernel.image.display());
-    let _ = writeln!(text, "sha256   {}", kernel.sha256);
-    let _ = writeln!(text, "config   {}", kernel.config.display());
-    let _ = writeln!(text, "modules  make -C {} M=DIR modules", kernel.build.display());
+fn text(kernel: &Kernel) -> Page {
+    let mut text =
+        Page::of(format_args!("{} for {}: {}", kernel.flavour, kernel.arch, kernel.version_string));
+    text.line(format_args!("package  {}", kernel.package_version));
+    text.line(format_args!("image    {}", kernel.image.display()));
+    text.line(format_args!("sha256   {}", kernel.sha256));
+    text.line(format_args!("config   {}", kernel.config.display()));
+    text.line(format_args!("modules  make -C {} M=DIR modules", kernel.build.display()));
     text
 }

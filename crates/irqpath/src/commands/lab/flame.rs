@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab flame`: where every instruction of an experiment's path went.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -13,6 +12,7 @@ use irqpath_report::text::grouped;
 
 use super::run::{complain, made, told};
 use crate::cli_lab::LabFlame;
+use crate::page::Page;
 use crate::{meta, out};
 
 /// Paths that are told if they are not as long as the guest measured them.
@@ -49,7 +49,10 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
             out::print(&told_path(&definition, run, path))?;
         }
         let directory = arguments.output.join(directory);
-        out::print(&format!("flame-*.svg and .folded are in {}\n", directory.display()))?;
+        out::print(&Page::of(format_args!(
+            "flame-*.svg and .folded are in {}",
+            directory.display()
+        )))?;
         out::print(&side_by_side(&definition, run))?;
     }
     let page = format!("{}.html", definition.id);
@@ -58,38 +61,40 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     table.experiments = vec![experiment::reproduced(&definition, &runs[0], &options, &made)];
     experiment::write_page(&table, &runs, &output, &page)?;
     let page = output.path().join(page);
-    out::print(&format!("all of them on one page: {}\n", page.display()))?;
+    out::print(&Page::of(format_args!("all of them on one page: {}", page.display())))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was found of one series' path.
-fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> String {
+fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Page {
     let (same, other) = (path.agreement.nr_same(), path.agreement.nr_other());
-    let mut text = format!(
-        "{} on {}, {}: {} paths, median {} instructions, worst {}\n\
-         length as the guest measured it, less {} between its stamps and the marks: \
-         {same} equal, {other} not\n\
-         slow paths (over Q95): {}, without a named cause: {}\n{}",
+    let mut text = Page::of(format_args!(
+        "{} on {}, {}: {} paths, median {} instructions, worst {}",
         definition.id,
         run.column.name,
         path.series,
         path.nr_instances,
         path.median.total(),
         path.worst.total(),
-        path.offset,
-        path.nr_slow,
-        path.nr_unexplained,
-        path.causes_text(),
-    );
+    ));
+    text.line(format_args!(
+        "length as the guest measured it, less {} between its stamps and the marks: {same} equal, \
+         {other} not",
+        path.offset
+    ));
+    text.line(format_args!(
+        "slow paths (over Q95): {}, without a named cause: {}",
+        path.nr_slow, path.nr_unexplained
+    ));
+    path.causes_text().lines().for_each(|line| text.line(line));
     for (at, counted, measured) in path.agreement.differing.iter().take(DIFFERING) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "path {at}: {counted} instructions, {measured} measured");
+        text.line(format_args!("path {at}: {counted} instructions, {measured} measured"));
     }
     text
 }
 
 /// The series beside each other: how long their paths are, and against each baseline.
-fn side_by_side(definition: &Definition, run: &ColumnRun) -> String {
+fn side_by_side(definition: &Definition, run: &ColumnRun) -> Page {
     let is_baseline = |name: &str| {
         let mut series = definition.series.iter();
         series.any(|series| series.name == name && series.labels.contains_key("baseline"))
@@ -107,13 +112,13 @@ fn side_by_side(definition: &Definition, run: &ColumnRun) -> String {
     }
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
-    let mut text = format!("\n{}: {}\n", definition.title, run.column.name);
+    let mut text = Page::default();
+    text.blank();
+    text.line(format_args!("{}: {}", definition.title, run.column.name));
     for row in &rows {
-        let _ = write!(text, "  {:1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
+        let numbers = row.iter().zip(&widths).skip(1);
+        let numbers: Vec<_> = numbers.map(|(cell, width)| format!("{cell:>width$}")).collect();
+        text.line(format_args!("  {:1$}  {2}", row[0], widths[0], numbers.join("  ")));
     }
     text
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab gate`: path lengths against `lab/budgets.toml`.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -12,6 +11,7 @@ use irqpath_lab::gate::{Budgets, Change, ColumnBudget, Finding, Measured, compar
 use super::run::{complain, select, told};
 use crate::cli_lab::LabGate;
 use crate::out;
+use crate::page::Page;
 
 /// Run it.
 pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
@@ -80,30 +80,33 @@ fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
     }
 }
 
-fn text(findings: &[Finding]) -> String {
-    let mut text = String::new();
+fn text(findings: &[Finding]) -> Page {
+    let mut text = Page::default();
     for finding in findings {
         let Finding { experiment, column, metric, now, change } = finding;
         let place = format!("{experiment} on {column}: {metric}");
-        // Writing to a String cannot fail.
-        let _ = match change {
-            Change::Kept { budget } => writeln!(text, "ok      {place} {now} (budget {budget})"),
-            Change::Shrank { budget } => {
-                writeln!(text, "shorter {place} {now} (budget {budget}); --bless lowers it")
+        match change {
+            Change::Kept { budget } => {
+                text.line(format_args!("ok      {place} {now} (budget {budget})"));
             }
-            Change::Missing => writeln!(
-                text,
+            Change::Shrank { budget } => {
+                let lowers = "--bless lowers it";
+                text.line(format_args!("shorter {place} {now} (budget {budget}); {lowers}"));
+            }
+            Change::Missing => text.line(format_args!(
                 "MISSING {place}; name it as `irqpath lab run` does, or --bless forgets it"
-            ),
-            Change::Unbudgeted => writeln!(text, "NEW     {place} {now}; --bless makes a budget"),
+            )),
+            Change::Unbudgeted => {
+                text.line(format_args!("NEW     {place} {now}; --bless makes a budget"));
+            }
             Change::Grew { budget, functions, same_kernel } => {
                 let kernel = if *same_kernel { "" } else { ", another kernel image" };
-                let _ = writeln!(text, "LONGER  {place} {now} (budget {budget}{kernel})");
-                functions.iter().try_for_each(|(name, growth)| {
-                    writeln!(text, "          {:>+6} {name}", growth.cast_signed())
-                })
+                text.line(format_args!("LONGER  {place} {now} (budget {budget}{kernel})"));
+                for (name, growth) in functions {
+                    text.line(format_args!("          {:>+6} {name}", growth.cast_signed()));
+                }
             }
-        };
+        }
     }
     text
 }

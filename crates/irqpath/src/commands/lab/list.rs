@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab list`: the experiments, and what became of them when they last ran.
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,11 +11,12 @@ use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
 use irqpath_lab::kernel;
 use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
-use irqpath_report::markdown;
+use irqpath_report::{json, markdown};
 use serde::Serialize;
 
 use crate::cli_lab::{LabList, RESULTS};
 use crate::out;
+use crate::page::Page;
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
@@ -101,16 +101,18 @@ fn write(
     let mut file = BufWriter::new(file);
     what(&mut file).and_then(|()| file.flush()).with_context(|| full(path))?;
     staged.commit()?;
-    out::print(&format!("wrote {}\n", path.display()))
+    out::print(&Page::of(format_args!("wrote {}", path.display())))
 }
 
 /// What there are figures of, a line per experiment: then a new result changes its own line. Without the
 /// places of the machine that made it.
 fn write_table(out: &mut impl std::io::Write, table: &Reproduction) -> std::io::Result<()> {
     let head = Reproduction { experiments: Vec::new(), ..table.clone() };
-    let head = serde_json::to_string(&head)?;
-    let open = head.strip_suffix("[]}").expect("experiments are the last field");
-    writeln!(out, "{open}[")?;
+    let mut text = Vec::new();
+    json::write_part(&mut text, &head)?;
+    let open = text.strip_suffix(b"]}").expect("experiments are the last field");
+    out.write_all(open)?;
+    writeln!(out)?;
     let mut experiments = table.experiments.iter().filter(|e| e.made.is_some()).peekable();
     while let Some(experiment) = experiments.next() {
         let mut experiment = experiment.clone();
@@ -118,7 +120,8 @@ fn write_table(out: &mut impl std::io::Write, table: &Reproduction) -> std::io::
             made.command = markdown::without_places(&made.command);
         }
         let end = if experiments.peek().is_some() { "," } else { "" };
-        writeln!(out, "{}{end}", serde_json::to_string(&experiment)?)?;
+        json::write_part(&mut *out, &experiment)?;
+        writeln!(out, "{end}")?;
     }
     writeln!(out, "]}}")
 }
@@ -156,15 +159,14 @@ fn state(experiment: &Reproduced) -> String {
     state
 }
 
-fn text(lines: &[Line]) -> String {
-    let mut text = String::new();
+fn text(lines: &[Line]) -> Page {
+    let mut text = Page::default();
     for line in lines {
         let state = if line.state.is_empty() { "not run" } else { &line.state };
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:20} {:6} {state:18} {}", line.id, line.mode, line.title);
-        let _ = writeln!(text, "{:20} on {}", "", line.columns.join(", "));
+        text.line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
+        text.line(format_args!("{:20} on {}", "", line.columns.join(", ")));
         for why in &line.not_run {
-            let _ = writeln!(text, "{:20} not run: {why}", "");
+            text.line(format_args!("{:20} not run: {why}", ""));
         }
     }
     text

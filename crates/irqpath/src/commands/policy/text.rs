@@ -2,38 +2,38 @@
 //! What `irqpath policy` prints for people.
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use irqpath_system::policy::{Association, Associations, KernelPolicy};
 
 use crate::columns::table;
-
-// Writing to a String cannot fail, so the results of writeln! are dropped below.
+use crate::page::Page;
 
 /// A paragraph for each; settings as `--set` takes them.
-pub fn policies(policies: &[KernelPolicy]) -> String {
-    let mut text = String::new();
+pub fn policies(policies: &[KernelPolicy]) -> Page {
+    let mut text = Page::default();
     for policy in policies {
-        let _ = writeln!(text, "{}: {}", policy.name, if policy.enabled { "on" } else { "off" });
+        text.line(format_args!("{}: {}", policy.name, if policy.enabled { "on" } else { "off" }));
         values(&mut text, "settings", &policy.settings);
         values(&mut text, "counters", &policy.counters);
     }
     text
 }
 
-fn values(text: &mut String, title: &str, values: &BTreeMap<String, impl Display>) {
+fn values(text: &mut Page, title: &str, values: &BTreeMap<String, impl Display>) {
     if !values.is_empty() {
         let pairs: Vec<String> = values.iter().map(|(n, value)| format!("{n}={value}")).collect();
-        let _ = writeln!(text, "  {title}: {}", pairs.join(" "));
+        text.line(format_args!("  {title}: {}", pairs.join(" ")));
     }
 }
 
 /// The table, and what is missing in it.
-pub fn associations(associations: &Associations) -> String {
+pub fn associations(associations: &Associations) -> Page {
     let mut text = if associations.list.is_empty() {
-        "The kernel has learned of no interrupt that wakes a real-time task; irqpath policy enable \
-         learn switches learning on.\n"
-            .to_owned()
+        Page::of(
+            "The kernel has learned of no interrupt that wakes a real-time task; irqpath policy \
+             enable learn switches learning on.",
+        )
     } else {
         let titles = [
             "interrupt",
@@ -50,14 +50,13 @@ pub fn associations(associations: &Associations) -> String {
         table(titles, 2..=9, associations.list.iter().map(row))
     };
     if !associations.complete {
-        text.push_str("There are more; the kernel shows one page.\n");
+        text.line("There are more; the kernel shows one page.");
     }
     if associations.nr_unreadable > 0 {
-        let _ = writeln!(
-            text,
+        text.line(format_args!(
             "Lines that could not be read, as those of a task with a line break in its name: {}.",
             associations.nr_unreadable
-        );
+        ));
     }
     text
 }

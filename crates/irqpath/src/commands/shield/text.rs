@@ -3,7 +3,6 @@
 //! well are counted and only the others are named.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use irqpath_model::{CauseKind, Occupied};
 use irqpath_system::change::{Left, LeftReason, Target, Undone};
@@ -12,21 +11,21 @@ use irqpath_system::shield::{
     Wanted,
 };
 
+use crate::page::Page;
+
 /// Rows of a list before the rest is counted.
 const ROWS: usize = 12;
 
-// Writing to a String cannot fail, so the results of writeln! are dropped below.
-
-fn rows<T>(text: &mut String, heading: &str, all: &[T], row: impl Fn(&T) -> String) {
+fn rows<T>(text: &mut Page, heading: &str, all: &[T], row: impl Fn(&T) -> String) {
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(text, "{heading}:");
+    text.line(format_args!("{heading}:"));
     for one in all.iter().take(ROWS) {
-        let _ = writeln!(text, "  {}", row(one));
+        text.line(format_args!("  {}", row(one)));
     }
     if all.len() > ROWS {
-        let _ = writeln!(text, "  and {} more (--json has all)", all.len() - ROWS);
+        text.line(format_args!("  and {} more (--json has all)", all.len() - ROWS));
     }
 }
 
@@ -44,9 +43,9 @@ fn headline(wanted: &Wanted, mechanism: Mechanism) -> String {
 }
 
 /// What `set` did, or in a dry run would do.
-pub fn set(set: &Set, dry_run: bool) -> String {
+pub fn set(set: &Set, dry_run: bool) -> Page {
     let verb = if dry_run { "Would shield" } else { "Shielded" };
-    let mut text = format!("{verb} {}\n", headline(&set.wanted, set.mechanism));
+    let mut text = Page::of(format_args!("{verb} {}", headline(&set.wanted, set.mechanism)));
     changes(&mut text, &set.changed, if dry_run { "would change" } else { "changed" });
     kept(&mut text, &set.kept);
     obstacles(&mut text, &set.obstacles);
@@ -57,11 +56,11 @@ fn is_task(changed: &Changed) -> bool {
     matches!(changed.target, Target::TaskAffinity { .. })
 }
 
-fn changes(text: &mut String, all: &[Changed], verb: &str) {
+fn changes(text: &mut Page, all: &[Changed], verb: &str) {
     let (tasks, others): (Vec<&Changed>, Vec<&Changed>) = all.iter().partition(|c| is_task(c));
     let heading = format!("{verb}: {} tasks, {} other values", tasks.len(), others.len());
     if others.is_empty() {
-        let _ = writeln!(text, "{heading}");
+        text.line(format_args!("{heading}"));
     }
     rows(text, &heading, &others, |c| change(c));
 }
@@ -72,40 +71,42 @@ fn change(c: &Changed) -> String {
 }
 
 /// A line for each value that a repair changed.
-pub fn repaired(set: &Set) -> String {
-    let lines: Vec<String> = set.changed.iter().map(change).collect();
-    format!("repaired {}\n", lines.join("\nrepaired "))
+pub fn repaired(set: &Set) -> Page {
+    let mut text = Page::default();
+    for changed in &set.changed {
+        text.line(format_args!("repaired {}", change(changed)));
+    }
+    text
 }
 
-fn kept(text: &mut String, all: &[Kept]) {
+fn kept(text: &mut Page, all: &[Kept]) {
     let heading = "asked onto these CPUs alone, so left there";
     rows(text, heading, all, |k| format!("{} on CPU {}", k.label, k.cpus));
 }
 
 /// Threads that belong to their CPU are many and of no news: one line. Boot parameters make one
 /// line that can be copied.
-fn obstacles(text: &mut String, all: &[Obstacle]) {
+fn obstacles(text: &mut Page, all: &[Obstacle]) {
     let (threads, others): (Vec<&Obstacle>, Vec<&Obstacle>) =
         all.iter().partition(|o| o.kind == ObstacleKind::PerCpuThread);
     rows(text, "cannot be kept off", &others, |o| format!("{}: {}", o.label, o.reason));
     if !threads.is_empty() {
         let names: BTreeSet<&str> = threads.iter().filter_map(|o| short_name(&o.label)).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let _ = writeln!(
-            text,
+        text.line(format_args!(
             "kernel threads that belong to these CPUs: {} ({})",
             threads.len(),
             names.join(" ")
-        );
+        ));
     }
     let parameters: BTreeSet<&str> =
         all.iter().filter_map(|o| o.fix.as_deref()).filter(|fix| !fix.contains(' ')).collect();
     if !parameters.is_empty() {
         let parameters: Vec<&str> = parameters.into_iter().collect();
-        let _ = writeln!(text, "boot parameters that would help: {}", parameters.join(" "));
+        text.line(format_args!("boot parameters that would help: {}", parameters.join(" ")));
     }
     for fix in all.iter().filter_map(|o| o.fix.as_deref()).filter(|fix| fix.contains(' ')) {
-        let _ = writeln!(text, "what would help: {fix}");
+        text.line(format_args!("what would help: {fix}"));
     }
 }
 
@@ -116,22 +117,23 @@ fn short_name(label: &str) -> Option<&str> {
 }
 
 /// How the shield stands.
-pub fn status(status: &Status) -> String {
+pub fn status(status: &Status) -> Page {
     let mut text = match (&status.wanted, status.mechanism) {
-        (Some(wanted), Some(mechanism)) => format!("Shielded {}\n", headline(wanted, mechanism)),
-        _ if status.held > 0 => "A shield was not taken down completely; reset does that\n".into(),
-        _ => "No shield is set\n".to_owned(),
+        (Some(wanted), Some(mechanism)) => {
+            Page::of(format_args!("Shielded {}", headline(wanted, mechanism)))
+        }
+        _ if status.held > 0 => Page::of("A shield was not taken down completely; reset does that"),
+        _ => Page::of("No shield is set"),
     };
     if status.gone_with_boot > 0 {
-        let _ = writeln!(
-            text,
+        text.line(format_args!(
             "the shield of an earlier boot ended with it ({} values)",
             status.gone_with_boot
-        );
+        ));
     }
     damaged(&mut text, &status.damaged);
     if status.held > 0 {
-        let _ = writeln!(text, "values that reset would put back: {}", status.held);
+        text.line(format_args!("values that reset would put back: {}", status.held));
     }
     rows(&mut text, "drifted", &status.drift, drift);
     rows(&mut text, "moves with its next interrupt", &status.pending, |p| {
@@ -151,26 +153,26 @@ fn drift(drift: &Drift) -> String {
     format!("{}{new}: {}, should be {}", drift.label, drift.found, drift.wanted)
 }
 
-fn damaged(text: &mut String, lines: &[usize]) {
+fn damaged(text: &mut Page, lines: &[usize]) {
     if !lines.is_empty() {
-        let _ = writeln!(
-            text,
+        text.line(format_args!(
             "the journal is damaged in {} lines, the first is {}; what they said cannot be undone",
             lines.len(),
             lines[0]
-        );
+        ));
     }
 }
 
 /// What reached the CPUs, and which of it should not have.
-pub fn measured(measured: &Measured, unwanted: &[String]) -> String {
+pub fn measured(measured: &Measured, unwanted: &[String]) -> Page {
     let seconds = measured.duration_ns as f64 / 1e9;
-    let mut text = format!("\nin {seconds:.1} s these CPUs saw");
+    let mut text = Page::default();
+    text.blank();
     if measured.arrived.is_empty() && measured.ran.is_empty() && measured.occupied.is_empty() {
-        text.push_str(" nothing\n");
+        text.line(format_args!("in {seconds:.1} s these CPUs saw nothing"));
         return text;
     }
-    text.push_str(":\n");
+    text.line(format_args!("in {seconds:.1} s these CPUs saw:"));
     let there: Vec<&Occupied> =
         measured.occupied.iter().filter(|one| one.kind != CauseKind::Idle).collect();
     let traced_ns = |cpu| {
@@ -187,7 +189,7 @@ pub fn measured(measured: &Measured, unwanted: &[String]) -> String {
     rows(&mut text, "should not be there", unwanted, String::clone);
     let lost = measured.loss.lost();
     if lost > 0 {
-        let _ = writeln!(text, "lost while tracing: {lost} (--json has the reasons)");
+        text.line(format_args!("lost while tracing: {lost} (--json has the reasons)"));
     }
     rows(&mut text, "not measured", &measured.missing, |missing| {
         format!("{}: {}", missing.what, missing.consequence)
@@ -218,21 +220,18 @@ fn arrived(arrived: &Arrived, seconds: f64) -> String {
 }
 
 /// What `reset` did.
-pub fn reset(reset: &Reset) -> String {
-    let mut text = String::new();
+pub fn reset(reset: &Reset) -> Page {
+    let mut text = Page::default();
     if reset.gone_with_boot > 0 {
-        let _ = writeln!(text, "{} values of an earlier boot ended with it", reset.gone_with_boot);
+        text.line(format_args!("{} values of an earlier boot ended with it", reset.gone_with_boot));
     }
     if !reset.was_set {
-        text.push_str("No shield is set\n");
+        text.line("No shield is set");
         return text;
     }
     let Undone { restored, already, gone, left } = &reset.undone;
-    let _ = writeln!(
-        text,
-        "Put back: {restored} values and {} tasks that had inherited one; as before: {already}; gone: {gone}",
-        reset.heirs
-    );
+    text.line(format_args!("Put back: {restored} values and {} tasks that had inherited one; as before: {already}; gone: {gone}",
+        reset.heirs));
     damaged(&mut text, &reset.damaged);
     rows(&mut text, "left as they are", left, left_row);
     text
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut_and_say_so() {
-        let mut text = String::new();
+        let mut text = Page::default();
         let all: Vec<u32> = (0..15).collect();
         rows(&mut text, "numbers", &all, u32::to_string);
         assert_eq!(text.lines().count(), 1 + ROWS + 1);

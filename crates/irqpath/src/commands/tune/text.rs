@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What `irqpath tune` prints for people.
 
-use std::fmt::Write as _;
-
 use irqpath_model::{Association, LeftAlone, LiveThread, TunePlan, WrongOrder};
 use irqpath_system::change::{LeftReason, Undone};
 use irqpath_system::tune::{Applied, Document, Learned, Reset, Status, TunedNow};
 
 use crate::columns;
-
-// Writing to a String cannot fail, so the results of writeln! are dropped below.
+use crate::page::Page;
 
 /// A run: the table, what is wrong, what was or would be done, what was left and why.
-pub fn run(document: &Document) -> String {
+pub fn run(document: &Document) -> Page {
     let mut text = document.learned.as_ref().map(learned).unwrap_or_default();
     let Some(plan) = &document.plan else { return text };
     for pair in &plan.wrong {
@@ -21,17 +18,17 @@ pub fn run(document: &Document) -> String {
             WrongOrder::ThreadBelow => ("below", "it waits behind what the task should preempt"),
             WrongOrder::ThreadFarAbove => ("far above", "it delays other real-time tasks"),
         };
-        let _ = writeln!(text, "wrong: {} is {word} {}: {why}", short(thread), short(task));
+        text.line(format_args!("wrong: {} is {word} {}: {why}", short(thread), short(task)));
     }
-    text.push_str(&news(plan, document.applied.as_ref()));
+    text.append(&news(plan, document.applied.as_ref()));
     for left in plan.left.iter().filter(|left| left.why != LeftAlone::Right) {
-        let _ = writeln!(text, "left: {} {}", short(&left.thread), left.why.reason());
+        text.line(format_args!("left: {} {}", short(&left.thread), left.why.reason()));
     }
     for left in plan.left.iter().filter(|left| left.why == LeftAlone::Right) {
-        let _ = writeln!(text, "right: {}", short(&left.thread));
+        text.line(format_args!("right: {}", short(&left.thread)));
     }
     if document.applied.is_none() && !plan.changes.is_empty() {
-        text.push_str("Nothing was changed; --apply does it.\n");
+        text.line("Nothing was changed; --apply does it.");
     }
     text
 }
@@ -40,24 +37,25 @@ fn short(thread: &LiveThread) -> String {
     format!("{} ({}, {})", thread.comm, thread.tid, thread.sched())
 }
 
-fn learned(learned: &Learned) -> String {
-    let mut text = String::new();
+fn learned(learned: &Learned) -> Page {
+    let mut text = Page::default();
     let seconds = learned.duration_ns as f64 / 1e9;
     if learned.associations.is_empty() {
-        let _ = writeln!(text, "No interrupt woke a real-time task within {seconds:.1} s.");
+        text.line(format_args!("No interrupt woke a real-time task within {seconds:.1} s."));
     } else {
-        let _ =
-            writeln!(text, "Interrupts and the real-time tasks that they wake ({seconds:.1} s):");
-        text.push_str(&table(&learned.associations));
+        text.line(format_args!(
+            "Interrupts and the real-time tasks that they wake ({seconds:.1} s):"
+        ));
+        text.append(&table(&learned.associations));
     }
     let lost = learned.loss.lost();
     if lost > 0 {
-        let _ = writeln!(text, "{lost} events were lost, so that wakeups are missing above.");
+        text.line(format_args!("{lost} events were lost, so that wakeups are missing above."));
     }
     text
 }
 
-fn table(associations: &[Association]) -> String {
+fn table(associations: &[Association]) -> Page {
     let row = |a: &Association| {
         let through: Vec<&str> = a.carriers.iter().map(|c| c.comm.as_str()).collect();
         let through = if through.is_empty() { "hardirq".to_owned() } else { through.join(" ") };
@@ -77,53 +75,57 @@ fn table(associations: &[Association]) -> String {
 }
 
 /// What was done, or would be.
-pub fn news(plan: &TunePlan, applied: Option<&Applied>) -> String {
-    let mut text = String::new();
+pub fn news(plan: &TunePlan, applied: Option<&Applied>) -> Page {
+    let mut text = Page::default();
     let Some(applied) = applied else {
         for change in &plan.changes {
             let (thread, priority) = (short(&change.thread), change.priority);
-            let _ = writeln!(text, "would set: {thread} -> f:{priority}: {}", change.why);
+            text.line(format_args!("would set: {thread} -> f:{priority}: {}", change.why));
         }
         for thread in &plan.take_back {
-            let _ = writeln!(text, "would take back: {}", short(thread));
+            text.line(format_args!("would take back: {}", short(thread)));
         }
         return text;
     };
     for changed in &applied.changed {
-        let _ =
-            writeln!(text, "set: {} -> {}: {}", short(&changed.thread), changed.now, changed.why);
+        text.line(format_args!(
+            "set: {} -> {}: {}",
+            short(&changed.thread),
+            changed.now,
+            changed.why
+        ));
     }
     for refusal in &applied.refused {
-        let _ = writeln!(text, "refused: {}: {}", refusal.label, refusal.reason);
+        text.line(format_args!("refused: {}: {}", refusal.label, refusal.reason));
     }
     for thread in &applied.taken_back {
-        let _ = writeln!(text, "taken back: {}", short(thread));
+        text.line(format_args!("taken back: {}", short(thread)));
     }
-    text.push_str(&leftovers(&applied.undone));
+    text.append(&leftovers(&applied.undone));
     text
 }
 
-fn leftovers(undone: &Undone) -> String {
-    let mut text = String::new();
+fn leftovers(undone: &Undone) -> Page {
+    let mut text = Page::default();
     for left in &undone.left {
-        let _ = match &left.reason {
+        match &left.reason {
             LeftReason::ChangedMeanwhile { found, .. } => {
-                writeln!(text, "left: {}: somebody else made it {found}", left.label)
+                text.line(format_args!("left: {}: somebody else made it {found}", left.label));
             }
             LeftReason::Refused { reason, .. } => {
-                writeln!(text, "not put back: {}: {reason}", left.label)
+                text.line(format_args!("not put back: {}: {reason}", left.label));
             }
-        };
+        }
     }
     text
 }
 
 /// What is tuned now.
-pub fn status(status: &Status) -> String {
+pub fn status(status: &Status) -> Page {
     if status.threads.is_empty() {
-        return "Nothing is tuned.\n".to_owned();
+        return Page::of("Nothing is tuned.");
     }
-    let mut text = String::new();
+    let mut text = Page::default();
     for one in &status.threads {
         let now = one.now.as_deref().unwrap_or("-");
         let state = match one.state {
@@ -131,27 +133,27 @@ pub fn status(status: &Status) -> String {
             TunedNow::ChangedMeanwhile => format!("changed by others to {now}"),
             TunedNow::Gone => "gone".to_owned(),
         };
-        let _ = writeln!(text, "{}: {} -> {}, {state}", one.label, one.before, one.wanted);
+        text.line(format_args!("{}: {} -> {}, {state}", one.label, one.before, one.wanted));
     }
     if !status.reasons.is_empty() {
-        text.push_str("because of:\n");
-        text.push_str(&table(&status.reasons));
+        text.line("because of:");
+        text.append(&table(&status.reasons));
     }
     text
 }
 
 /// What a reset did.
-pub fn reset(reset: &Reset) -> String {
+pub fn reset(reset: &Reset) -> Page {
     if !reset.was_tuned {
-        return "Nothing is tuned; nothing to put back.\n".to_owned();
+        return Page::of("Nothing is tuned; nothing to put back.");
     }
     let Undone { restored, already, gone, .. } = reset.undone;
-    let mut text = format!(
-        "Put back: {restored}; were so already: {already}; threads that are gone: {gone}.\n"
-    );
-    text.push_str(&leftovers(&reset.undone));
+    let mut text = Page::of(format_args!(
+        "Put back: {restored}; were so already: {already}; threads that are gone: {gone}."
+    ));
+    text.append(&leftovers(&reset.undone));
     if !reset.damaged.is_empty() {
-        let _ = writeln!(text, "damaged lines of the journal, not undone: {:?}", reset.damaged);
+        text.line(format_args!("damaged lines of the journal, not undone: {:?}", reset.damaged));
     }
     text
 }

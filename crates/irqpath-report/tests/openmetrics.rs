@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! OpenMetrics text, read as strictly as a scraper reads it.
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+#![allow(clippy::float_cmp)] // counts are whole
+
+mod common;
+
+use std::collections::{BTreeMap, HashSet};
+
+use common::{names, summary};
+use irqpath_model::{Comm, Summary, is_printable};
+use irqpath_report::openmetrics;
+use proptest::prelude::*;
+
+/// A sample: name, labels, value.
+type Sample = (String, BTreeMap<String, String>, f64);
+
+/// `name="value",...` up to the closing brace; what follows it is returned, too.
+fn labels(mut text: &str) -> Result<(BTreeMap<String, String>, &str), String> {
+    let mut labels = BTreeMap::new();
+    loop {
+        if let Some(rest) = text.strip_prefix('}') {
+            return Ok((labels, rest));
+        }
+        let (name, rest) = text.split_once("=\"").ok_or("a label without a value")?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(format!("label name {name}"));
+        }
+        let (mut value, mut chars) = (String::new(), rest.chars());
+        loop {
+            match chars.next().ok_or("an open label value")? {
+                '"' => break,
+                '\\' => match chars.next() {
+                    Some('n') => value.push('\n'),
+                    Some(c @ ('"' | '\\')) => value.push(c),
+                    other => return Err(format!("escape {other:?}")),
+                },
+                c => value.push(c),
+            }
+        }
+        if labels.insert(name.to_owned(), value).is_some() {
+            return Err(format!("label {name} twice"));
+        }
+        text = chars.as_str();
+        text = text.strip_prefix(',').unwrap_or(text);
+    }
+}
+
+/// Every sample, or the first thing that a scraper would refuse the text for.
+fn parse(text: &str) -> Result<Vec<Sample>, String> {
+    let body = text.strip_suffix("# EOF\n").ok_or("no # EOF at the end")?;
+    let (mut families, mut series, mut samples) = (HashSet::new(), HashSet::new(), Vec::new());
+    let mut family = String::new();
+    for line in body.lines() {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.splitn(3, ' ');
+            let (kind, name) = (words.next().unwrap(), words.next().ok_or(line)?);
+            if !["HELP", "TYPE", "UNIT"].contains(&kind)
+                || !families.insert(format!("{kind} {name}"))
+            {
+                return Err(format!("a second or unknown {kind} of {name}"));
+            }
+            name.clone_into(&mut family);
+            continue;
+        }
+        let (name, rest) = line.split_once('{').ok_or_else(|| format!("no labels: {line}"))?;
+        let (labels, value) = labels(rest).map_err(|e| format!("{e}: {line}"))?;
+        let value: f64 = value.trim().parse().map_err(|e| format!("{e}: {line}"))?;
+        if family.is_empty() || !name.starts_with(&family) {
+            return Err(format!("{name} outside its family, {family}"));
+        }
+        if !series.insert((name.to_owned(), labels.clone())) {
+            return Err(format!("a second sample of one series: {line}"));
+        }
+        samples.push((name.to_owned(), labels, value));
+    }
+    Ok(samples)
+}
+
+fn exposition(summary: &Summary) -> String {
+    let mut out = Vec::new();
+    openmetrics::write(&mut out, summary, &names()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn openmetrics_states_counts_and_escapes_labels() {
+    let text = exposition(&summary());
+    for line in [
+        r#"irqpath_hardirqs_total{origin="36:virtio1-req.0",cpu="0"} 300"#,
+        r#"irqpath_hardirqs_total{origin="40:a,b \"quoted\"\\ and\\nnewline",cpu="0"} 5"#,
+        r#"irqpath_softirqs_total{vec="block",cpu="0"} 300"#,
+        r#"irqpath_napi_polls_total{cpu="0"} 4200"#,
+        r#"irqpath_napi_packets_total{cpu="1"} 900"#,
+        r#"irqpath_napi_budget_used_up_total{cpu="0"} 17"#,
+        r#"irqpath_losses_total{reason="ringbuf_full",kind="lost"} 12"#,
+        r#"irqpath_losses_total{reason="task_exit",kind="not_joined"} 3"#,
+        r#"irqpath_losses_total{reason="clock_skew",kind="not_joined"} 0"#,
+        r#"irqpath_path_seconds_count{origin="36:virtio1-req.0",via="block @cpu",target="fio"} 300"#,
+    ] {
+        let found = text.lines().any(|l| l == line || l == format!("{line}.0"));
+        assert!(found, "{line} is not in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn openmetrics_buckets_rise_to_the_count() {
+    let text = exposition(&summary());
+    let is_bucket = |line: &&str| {
+        line.starts_with("irqpath_path_seconds_bucket{") && line.contains("\"36:virtio1-req.0\"")
+    };
+    let values: Vec<u64> = text
+        .lines()
+        .filter(is_bucket)
+        .map(|l| l.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(values.is_sorted());
+    assert_eq!(values.last(), Some(&300));
+    // 4.1 us lies in the bucket up to 5 us, nothing below.
+    let up_to = |le: &str| {
+        let line = text.lines().find(|l| is_bucket(l) && l.contains(le)).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(up_to("le=\"0.000005\""), 40);
+    assert_eq!(up_to("le=\"0.000002\""), 0);
+}
+
+#[test]
+fn empty_input_is_a_complete_document() {
+    parse(&exposition(&Summary::default())).unwrap();
+}
+
+/// The sum of a sample over all series that `wanted` takes.
+fn sum(samples: &[Sample], name: &str, target: &str) -> f64 {
+    let is_wanted = |s: &&Sample| s.0 == name && s.1.get("target").is_some_and(|t| t == target);
+    samples.iter().filter(is_wanted).map(|s| s.2).sum()
+}
+
+/// Old results, and files of others, may have names that are the same once they are printable.
+#[test]
+fn names_that_decode_to_the_same_text_are_one_series() {
+    let mut twice = summary();
+    let mut other = twice.paths[0].clone();
+    for (path, stored) in [(&mut twice.paths[0], "a\u{9b}"), (&mut other, "a\\u{9b}")] {
+        path.key.comm = Comm::from_stored(stored);
+    }
+    let (of_one, of_other) = (twice.paths[0].total.n, other.total.n);
+    twice.paths.push(other);
+    twice.lines.push(twice.lines[0].clone());
+    let text = exposition(&twice);
+    let samples = parse(&text).unwrap();
+    let count = sum(&samples, "irqpath_path_seconds_count", "a\\u{9b}");
+    assert_eq!(count, (of_one + of_other) as f64, "{text}");
+    let buckets: Vec<f64> = samples
+        .iter()
+        .filter(|s| s.0 == "irqpath_path_seconds_bucket" && s.1["target"] == "a\\u{9b}")
+        .map(|s| s.2)
+        .collect();
+    assert!(buckets.is_sorted() && buckets.last() == Some(&count), "{buckets:?}");
+    let hardirqs = |summary: &Summary| {
+        let samples = parse(&exposition(summary)).unwrap();
+        samples.iter().find(|s| s.0 == "irqpath_hardirqs_total").unwrap().2
+    };
+    assert_eq!(hardirqs(&twice), 2.0 * hardirqs(&summary()));
+}
+
+proptest! {
+    #[test]
+    fn any_names_make_a_text_that_a_scraper_takes(
+        names in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..16), 1..6),
+        origin in any::<String>(),
+    ) {
+        let mut summary = summary();
+        let path = summary.paths[0].clone();
+        summary.paths = names.iter().map(|bytes| {
+            let mut path = path.clone();
+            path.key.comm = Comm::from_bytes(bytes);
+            path.origin_name.clone_from(&origin);
+            path
+        }).collect();
+        let text = exposition(&summary);
+        let samples = parse(&text);
+        prop_assert!(samples.is_ok(), "{:?} {}", samples.err(), text);
+        let bad = text.chars().find(|&c| c != '\n' && !is_printable(c));
+        prop_assert_eq!(bad, None);
+    }
+}
