@@ -22,10 +22,12 @@
 
 #define MAX_INSNS 1024
 #define NR_TOUCH 256
+#define MAX_INSN_BYTES 16
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 static struct flow flow;
+static counter_t started;
 static const char *out_name;
 static decode_fn decode;
 static entry_fn entry_shape;
@@ -86,9 +88,8 @@ static void on_mark(unsigned int cpu, void *data)
 	flow_mark(&flow, (uintptr_t)data >> 8, (uintptr_t)data & 0xff);
 }
 
-static void on_idle(qemu_plugin_id_t id, unsigned int cpu)
+static void on_idle(void)
 {
-	(void)id, (void)cpu;
 	paths_idle(&flow.paths);
 }
 
@@ -164,7 +165,8 @@ static struct block *describe(struct qemu_plugin_tb *tb, struct insn *insns, siz
 	builder_start(&builder, pc);
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		const void *bytes = qemu_plugin_insn_data(insn);
+		uint8_t room[MAX_INSN_BYTES];
+		const void *bytes = insn_bytes(insn, room, sizeof(room));
 		size_t size = qemu_plugin_insn_size(insn);
 
 		insns[i] = decode(bytes, size, builder.end);
@@ -184,22 +186,22 @@ static bool advances(const struct block *block, const struct insn *insns, size_t
 	       (i + 2u == block->nr && (block_address(block, block->nr - 1u) & 4095) > 4096 - 16);
 }
 
-static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translate(struct qemu_plugin_tb *tb)
 {
 	static struct insn insns[MAX_INSNS];
 	size_t i, nr = qemu_plugin_tb_n_insns(tb), pending = 0;
 	bool loaded = is_touched(qemu_plugin_tb_vaddr(tb));
 	struct block *block = describe(tb, insns, nr);
 
-	(void)id;
+	/* The virtual CPU exists by now. */
+	flow.started = counter_place(started);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, block);
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
 		pending++;
 		if (advances(block, insns, i)) {
-			qemu_plugin_register_vcpu_insn_exec_inline(
-				insn, QEMU_PLUGIN_INLINE_ADD_U64, &flow.started, pending);
+			counter_advance(started, insn, pending);
 			pending = 0;
 		}
 		if (insns[i].mark >= 0 && paths_use_mark(&flow.paths, insns[i].mark))
@@ -218,9 +220,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		touch_next(block);
 }
 
-static void on_quit(qemu_plugin_id_t id, void *data)
+static void on_quit(void)
 {
-	(void)id, (void)data;
 	if (output_write(&flow, arch, out_name))
 		fprintf(stderr, "flame plugin: cannot write %s: %s\n", out_name, strerror(errno));
 }
@@ -280,8 +281,11 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 	if (parse(argc, argv))
 		return -1;
 	flow.stacks.links = arch == ARCH_ARM64;
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
-	qemu_plugin_register_vcpu_idle_cb(id, on_idle);
-	qemu_plugin_register_atexit_cb(id, on_quit, NULL);
+	started = counter_new();
+	plugin_register(id, (struct plugin){
+		.translated = on_translate,
+		.idle = on_idle,
+		.quit = on_quit,
+	});
 	return 0;
 }

@@ -217,9 +217,9 @@ static void follow_link(struct flow *flow, const struct block *to)
 void flow_block(struct flow *flow, struct block *to)
 {
 	const struct block *block = flow->block;
-	uint64_t done = flow->started - flow->base;
+	uint64_t done = *flow->started - flow->base;
 
-	flow->base = flow->started;
+	flow->base = *flow->started;
 	if (block) {
 		if (done == block->nr && flow->stacks.links)
 			follow_link(flow, to);
@@ -244,7 +244,7 @@ void flow_block(struct flow *flow, struct block *to)
 /* True if instruction `index` of `block` is the one that runs. */
 static bool runs(const struct flow *flow, const struct block *block, unsigned int index)
 {
-	return flow->block == block && flow->started - flow->base == index + 1u &&
+	return flow->block == block && *flow->started - flow->base == index + 1u &&
 	       flow->charged <= index;
 }
 
@@ -282,7 +282,7 @@ void flow_touch(struct flow *flow, const struct block *block, uint64_t slot, boo
 void flow_access(struct flow *flow, const struct block *block, uint64_t address, bool store,
 		 bool task)
 {
-	uint64_t index = flow->started - flow->base - 1;
+	uint64_t index = *flow->started - flow->base - 1;
 
 	if (block != flow->block || index >= block->nr || !(block->insns[index] & INSN_STACK) ||
 	    flow->accessed == index + 1)

@@ -37,7 +37,7 @@ struct flow {
 	struct blocks blocks;
 	struct paths paths;
 	struct block *block;		/* the one that runs; NULL: none yet */
-	uint64_t started;		/* instructions, see above */
+	const uint64_t *started;	/* instructions, see above */
 	uint64_t base;			/* `started` when the block began */
 	uint64_t expect;		/* where the return goes, 1: no return or not known */
 	uint16_t charged;		/* instructions of the block that are charged already */

@@ -66,7 +66,7 @@ impl Scene {
             Guest::new(&kernel).module_file(&module, "").program_file("user", &user).job(JOB);
         let guest = guest.sysctl("kernel.kptr_restrict", "0").build(&lab).unwrap();
         let out = dir.path().join("recording");
-        let plugin = Plugin::build(&lab).unwrap();
+        let plugin = Plugin::build(&lab, arch).unwrap();
         let plain = Machine { limit_host: common::LIMIT, ..Machine::exact(&kernel) };
         let traced =
             Machine { plugin: Some(plugin.for_machine(&out, &PATHS, 16384)), ..plain.clone() };

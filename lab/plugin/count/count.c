@@ -23,6 +23,7 @@
 
 #define MAX_CPUS 64
 #define CACHE_LINE 64
+#define MAX_INSN_BYTES 16
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -74,19 +75,19 @@ static void on_to(unsigned int cpu, void *rest)
 	cpus[cpu].on_path = false;
 }
 
-static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translate(struct qemu_plugin_tb *tb)
 {
 	size_t i, nr = qemu_plugin_tb_n_insns(tb);
 	uint64_t pc = qemu_plugin_tb_vaddr(tb);
 	bool kernel = is_kernel(pc);
 
-	(void)id;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, kernel ? on_kernel_block : on_user_block,
 					     QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)nr);
 	for (i = 0; i < nr; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		size_t size = qemu_plugin_insn_size(insn);
-		int mark = decode(qemu_plugin_insn_data(insn), size, pc).mark;
+		uint8_t room[MAX_INSN_BYTES];
+		int mark = decode(insn_bytes(insn, room, sizeof(room)), size, pc).mark;
 
 		pc += size;
 		if (kernel || mark < 0 || (mark != from_mark && mark != to_mark))
@@ -136,6 +137,6 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 		return refuse("no decoder for this processor", info->target_name);
 	if (parse(argc, argv))
 		return -1;
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+	plugin_register(id, (struct plugin){ .translated = on_translate });
 	return 0;
 }

@@ -31,6 +31,7 @@
 #define MAX_BLOCKS 256
 
 static struct flow flow;
+static uint64_t started;
 static struct block *blocks[MAX_BLOCKS];
 static uint64_t expected;	/* what the last return should go to */
 static decode_fn decode = x86_decode;
@@ -103,7 +104,7 @@ static void block_command(void)
 static void run_command(void)
 {
 	flow_block(&flow, blocks[argument() % MAX_BLOCKS]);
-	flow.started += argument();
+	started += argument();
 	print_chain();
 }
 
@@ -214,6 +215,7 @@ int main(int argc, char **argv)
 	static char line[1 << 16];
 
 	flow_init(&flow, 16384, argc > 1 && !strcmp(argv[1], "user"));
+	flow.started = &started;
 	if (argc > 1 && !strcmp(argv[1], "arm64")) {
 		decode = arm64_decode;
 		entry_shape = arm64_entry;

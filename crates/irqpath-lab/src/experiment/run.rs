@@ -254,7 +254,7 @@ fn record(
     let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
     let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
     let out = directory.path().join(RECORDING);
-    let (plugin, marks) = (Plugin::build(lab)?, PathMarks { from, to });
+    let (plugin, marks) = (Plugin::build(lab, machine.arch)?, PathMarks { from, to });
     machine.plugin = Some(match flame {
         Some(_) => plugin.for_machine(&out, &[marks], stack_size),
         None => plugin.counter(&out, marks),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::CacheError;
+use crate::kernel::Arch;
 
 /// Why there is no flame graph.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,14 @@ pub enum FlameError {
     /// The plugin could not be kept or its sources not be read.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// There is no QEMU that would load the plugin.
+    #[error(
+        "there is no QEMU for {arch}; run scripts/setup.sh --with lab in a checkout, or install it"
+    )]
+    NoQemu {
+        /// The machine that it would have.
+        arch: Arch,
+    },
     /// There is no C compiler.
     #[error("gcc cannot be started: {source}; install it, the QEMU plugin is built with it")]
     NoCompiler {

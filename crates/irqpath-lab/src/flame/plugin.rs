@@ -6,11 +6,12 @@ use std::process::Command;
 
 use crate::cache::{Inputs, Product, Staging};
 use crate::flame::FlameError;
-use crate::vm::PluginUse;
+use crate::kernel::Arch;
+use crate::vm::{PluginUse, QemuVersion};
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
-const RECIPE: u32 = 2;
+const RECIPE: u32 = 3;
 const COMPILER: &str = "gcc";
 /// No glib, no headers of QEMU: what QEMU exports is declared in `qemu_api.h`.
 const FLAGS: [&str; 8] =
@@ -38,20 +39,26 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// The plugins, compiled if the cache does not have them.
+    /// The plugins for the QEMU of this kind of machine, compiled if the cache does not have them.
     ///
     /// # Errors
-    /// [`FlameError::NoCompiler`], [`FlameError::Compile`], or what the cache says.
-    pub fn build(lab: &Lab) -> Result<Self, FlameError> {
+    /// [`FlameError::NoQemu`], [`FlameError::NoCompiler`], [`FlameError::Compile`], or what the cache
+    /// says.
+    pub fn build(lab: &Lab, arch: Arch) -> Result<Self, FlameError> {
+        let qemu = QemuVersion::of(arch).ok_or(FlameError::NoQemu { arch })?;
+        let interface = format!("-DQEMU_PLUGIN_VERSION={}", qemu.plugin_interface());
         let source = lab.project.lab().join("plugin");
         let inputs = Inputs::of("plugin", RECIPE)
             .value("compiler", &compiler_version()?)
             .value("flags", &FLAGS.join(" "))
+            .value("interface", &interface)
             .tree("source", &source)?;
         let label = "flame".to_owned();
         let product = Product { kind: "plugins", label, inputs, resumable: false };
         lab.progress.step("building the QEMU plugins", None, Unit::Steps);
-        let made = lab.cache.product(&product, &lab.progress, |staging| compile(&source, staging));
+        let made = lab
+            .cache
+            .product(&product, &lab.progress, |staging| compile(&source, &interface, staging));
         lab.progress.clear();
         Ok(Self { directory: made? })
     }
@@ -87,19 +94,24 @@ fn compiler_version() -> Result<String, FlameError> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn compile(source: &Path, staging: &Staging) -> Result<(), FlameError> {
+fn compile(source: &Path, interface: &str, staging: &Staging) -> Result<(), FlameError> {
     let files = crate::cache::files(source)?;
     let sources = files
         .iter()
         .filter(|p| p.parent() == Some(source) && p.extension().is_some_and(|x| x == "c"));
     let sources: Vec<_> = sources.cloned().collect();
-    link(&sources, FLAME, staging)?;
-    link(&COUNT_SOURCES.map(|name| source.join(name)), COUNT, staging)
+    link(&sources, interface, FLAME, staging)?;
+    link(&COUNT_SOURCES.map(|name| source.join(name)), interface, COUNT, staging)
 }
 
-fn link(sources: &[PathBuf], library: &str, staging: &Staging) -> Result<(), FlameError> {
+fn link(
+    sources: &[PathBuf],
+    interface: &str,
+    library: &str,
+    staging: &Staging,
+) -> Result<(), FlameError> {
     let mut command = Command::new(COMPILER);
-    command.args(FLAGS).args(sources).arg("-o").arg(staging.directory.join(library));
+    command.args(FLAGS).arg(interface).args(sources).arg("-o").arg(staging.directory.join(library));
     command.env("LC_ALL", "C").stdin(staging.stdin());
     let output = command.output().map_err(|source| FlameError::NoCompiler { source })?;
     if output.status.success() {

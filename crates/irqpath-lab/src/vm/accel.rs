@@ -6,10 +6,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use super::{Accelerator, Devices, Ending, Machine, Mode, VmError, args, jail, run};
+use super::version::{self, QemuVersion};
+use super::{Accelerator, Devices, Ending, Machine, Mode, VmError, jail, run};
 use crate::Lab;
 use crate::cache::{Inputs, Product};
 use crate::guest::Guest;
@@ -42,7 +42,7 @@ fn kvm_runs(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     let inputs = Inputs::of("trial of KVM", RECIPE)
         .file("image", &machine.image)?
         .value("host", boot_id.trim())
-        .value("qemu", &qemu_version(machine.arch));
+        .value("qemu", &version::text(machine.arch));
     let label = format!("kvm-{}", machine.arch);
     let product = Product { kind: "trial", label, inputs, resumable: false };
     let answer = |directory: &Path| directory.join("works");
@@ -68,29 +68,9 @@ fn trial(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     Ok(outcome.is_ok_and(|outcome| outcome.ending == Ending::PoweredOff))
 }
 
-/// Whether this QEMU may execute the breakpoint of a patched jump after it was taken out: with
-/// several threads, before 8.1 ("accel/tcg: Always lock pages before translation").
+/// Whether a guest may hang on a breakpoint that was taken out, see
+/// [`QemuVersion::keeps_stale_breakpoints`].
 pub fn keeps_stale_breakpoints(arch: Arch, accelerator: Accelerator) -> bool {
-    accelerator == Accelerator::TcgMulti && is_before_8_1(&qemu_version(arch))
-}
-
-fn is_before_8_1(version: &str) -> bool {
-    let numbers = version.split_once("version ").map_or("", |(_, rest)| rest);
-    let mut numbers = numbers.split(['.', ' ']).map_while(|word| word.parse::<u32>().ok());
-    numbers.next().zip(numbers.next()).is_some_and(|numbers| numbers < (8, 1))
-}
-
-/// What QEMU says about itself; empty if it is not there.
-fn qemu_version(arch: Arch) -> String {
-    let output = Command::new(args::program(arch)).arg("--version").output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
-}
-
-#[test]
-fn versions_of_qemu() {
-    assert!(is_before_8_1("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)"));
-    assert!(is_before_8_1("QEMU emulator version 8.0.4"));
-    assert!(!is_before_8_1("QEMU emulator version 8.1.0\nCopyright"));
-    assert!(!is_before_8_1("QEMU emulator version 10.0.2"));
-    assert!(!is_before_8_1(""));
+    accelerator == Accelerator::TcgMulti
+        && QemuVersion::of(arch).is_some_and(QemuVersion::keeps_stale_breakpoints)
 }

@@ -25,11 +25,13 @@ mod run;
 mod shell;
 mod splat;
 mod tsc;
+mod version;
 
 pub use error::VmError;
 pub use outcome::{Ending, Outcome, Stage};
 pub use result::{JobEnd, ResultError, Results};
 pub use splat::{Splat, SplatKind, find as find_splats};
+pub use version::QemuVersion;
 
 use std::fmt;
 use std::path::PathBuf;
