@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(memory.read(4, 3).unwrap(), b"456");
         assert_eq!(memory.read(8, 100).unwrap(), b"89");
         assert_eq!(memory.read(11, 1).unwrap(), b"");
-        let path = format!("/proc/self/fd/{}", memory.handle().unwrap().as_raw_fd());
-        std::fs::write(path, "other").unwrap();
+        let handle = memory.handle().unwrap();
+        std::fs::write(format!("/proc/self/fd/{}", handle.as_raw_fd()), "other").unwrap();
         assert_eq!(memory.text().unwrap(), "other");
     }
 
