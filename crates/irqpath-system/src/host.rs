@@ -78,6 +78,17 @@ impl Host {
         names
     }
 
+    /// Where cgroups of version 2 are mounted, without the leading slash.
+    pub(crate) fn cgroup_mounts(&self) -> Vec<String> {
+        let mounts = self.fact("proc/self/mounts").unwrap_or_default();
+        let of_line = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let place = (words.get(2) == Some(&"cgroup2")).then(|| words.get(1).copied())?;
+            Some(place?.trim_start_matches('/').to_owned())
+        };
+        mounts.lines().filter_map(of_line).collect()
+    }
+
     /// The host's name; empty if unknown.
     pub fn host_name(&self) -> String {
         self.fact("proc/sys/kernel/hostname").unwrap_or_default()

@@ -130,6 +130,9 @@ const CGROUP_FILES: [(&str, &str); 5] = [
     ("cpuset.cpus.partition", "member\n"),
 ];
 
+/// A step's name, and what happens there.
+type AtStep = (&'static str, Box<dyn Fn()>);
+
 /// Changes a [`Fake`].
 pub struct FakeAccess {
     host: Host,
@@ -140,6 +143,8 @@ pub struct FakeAccess {
     pub becomes: BTreeMap<String, String>,
     /// Steps until it dies.
     pub steps_left: Cell<Option<u32>>,
+    /// What somebody else does at a step.
+    pub at_step: Option<AtStep>,
     /// What each step takes, for a kill to fall into.
     pub pause: Duration,
     /// What was written, in order.
@@ -159,6 +164,7 @@ impl FakeAccess {
             refuse: BTreeMap::new(),
             becomes: BTreeMap::new(),
             steps_left: Cell::new(None),
+            at_step: None,
             written: RefCell::default(),
             pause: Duration::ZERO,
         }
@@ -316,7 +322,12 @@ impl Access for FakeAccess {
         self.real.set_irqbalance_banned(tid, cpus)
     }
 
-    fn step(&self, _: &'static str) {
+    fn step(&self, what: &'static str) {
+        if let Some((name, happens)) = &self.at_step
+            && *name == what
+        {
+            happens();
+        }
         std::thread::sleep(self.pause);
         if let Some(left) = self.steps_left.get() {
             if left == 0 {

@@ -10,6 +10,7 @@
 //! because the kernel does not print what was written.
 
 mod access;
+mod allowed;
 mod apply;
 mod irqbalance;
 mod real;
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use access::Access;
+pub use allowed::Allowed;
 pub use apply::{Outcome, Step, Verdict, apply};
 pub use real::RealAccess;
 pub use undo::{Left, LeftReason, Undone, put_back, undo};
@@ -91,17 +93,6 @@ pub enum Target {
 }
 
 impl Target {
-    /// True if it is still there after a reboot. Everything else ends with the kernel that it
-    /// was asked of.
-    pub fn survives_reboot(&self) -> bool {
-        match self {
-            Self::File { path, .. } => {
-                !["proc/", "sys/", "run/", "dev/"].iter().any(|p| path.starts_with(p))
-            }
-            _ => false,
-        }
-    }
-
     /// The task it belongs to, if any.
     pub fn task(&self) -> Option<TaskId> {
         match self {
@@ -110,6 +101,20 @@ impl Target {
             | Self::ProcessCgroup { task, .. }
             | Self::Irqbalance { task } => Some(*task),
             Self::File { .. } | Self::Cgroup { .. } => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    /// Paths are quoted, as those of a forged journal may hold anything.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File { path, .. } | Self::Cgroup { path } => write!(f, "{path:?}"),
+            Self::ProcessCgroup { mount, .. } => write!(f, "a cgroup below {mount:?}"),
+            Self::TaskAffinity { task } | Self::TaskScheduling { task } => {
+                write!(f, "task {}", task.tid)
+            }
+            Self::Irqbalance { task } => write!(f, "irqbalance (process {})", task.tid),
         }
     }
 }

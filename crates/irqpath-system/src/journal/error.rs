@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::change::Target;
+
 /// What went wrong with the journal or its lock.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -23,6 +25,24 @@ pub enum JournalError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Somebody else could have written it.
+    #[error("{path} {reason}; nothing was done: look into it, then remove it, or give it to root and take the right to write it from all others",
+        path = .path.display())]
+    Untrusted {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It says what irqpath never does.
+    #[error("{path} names {what}, which irqpath never changes; nothing was done: look into it, then remove it",
+        path = .path.display())]
+    Foreign {
+        /// The journal.
+        path: PathBuf,
+        /// What it names.
+        what: String,
     },
     /// Another irqpath is at work.
     #[error("another irqpath (process {holder}) is changing this host; wait until it has finished")]
@@ -47,6 +67,10 @@ impl JournalError {
     /// True if another irqpath has the lock.
     pub const fn is_locked(&self) -> bool {
         matches!(self, Self::Locked { .. })
+    }
+
+    pub(super) fn foreign(path: &Path, target: &Target) -> Self {
+        Self::Foreign { path: path.to_owned(), what: target.to_string() }
     }
 
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {

@@ -86,12 +86,28 @@ impl Ledger {
         self.refused.remove(target);
     }
 
-    /// Drop what a reboot has undone; says how much.
+    /// Drop everything, as a reboot has undone it; says how much was held.
     pub(super) fn forget_boot(&mut self) -> usize {
-        let before = self.held.len();
-        self.held.retain(|target, _| target.survives_reboot());
-        self.refused.clear();
-        before - self.held.len()
+        std::mem::take(self).held.len()
+    }
+
+    /// The fewest changes that amount to what is held, in an order that undo can go back.
+    pub(super) fn intents(&self) -> Vec<Intent> {
+        let mut all = self.newest_first();
+        all.reverse();
+        let of_held = |(target, held): (Target, Held)| {
+            let Held { label, original, ours, .. } = held;
+            let befores: Vec<Value> =
+                std::iter::once(original).chain(ours.iter().cloned()).collect();
+            let intent = move |(before, new): (Value, Value)| Intent {
+                target: target.clone(),
+                label: label.clone(),
+                before,
+                new,
+            };
+            befores.into_iter().zip(ours).map(intent)
+        };
+        all.into_iter().flat_map(of_held).collect()
     }
 
     /// The same with a clean sheet for the kernel: what it refused may be tried again.

@@ -5,11 +5,12 @@
 //! strength of it, so it is cut off. A damaged line before it is a broken disk or an editor; the
 //! others are used all the same, because undo looks at each value before it writes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::{JournalError, Record, VERSION, open};
+use super::{JournalError, Record, VERSION, store};
+use crate::change::Allowed;
 
 /// A journal's lines, read.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ pub(super) struct Lines {
     pub damaged: Vec<usize>,
     exists: bool,
     /// Length without a torn last line, and with it.
-    good: u64,
+    pub good: u64,
     length: u64,
 }
 
@@ -35,12 +36,10 @@ fn record(line: &[u8]) -> Option<Record> {
 }
 
 impl Lines {
-    /// Read them; a journal that is not there has none.
-    pub fn read(path: &Path) -> Result<Self, JournalError> {
-        let bytes = match std::fs::read(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            other => other.map_err(JournalError::read(path))?,
-        };
+    /// Read them; a journal that is not there has none. One that asks for a change that irqpath
+    /// does not make is refused whole.
+    pub fn read(path: &Path, allowed: &Allowed) -> Result<Self, JournalError> {
+        let Some(bytes) = store::read(path)? else { return Ok(Self::default()) };
         let mut lines = Self { exists: true, length: bytes.len() as u64, ..Self::default() };
         for (index, line) in bytes.split_inclusive(|&b| b == b'\n').enumerate() {
             let Some(whole) = line.strip_suffix(b"\n") else { break };
@@ -49,6 +48,9 @@ impl Lines {
                 Some(Record::Begin { version, .. }) if version > VERSION => {
                     let (path, found) = (path.to_owned(), version);
                     return Err(JournalError::Newer { path, found, supported: VERSION });
+                }
+                Some(Record::Intend(intent)) if !allowed.permits(&intent) => {
+                    return Err(JournalError::foreign(path, &intent.target));
                 }
                 Some(record) => lines.records.push(record),
                 None => lines.damaged.push(index + 1),
@@ -62,13 +64,11 @@ impl Lines {
         if !self.exists {
             return Ok(None);
         }
+        let file = store::append(path)?;
         if self.good < self.length {
-            let cut = OpenOptions::new().write(true).open(path).and_then(|file| {
-                file.set_len(self.good)?;
-                file.sync_all()
-            });
+            let cut = file.set_len(self.good).and_then(|()| file.sync_all());
             cut.map_err(JournalError::write(path))?;
         }
-        open(path).map(Some)
+        Ok(Some(file))
     }
 }

@@ -4,22 +4,28 @@
 //!
 //! One file per owner (`var/lib/irqpath/shield.journal`), one [`Lock`] for all of them. A line is a
 //! checksum and a [`Record`]; lines are only ever appended, and a batch is on disk (`fdatasync`)
-//! before the first change of the batch is made. `ledger` folds the lines into what is held now.
+//! before the first change of the batch is made. `ledger` folds the lines into what is held now,
+//! `store` says with which modes files are made and which ones are believed, [`Allowed`] what may
+//! stand in them.
 //!
 //! The rule to know: a journal may be behind the host by nothing, and ahead of it by one batch.
 //! Undo therefore looks at every value before it writes (see [`crate::change::undo`]). After a
-//! reboot the kernel's values are gone; only what survives a reboot is still held then.
+//! reboot the kernel's values are gone, and nothing is held. A value that was put back need not be
+//! written down, so undo needs no room on the disk.
 
 mod error;
 mod ledger;
 mod lines;
 mod lock;
+mod store;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -29,11 +35,15 @@ pub use ledger::{Held, Ledger, Refusal};
 pub use lock::Lock;
 
 use crate::Host;
-use crate::change::{Intent, Target};
+use crate::change::{Allowed, Intent, Target};
 use lines::Lines;
 
-/// Where journals and the lock are, under the host's root.
+/// Where journals are, under the host's root.
 const DIRECTORY: &str = "var/lib/irqpath";
+/// Where the lock is. In memory on most hosts, so that it can be taken on a full disk, too.
+const LOCK_DIRECTORY: &str = "run/irqpath";
+/// A journal longer than this, bytes, is written anew if most of it has no meaning any more.
+const COMPACT_ABOVE: u64 = 64 << 10;
 /// Raise it when a [`Record`] changes its meaning.
 const VERSION: u32 = 1;
 
@@ -58,6 +68,7 @@ pub struct Journal {
     directory: PathBuf,
     path: PathBuf,
     boot_id: String,
+    allowed: Allowed,
     /// `None` until something is appended.
     file: Option<File>,
     content: Content,
@@ -124,7 +135,7 @@ pub fn exists(host: &Host, owner: &str) -> bool {
 /// Look into a journal without the lock and without a change, as any user.
 pub fn peek(host: &Host, owner: &str) -> Result<Content, JournalError> {
     let path = path_of(host, owner);
-    Ok(Content::of(Lines::read(&path)?, &boot_id(host)))
+    Ok(Content::of(Lines::read(&path, &Allowed::on(host))?, &boot_id(host)))
 }
 
 impl Journal {
@@ -132,15 +143,19 @@ impl Journal {
     /// moment for another irqpath.
     pub fn open(host: &Host, owner: &str) -> Result<Self, JournalError> {
         let directory = host.path(DIRECTORY);
-        fs::create_dir_all(&directory).map_err(JournalError::write(&directory))?;
-        let lock = Lock::take(&directory.join("lock"))?;
-        let (path, boot_id) = (path_of(host, owner), boot_id(host));
-        let lines = Lines::read(&path)?;
+        store::directory(&directory, store::DIRECTORY_MODE)?;
+        let lock = Lock::take(&host.path(LOCK_DIRECTORY))?;
+        let (path, boot_id, allowed) = (path_of(host, owner), boot_id(host), Allowed::on(host));
+        let lines = Lines::read(&path, &allowed)?;
+        let (length, nr_records) = (lines.good, lines.records.len());
         let file = lines.repair(&path)?;
         let content = Content::of(lines, &boot_id);
-        let mut journal = Self { _lock: lock, directory, path, boot_id, file, content };
+        let mut journal = Self { _lock: lock, directory, path, boot_id, allowed, file, content };
         if journal.file.is_some() && journal.content.is_empty() {
             journal.remove()?; // of another boot, or killed before its first change
+        } else if length > COMPACT_ABOVE {
+            // On a full disk the long one has to do.
+            let _ = journal.compact(nr_records);
         }
         Ok(journal)
     }
@@ -175,6 +190,9 @@ impl Journal {
 
     /// Write down changes. They may be made when this returns, not before.
     pub fn intend(&mut self, intents: &[Intent]) -> Result<(), JournalError> {
+        if let Some(intent) = intents.iter().find(|intent| !self.allowed.permits(intent)) {
+            return Err(JournalError::foreign(&self.path, &intent.target));
+        }
         let records: Vec<Record> = intents.iter().cloned().map(Record::Intend).collect();
         self.append(&records)?;
         intents.iter().cloned().for_each(|intent| self.content.ledger.intend(intent));
@@ -194,14 +212,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Write down that these are not ours any more.
-    pub fn release(&mut self, targets: &[Target]) -> Result<(), JournalError> {
+    /// These are not ours any more. What cannot be written down, as on a full disk, is found by the
+    /// next undo to be as it was.
+    pub fn release(&mut self, targets: &[Target]) {
         let record = |target: &Target| Record::Released { target: target.clone() };
-        self.append(&targets.iter().map(record).collect::<Vec<_>>())?;
+        let _ = self.append(&targets.iter().map(record).collect::<Vec<_>>());
         for target in targets {
             self.content.ledger.release(target);
         }
-        Ok(())
     }
 
     /// Nothing is held any more: remove the journal. One with damaged lines is kept beside it.
@@ -238,12 +256,54 @@ impl Journal {
         let is_new = self.file.is_none();
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(open(&self.path)?),
+            none => none.insert(store::append(&self.path)?),
         };
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_data())
-            .map_err(JournalError::write(&self.path))?;
+        if let Err(error) = write(file, &text) {
+            if is_new {
+                self.file = None;
+                let _ = fs::remove_file(&self.path);
+            }
+            return Err(JournalError::write(&self.path)(error));
+        }
         if is_new { self.sync_directory() } else { Ok(()) }
+    }
+
+    /// Writes the journal anew, with what it says and no more, if that is much less than
+    /// `nr_records`.
+    fn compact(&mut self, nr_records: usize) -> Result<(), JournalError> {
+        let Content { ledger, wanted: Some(wanted), at_unix_s, damaged, .. } = &self.content else {
+            return Ok(());
+        };
+        let begin = Record::Begin {
+            version: VERSION,
+            boot_id: self.boot_id.clone(),
+            at_unix_s: *at_unix_s,
+            wanted: wanted.clone(),
+        };
+        let intents = ledger.intents().into_iter().map(Record::Intend);
+        let refused = ledger.refused().map(|(target, refusal)| Record::Refused {
+            target: target.clone(),
+            refusal: refusal.clone(),
+        });
+        let records: Vec<Record> = std::iter::once(begin).chain(intents).chain(refused).collect();
+        // A damaged journal is kept as evidence.
+        if nr_records < 2 * records.len() || !damaged.is_empty() {
+            return Ok(());
+        }
+        let staged = self.path.with_extension("new");
+        let failed = |error| {
+            let _ = fs::remove_file(&staged);
+            JournalError::write(&staged)(error)
+        };
+        // What a kill left.
+        let _ = fs::remove_file(&staged);
+        let mut file = store::append(&staged)?;
+        let text = records.iter().map(lines::line).collect::<io::Result<String>>();
+        text.and_then(|text| write(&mut file, &text))
+            .and_then(|()| fs::rename(&staged, &self.path))
+            .map_err(failed)?;
+        self.file = Some(file);
+        self.sync_directory()
     }
 
     /// A new or removed file is on disk when its directory is.
@@ -253,7 +313,9 @@ impl Journal {
     }
 }
 
-fn open(path: &Path) -> Result<File, JournalError> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(JournalError::write(path))
+/// All of `text` is on disk then, or nothing of it: lines would be written behind half a one.
+fn write(file: &mut File, text: &str) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+    written.inspect_err(|_| drop(file.set_len(before)))
 }

@@ -35,7 +35,7 @@ pub use document::{Document, schema};
 pub use enter::enter;
 pub use kernel::KernelShield;
 pub use measure::{Arrived, Measured, Ran, measure};
-pub use partition::RUN_DIRECTORY;
+pub use partition::{DIRECTORY as PARTITION_DIRECTORY, RUN_DIRECTORY};
 pub use plan::{Kept, Obstacle, ObstacleKind, Plan, plan};
 pub use reset::{Reset, reset};
 pub use set::{Changed, ChangedHow, Set, dry_run, repair, set};

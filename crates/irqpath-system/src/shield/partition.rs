@@ -12,7 +12,7 @@ use crate::change::{Access, Form, Intent, Step, Target, Value, Verdict, apply, u
 use crate::journal::{Held, Journal, JournalError, Ledger, Refusal};
 
 /// The partition's directory, below the mount.
-pub(super) const DIRECTORY: &str = "irqpath.shield";
+pub const DIRECTORY: &str = "irqpath.shield";
 /// Where programs go, below the mount.
 pub const RUN_DIRECTORY: &str = "irqpath.shield/run";
 
@@ -158,7 +158,7 @@ pub(super) fn remove(
     let shared = is_shared(access, mount);
     let root = controller(mount);
     if shared {
-        journal.release(std::slice::from_ref(&root))?;
+        journal.release(std::slice::from_ref(&root));
     }
     // What is in the directory goes with it: its files may read otherwise by now, as a partition
     // does that hotplug has made invalid, and nobody else has a say in them.

@@ -11,7 +11,7 @@ use super::check::check_rights;
 use super::heirs::Ancestors;
 use super::set::entry;
 use super::{OWNER, ShieldError, Snapshot, partition};
-use crate::change::{Access, Undone, put_back};
+use crate::change::{Access, Target, Undone, Value, put_back};
 use crate::journal::Journal;
 use crate::{Host, Task};
 
@@ -40,7 +40,7 @@ pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
     }
     check_rights(host)?;
     let gone_with_boot = crate::journal::peek(host, OWNER)?.gone_with_boot;
-    let mut journal = Journal::open(host, OWNER)?;
+    let journal = Journal::open(host, OWNER)?;
     let content = journal.content();
     let mut reset = Reset {
         was_set: !content.is_empty(),
@@ -51,6 +51,17 @@ pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
     if !reset.was_set {
         return Ok(reset);
     }
+    take_down(host, access, journal, &mut reset)?;
+    Ok(reset)
+}
+
+/// Put everything back and remove the journal. Writes nothing that needs room on the disk.
+pub(super) fn take_down(
+    host: &Host,
+    access: &dyn Access,
+    mut journal: Journal,
+    reset: &mut Reset,
+) -> Result<(), ShieldError> {
     let since = entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
     let mount = Snapshot::read(host, access)?.cgroup.mount;
     reset.undone = partition::remove(access, &mut journal, &mount)?;
@@ -59,12 +70,12 @@ pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
     reset.undone.extend(undone);
     reset.heirs = heirs(host, access, &journal, since);
     access.step("before the release");
-    journal.release(&settled)?;
+    journal.release(&settled);
     access.step("after the release");
     if journal.ledger().is_empty() {
         journal.finish()?;
     }
-    Ok(reset)
+    Ok(())
 }
 
 fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {
@@ -78,8 +89,10 @@ fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) 
         let mut any = false;
         for (task, original) in originals.collect::<Vec<_>>() {
             access.step("before an heir");
-            // One that has ended, or may not use those CPUs, is none of ours any more.
-            if access.set_affinity(task.id.tid, &original).is_ok() {
+            // One that has ended, or may not use those CPUs, is none of ours any more. Its number
+            // may be another task's by now: `set` looks at the start time once more.
+            let target = Target::TaskAffinity { task: task.id };
+            if access.set(&target, &Value::Cpus(original)).is_ok_and(|is_there| is_there) {
                 found += 1;
                 any = true;
             }

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::check::{check, check_files, check_rights};
 use super::heirs::Ancestors;
 use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
+use super::reset::{Reset, take_down};
 use super::status::held_back;
 use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, kernel, partition};
 use crate::Host;
-use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, put_back, undo};
+use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, undo};
 use crate::journal::{Journal, JournalError, Ledger, exists, peek};
 use crate::tasks::Stat;
 
@@ -120,12 +121,14 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
     check_files(host, &plan, &snapshot)?;
     let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
     journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
-    let done = Setter { host, access, snapshot, wanted }.run(&mut journal);
-    if done.is_err() {
-        // The disk is full, or the like. What is written down can still be taken back.
-        put_back(access, journal.ledger(), |_| true);
-    }
-    let done = done?;
+    let done = match (Setter { host, access, snapshot, wanted }).run(&mut journal) {
+        Ok(done) => done,
+        Err(error) => {
+            // The disk is full, or the like. What is written down can still be taken back.
+            take_down(host, access, journal, &mut Reset::default())?;
+            return Err(error.into());
+        }
+    };
     if wanted.mechanism == Mechanism::Partition && done.mechanism != Mechanism::Partition {
         drop(journal);
         super::reset(host, access)?;

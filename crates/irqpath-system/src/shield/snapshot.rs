@@ -202,12 +202,7 @@ fn irqbalance(tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
 /// Partitions came with 6.1, but before 6.2 the kernel forgot the affinity that a task had asked
 /// for when CPUs moved between partitions.
 fn cgroup(host: &Host, version: Option<(u32, u32)>) -> Cgroup {
-    let mounts = host.fact("proc/self/mounts").unwrap_or_default();
-    let mount = mounts.lines().find_map(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        (words.get(2) == Some(&"cgroup2")).then(|| words.get(1).copied())?
-    });
-    let Some(mount) = mount.map(|m| m.trim_start_matches('/').to_owned()) else {
+    let Some(mount) = host.cgroup_mounts().into_iter().next() else {
         return Cgroup { mount: String::new(), unusable: "cgroup2 is not mounted".to_owned() };
     };
     let controllers = host.fact(&format!("{mount}/cgroup.controllers")).unwrap_or_default();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shields on machines made of files: cgroup version 2, and none that can be used.
 
+mod full;
 mod kernel;
 mod killed;
 mod plans;

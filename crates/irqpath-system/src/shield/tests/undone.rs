@@ -322,3 +322,18 @@ fn a_refusal_names_the_switch_that_leaves_it_out() {
     let want = [("timers of idle CPUs", Switch::Timers), ("irq 10 (eth0-3)", Switch::Irqs)];
     assert!(want.iter().all(|one| refused.contains(one)), "{refused:?}");
 }
+
+#[test]
+fn a_number_that_another_task_has_taken_is_no_heir() {
+    let fake = machine();
+    set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
+    let fake = fake.task(100, 40, "heir", "0-1", 0);
+    let mut access = access(&fake);
+    // Between the look at the tasks and the change, the heir ends and its number is given away.
+    let stat = fake.host().path("proc/100/stat");
+    let later = std::fs::read_to_string(&stat).unwrap().replace(" 1 0 100 ", " 1 0 777 ");
+    access.at_step =
+        Some(("before an heir", Box::new(move || std::fs::write(&stat, &later).unwrap())));
+    assert_eq!(reset(&fake.host(), &access).unwrap().heirs, 0);
+    assert_eq!(affinity(&fake, 100), "0-1", "the other task's");
+}

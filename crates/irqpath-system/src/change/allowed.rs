@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What irqpath changes, as patterns. A journal that names anything else was not written by it,
+//! and root must not do what it says.
+
+use super::{Form, Intent, Target, Value};
+use crate::Host;
+use crate::shield::{PARTITION_DIRECTORY, RUN_DIRECTORY};
+
+/// The changes that may stand in a journal of this host.
+#[derive(Debug, Clone)]
+pub struct Allowed {
+    /// Where cgroups of version 2 are mounted.
+    mounts: Vec<String>,
+}
+
+impl Allowed {
+    /// For this host.
+    pub fn on(host: &Host) -> Self {
+        let mut mounts = host.cgroup_mounts();
+        // It may have been unmounted since; its usual place is nobody else's.
+        mounts.push("sys/fs/cgroup".to_owned());
+        Self { mounts }
+    }
+
+    /// True if this is a change that irqpath makes.
+    pub fn permits(&self, intent: &Intent) -> bool {
+        match &intent.target {
+            Target::File { path, form } => {
+                self.form(path).is_some_and(|expected| expected == *form)
+            }
+            Target::Cgroup { path } => [PARTITION_DIRECTORY, RUN_DIRECTORY]
+                .iter()
+                .any(|directory| self.below(path) == Some(directory)),
+            Target::ProcessCgroup { mount, .. } => {
+                let inside = |value: &Value| match value {
+                    Value::Text(path) => path == mount || is_below(path, mount),
+                    _ => false,
+                };
+                self.mounts.contains(mount) && inside(&intent.before) && inside(&intent.new)
+            }
+            Target::TaskAffinity { .. }
+            | Target::TaskScheduling { .. }
+            | Target::Irqbalance { .. } => true,
+        }
+    }
+
+    /// How a file is written that irqpath changes; `None` for any other file.
+    fn form(&self, path: &str) -> Option<Form> {
+        let parts: Vec<&str> = path.split('/').collect();
+        match parts[..] {
+            ["proc", "irq", number, "smp_affinity"] if is_number(number) => Some(Form::Mask),
+            ["proc", "irq", "default_smp_affinity"]
+            | ["proc", "shield", "procs" | "irqs" | "ltmrs"]
+            | ["proc", "sys", "net", "core", "rps_default_mask"]
+            | ["sys", "devices", "virtual", "workqueue", "cpumask"] => Some(Form::Mask),
+            ["sys", "devices", "virtual", "workqueue", name, "cpumask"] if is_name(name) => {
+                Some(Form::Mask)
+            }
+            ["sys", "class", "net", device, "queues", queue, "rps_cpus" | "xps_cpus"]
+                if is_name(device) && is_name(queue) =>
+            {
+                Some(Form::Mask)
+            }
+            ["proc", "sys", "kernel", "watchdog_cpumask"] => Some(Form::List),
+            ["proc", "sys", "kernel", "timer_migration"] => Some(Form::Text),
+            _ => self.partition_form(path),
+        }
+    }
+
+    fn partition_form(&self, path: &str) -> Option<Form> {
+        let below = self.below(path)?;
+        let file = match below.strip_prefix(PARTITION_DIRECTORY) {
+            Some(inside) => inside.strip_prefix('/')?,
+            None => return (below == "cgroup.subtree_control").then(controller),
+        };
+        match file {
+            "cgroup.subtree_control" => Some(controller()),
+            "cpuset.cpus" => Some(Form::List),
+            "cpuset.cpus.partition" => Some(Form::Text),
+            _ => None,
+        }
+    }
+
+    fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
+        self.mounts.iter().find_map(|mount| path.strip_prefix(mount.as_str())?.strip_prefix('/'))
+    }
+}
+
+fn controller() -> Form {
+    Form::Controller("cpuset".to_owned())
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A name and not a way out of the directory.
+fn is_name(part: &str) -> bool {
+    !["", ".", ".."].contains(&part)
+}
+
+fn is_below(path: &str, mount: &str) -> bool {
+    let below = path.strip_prefix(mount).and_then(|rest| rest.strip_prefix('/'));
+    below.is_some_and(|rest| rest.split('/').all(is_name))
+}
