@@ -45,8 +45,8 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 		return ip_hard_frame(c);
 	if (ip_config.hardirqs_only)
 		return NULL;
-	if (c->softirq_active && c->softirq.origin_kind)
-		return &c->softirq;
+	if (c->softirq_active)
+		return c->softirq.origin_kind ? &c->softirq : NULL;
 	if (!c->carrier)
 		return NULL;
 	tag = ip_tag_of(c->cur_tid);
@@ -56,12 +56,18 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 	return slot ? &slot->chain : NULL;
 }
 
-/* Enter a hardirq: @raise_ns is 0 where nothing stamped the raise. */
-static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr, __u64 raise_ns)
+/* Enter a hardirq: @raise_ns, where its raise may be stamped, or NULL. Takes the stamp. */
+static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr,
+					  __u64 *raise_ns)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u32 depth = c->hard_depth;
+	__u64 raised;
 
+	ip_check_current(c, now);
+	raised = raise_ns ? *raise_ns : 0;
+	if (raised)
+		*raise_ns = 0;
 	c->nr_events++;
 	c->hard_depth = depth + 1;
 	if (depth >= IP_MAX_NEST) {
@@ -70,8 +76,8 @@ static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr
 	}
 	depth &= IP_MAX_NEST - 1;
 	ip_chain_start(&c->hard[depth], kind, nr);
-	if (raise_ns) {
-		c->hard[depth].ns[IP_RAISE] = raise_ns < now ? raise_ns : now;
+	if (raised) {
+		c->hard[depth].ns[IP_RAISE] = raised < now ? raised : now;
 		c->hard[depth].cpu[IP_RAISE] = bpf_get_smp_processor_id();
 	}
 	c->hard[depth].ns[IP_HARDIRQ] = now;

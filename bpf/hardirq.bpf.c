@@ -16,7 +16,7 @@ int BPF_PROG(ip_irq_handler_entry, int irq, struct irqaction *action)
 
 	if (!c)
 		return 0;
-	ip_hard_enter(c, IP_ORIGIN_IRQ, nr, 0);
+	ip_hard_enter(c, IP_ORIGIN_IRQ, nr, NULL);
 	if (c->shared_next == (__u64)action)
 		return 0;
 	line = bpf_map_lookup_elem(&ip_lines, &nr);
@@ -57,13 +57,14 @@ int BPF_PROG(ip_irq_handler_exit, int irq, struct irqaction *action, int ret)
 	return 0;
 }
 
-static __always_inline int ip_vector_entry(enum ip_vector vector, __u64 raise_ns)
+/* @ipi: which of ip_cpu.ipi_raise_ns is its raise, or none. */
+static __always_inline int ip_vector_entry(enum ip_vector vector, int ipi)
 {
 	struct ip_cpu *c = ip_this_cpu();
 
 	if (!c)
 		return 0;
-	ip_hard_enter(c, IP_ORIGIN_VECTOR, vector, raise_ns);
+	ip_hard_enter(c, IP_ORIGIN_VECTOR, vector, ipi < 0 ? NULL : &c->ipi_raise_ns[ipi]);
 	c->vectors[vector].nr++;
 	return 0;
 }
@@ -77,37 +78,27 @@ static __always_inline int ip_vector_exit(enum ip_vector vector)
 	return 0;
 }
 
+#define IP_NO_IPI	(-1)
+
 /* An IPI's raise is its sending, see ipi.bpf.c. */
-static __always_inline __u64 ip_take_ipi_raise(int kind)
-{
-	struct ip_cpu *c = ip_this_cpu();
-	__u64 ns;
-
-	if (!c)
-		return 0;
-	ns = c->ipi_raise_ns[kind];
-	c->ipi_raise_ns[kind] = 0;
-	return ns;
-}
-
-#define IP_VECTOR(tp, vector, raise_ns)						\
+#define IP_VECTOR(tp, vector, ipi)						\
 SEC("tp_btf/" #tp "_entry")							\
-int ip_##tp##_entry(void *ctx) { return ip_vector_entry(vector, raise_ns); }	\
+int ip_##tp##_entry(void *ctx) { return ip_vector_entry(vector, ipi); }		\
 SEC("tp_btf/" #tp "_exit")							\
 int ip_##tp##_exit(void *ctx) { return ip_vector_exit(vector); }
 
-IP_VECTOR(local_timer, IP_LOCAL_TIMER, 0)	/* the raise is the hrtimer's, see timer.bpf.c */
-IP_VECTOR(reschedule, IP_RESCHEDULE, ip_take_ipi_raise(0))
-IP_VECTOR(call_function, IP_CALL_FUNCTION, ip_take_ipi_raise(1))
-IP_VECTOR(call_function_single, IP_CALL_FUNCTION_SINGLE, ip_take_ipi_raise(1))
-IP_VECTOR(irq_work, IP_IRQ_WORK, 0)
-IP_VECTOR(x86_platform_ipi, IP_PLATFORM_IPI, 0)
-IP_VECTOR(error_apic, IP_ERROR_APIC, 0)
-IP_VECTOR(spurious_apic, IP_SPURIOUS_APIC, 0)
-IP_VECTOR(thermal_apic, IP_THERMAL_APIC, 0)
-IP_VECTOR(threshold_apic, IP_THRESHOLD_APIC, 0)
-IP_VECTOR(deferred_error_apic, IP_DEFERRED_ERROR_APIC, 0)
-IP_VECTOR(ipi, IP_GENERIC_IPI, ip_take_ipi_raise(0))	/* arm, arm64: ipi_entry/ipi_exit */
+IP_VECTOR(local_timer, IP_LOCAL_TIMER, IP_NO_IPI)	/* the raise is the hrtimer's, see timer.bpf.c */
+IP_VECTOR(reschedule, IP_RESCHEDULE, 0)
+IP_VECTOR(call_function, IP_CALL_FUNCTION, 1)
+IP_VECTOR(call_function_single, IP_CALL_FUNCTION_SINGLE, 1)
+IP_VECTOR(irq_work, IP_IRQ_WORK, IP_NO_IPI)
+IP_VECTOR(x86_platform_ipi, IP_PLATFORM_IPI, IP_NO_IPI)
+IP_VECTOR(error_apic, IP_ERROR_APIC, IP_NO_IPI)
+IP_VECTOR(spurious_apic, IP_SPURIOUS_APIC, IP_NO_IPI)
+IP_VECTOR(thermal_apic, IP_THERMAL_APIC, IP_NO_IPI)
+IP_VECTOR(threshold_apic, IP_THRESHOLD_APIC, IP_NO_IPI)
+IP_VECTOR(deferred_error_apic, IP_DEFERRED_ERROR_APIC, IP_NO_IPI)
+IP_VECTOR(ipi, IP_GENERIC_IPI, 0)	/* arm, arm64: ipi_entry/ipi_exit */
 
 /* NMIs report their own length at the end; they may interrupt any program above. */
 SEC("tp_btf/nmi_handler")

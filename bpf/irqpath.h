@@ -52,6 +52,7 @@ enum ip_origin_kind {
 	IP_ORIGIN_IRQ,		/* nr is the Linux irq number */
 	IP_ORIGIN_VECTOR,	/* nr is enum ip_vector */
 	IP_ORIGIN_SOFTIRQ,	/* raised by a task; nr is the softirq vector */
+	IP_ORIGIN_UNSEEN,	/* of a pending softirq: an interrupt, but which was not seen */
 };
 
 /* irqpath_model::Vector. */
@@ -103,6 +104,8 @@ enum ip_loss {
 	IP_LOSS_RANGE,
 	IP_LOSS_PROGRAM_MISSED,
 	IP_LOSS_OCC_OVERRUN,
+	IP_LOSS_SWITCH_UNSEEN,
+	IP_LOSS_PATH_UNSEEN,
 	IP_NR_LOSS,
 };
 
@@ -124,6 +127,7 @@ enum ip_occ_kind {
 	IP_OCC_SOFTIRQ_ENTRY,	/* id: vector */
 	IP_OCC_SOFTIRQ_EXIT,
 	IP_OCC_SWITCH_IN,	/* id: tid, prio, normal_prio, comm */
+	IP_OCC_UNSEEN,		/* the same; the switch to it was not seen */
 };
 
 /* One transition. ns is written last: an entry older than its chunk is not written yet. */
@@ -238,6 +242,10 @@ struct ip_cpu {
 	__u8 carrier;		/* the running task carries a path (irq thread, work item) */
 	__u8 ksoftirqd;		/* the running task is ksoftirqd or ktimers */
 	__u8 softirq_active;
+	__u8 task_known;	/* cur_tid is from a switch that was seen */
+	__u8 leaver_woken;	/* remote: a task was woken on its way out of this CPU */
+	__u8 pad[2];
+	__u32 spare_page;	/* taken for a histogram that another CPU gave one meanwhile */
 	__u32 softirq_vec;
 	__u64 softirq_entry_ns;
 	__u64 shared_next;	/* next irqaction of a shared line: not a new interrupt */
@@ -254,8 +262,6 @@ struct ip_cpu {
 	struct ip_softirq softirqs[IP_SOFTIRQ_SLOTS];
 	struct ip_napi napi;
 	__u64 loss[IP_NR_LOSS];
-	__u32 spare_page;	/* taken for a histogram that another CPU gave one meanwhile */
-	__u32 pad;
 };
 
 enum ip_slot_state {

@@ -56,7 +56,7 @@ __noinline int ip_occ_flush(struct ip_cpu *c, __u64 from_ns)
 	return 0;
 }
 
-/* Write one transition at position @seq; @task only for IP_OCC_SWITCH_IN. */
+/* Write one transition at position @seq; @task only where it is about a task. */
 static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, __u64 now,
 				       __u8 kind, __u8 flags, __u32 id,
 				       struct task_struct *task)
@@ -139,6 +139,55 @@ static __always_inline void ip_occ_task(struct ip_cpu *c, bool irqs_on, __u64 no
 					struct task_struct *task)
 {
 	ip_occ_any(c, irqs_on, now, IP_OCC_SWITCH_IN, 0, task->pid, task);
+}
+
+/*
+ * @cur runs although it is not the task that this CPU was last seen to switch to: the kernel ran
+ * no program for a switch (6.18 runs none while a thread of pid 1 is current). Nothing that
+ * this CPU, @cur or a pending softirq waited with since then can be joined: drop and count it.
+ */
+static __noinline int ip_switch_unseen(struct ip_cpu *c, struct task_struct *cur, __u64 now)
+{
+	struct ip_tag *tag;
+	int i;
+
+	if (!c)
+		return 0;
+	c->cur_tid = cur->pid;
+	if (!c->task_known) {
+		c->task_known = 1;	/* nothing was missed, tracing has just begun */
+		return 0;
+	}
+	ip_lose(c, IP_LOSS_SWITCH_UNSEEN);
+	ip_occ_any(c, true, now, IP_OCC_UNSEEN, 0, cur->pid, cur);
+	c->await_user = 0;
+	c->carrier = 0;
+	c->ipi_raise_ns[0] = 0;
+	c->ipi_raise_ns[1] = 0;
+	for (i = 0; i < IP_NR_SOFTIRQS; i++) {
+		if (!c->pending[i].origin_kind || c->pending[i].origin_kind == IP_ORIGIN_UNSEEN)
+			continue;
+		c->pending[i].origin_kind = IP_ORIGIN_UNSEEN;
+		ip_lose(c, IP_LOSS_PATH_UNSEEN);
+	}
+	tag = ip_tag_of(cur->pid);
+	if (!tag || tag->tid != (__u32)cur->pid)
+		return 0;
+	if (tag->state != IP_SLOT_NONE || tag->softirq_saved)
+		ip_lose(c, IP_LOSS_PATH_UNSEEN);
+	tag->state = IP_SLOT_NONE;
+	tag->work = 0;
+	tag->softirq_saved = 0;
+	return 0;
+}
+
+/* At entries, before anything is made of what this CPU was last seen to do. */
+static __always_inline void ip_check_current(struct ip_cpu *c, __u64 now)
+{
+	struct task_struct *cur = bpf_get_current_task_btf();
+
+	if ((__u32)cur->pid != c->cur_tid)
+		ip_switch_unseen(c, cur, now);
 }
 
 #endif /* IRQPATH_OCCUPANCY_BPF_H */

@@ -47,13 +47,16 @@ static __always_inline bool ip_in_syscall(struct task_struct *p)
 }
 
 /*
- * Is the task still on a CPU? Then it has not slept yet and no switch-in will follow. A task
- * whose dequeue is delayed is on a run queue too, but on no CPU.
+ * Is the task still on a CPU? Then it has not slept yet and no switch-in will follow. One whose
+ * dequeue is delayed (Linux 6.12 and newer) has slept, although it is on a run queue.
  */
 static __always_inline bool ip_still_running(struct task_struct *p)
 {
-	return p->pid == (__u32)bpf_get_current_pid_tgid() ||
-	       (ip_signed(p, on_cpu) && ip_signed(p, on_rq));
+	if (p->pid == (__u32)bpf_get_current_pid_tgid())
+		return true;
+	if (bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed)
+		return false;
+	return ip_signed(p, on_cpu) && ip_signed(p, on_rq);
 }
 
 /* May this wakeup take the task's slot? */
@@ -95,6 +98,19 @@ static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *t
 	return true;
 }
 
+/*
+ * @p has left its run queue but not its CPU. If that CPU finds nothing else to run it takes @p
+ * back without a switch, and the path must end there, see ip_switch_out.
+ */
+static __always_inline void ip_watch_leaver(struct task_struct *p)
+{
+	__u32 zero = 0;
+	struct ip_cpu *c = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, p->thread_info.cpu);
+
+	if (c)
+		c->leaver_woken = 1;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(ip_sched_waking, struct task_struct *p)
 {
@@ -121,8 +137,8 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	if (!tag)
 		return 0;
 	if (tag->tid == tid && tag->state == IP_SLOT_WOKEN) {
-		/* It had not slept when another CPU woke it: no switch-in followed. */
-		ip_lose(c, IP_LOSS_STALE_WAKEUP);
+		/* It ran since its last wakeup: the switch to it was not seen. */
+		ip_lose(c, IP_LOSS_PATH_UNSEEN);
 		tag->state = IP_SLOT_NONE;
 	}
 	if (!context)
@@ -148,6 +164,8 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
 	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
 	tag->state = IP_SLOT_WOKEN;
+	if (ip_signed(p, on_cpu))
+		ip_watch_leaver(p);
 	return 0;
 }
 
@@ -179,8 +197,9 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 	struct ip_slot *slot;
 	struct ip_tag *tag;
 
-	if (!c->await_user && !c->carrier && !c->softirq_active)
+	if (!c->await_user && !c->carrier && !c->softirq_active && !c->leaver_woken)
 		return;
+	c->leaver_woken = 0;
 	tag = ip_tag_of(prev->pid);
 	if (!tag)
 		return;
@@ -188,7 +207,10 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 		ip_save_softirq(c, tag, prev->pid);
 	if (tag->tid != prev->pid)
 		return;
-	if (c->await_user && sleeps && tag->state == IP_SLOT_AWAIT_USER) {
+	if (tag->state == IP_SLOT_WOKEN && !sleeps) {
+		tag->state = IP_SLOT_NONE;	/* it never left its CPU to be switched in */
+		ip_lose(c, IP_LOSS_STALE_WAKEUP);
+	} else if (c->await_user && sleeps && tag->state == IP_SLOT_AWAIT_USER) {
 		tag->state = IP_SLOT_NONE;
 		slot = ip_slot_of(prev->pid);
 		if (slot)
@@ -263,9 +285,12 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if (!c)
 		return 0;
 	c->nr_events++;
+	if ((__u32)prev->pid != c->cur_tid)
+		ip_switch_unseen(c, prev, now);
 	ip_occ_task(c, false, now, next);
 	ip_switch_out(c, prev, preempt ? 0 : prev_state);
 	c->cur_tid = next->pid;
+	c->task_known = 1;
 	c->await_user = 0;
 	c->carrier = 0;
 	if (c->wake_tid) {

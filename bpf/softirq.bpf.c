@@ -21,6 +21,10 @@ int BPF_PROG(ip_softirq_raise, unsigned int vec)
 	if (pending->origin_kind)
 		return 0;	/* already pending: the first raise counts */
 	context = ip_context(c);
+	if (!context && (c->hard_depth || c->softirq_active)) {
+		pending->origin_kind = IP_ORIGIN_UNSEEN;
+		return 0;
+	}
 	if (context)
 		__builtin_memcpy(pending, context, sizeof(*pending));
 	else
@@ -39,10 +43,13 @@ int BPF_PROG(ip_softirq_entry, unsigned int vec)
 
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
+	ip_check_current(c, now);
 	c->nr_events++;
 	pending = &c->pending[ip_softirq_index(vec)];
 	__builtin_memcpy(&c->softirq, pending, sizeof(c->softirq));
 	pending->origin_kind = IP_ORIGIN_NONE;
+	if (c->softirq.origin_kind == IP_ORIGIN_UNSEEN)
+		c->softirq.origin_kind = IP_ORIGIN_NONE;
 	c->softirq_vec = vec;
 	c->softirq_entry_ns = now;
 	s = &c->softirqs[ip_softirq_index(vec)];

@@ -54,7 +54,8 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	if (c->softirq_active) {
 		ch = &c->softirq;
 	} else {
-		tid = (__u32)bpf_get_current_pid_tgid();
+		ip_check_current(c, bpf_ktime_get_ns());
+		tid = c->cur_tid;
 		tag = ip_tag_of(tid);
 		slot = ip_slot_of(tid);
 		if (!tag || !slot)
@@ -67,7 +68,6 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 		tag->state = IP_SLOT_CARRIER;
 		tag->kind = IP_TASK_KWORKER;
 		tag->work = 1;
-		c->cur_tid = tid;
 		c->carrier = 1;
 		ch = &slot->chain;
 	}

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{
-    DISK, NIC, block, boosted, hardirq, idle, names, record, short, softirq, switch, task,
+    DISK, NIC, block, boosted, hardirq, idle, names, record, short, softirq, switch, task, unseen,
 };
 use irqpath_analysis::{Timelines, attribute};
 use irqpath_model::{
@@ -337,6 +337,26 @@ fn a_remote_wakeup_is_looked_at_on_the_target_s_cpu() {
             (Idle, "idle", 800, 2),
             (Hardirq, "36:virtio1-req.0", 100, 1),
             (Hardirq, "RES:reschedule", 100, 1),
+        ],
+    );
+}
+
+#[test]
+fn an_unseen_switch_accuses_nobody() {
+    // Neither the task that was last switched to nor the one that was found in the end.
+    check(
+        &one_stage(Point::Waking, Point::SwitchIn, Via::empty()),
+        &[
+            (500, switch(idle())),
+            (900, switch(task(1, "init", 120))),
+            (1900, unseen(task(5, "found", 120))),
+            (1940, switch(task(6, "urgent", 9))),
+            (2000, switch(target())),
+        ],
+        &[
+            (Unseen, "-", 900, 1),
+            (Thread, "urgent:6 f:90", 60, 1),
+            (PreemptOff, "found:5 o:0", 40, 1),
         ],
     );
 }

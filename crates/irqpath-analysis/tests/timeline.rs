@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{DISK, NIC, block, hardirq, idle, softirq, switch, task};
+use common::{DISK, NIC, block, hardirq, idle, softirq, switch, task, unseen};
 use irqpath_analysis::{Occupant, Timeline, Timelines};
 use irqpath_model::{
     Occupancy, Origin, SoftirqVec,
@@ -28,6 +28,7 @@ fn occupants(timeline: &Timeline, start: u64, end: u64) -> Vec<(u64, String)> {
 fn name(occupant: &Occupant) -> String {
     match occupant {
         Occupant::Unknown => "-".to_owned(),
+        Occupant::Unseen => "unseen".to_owned(),
         Occupant::Nmi => "nmi".to_owned(),
         Occupant::Hardirq(origin) => origin.map_or("hardirq?".to_owned(), Origin::label),
         Occupant::Softirq(vec) => vec.map_or("softirq?".to_owned(), |v| v.name().to_owned()),
@@ -209,4 +210,48 @@ fn the_cap_takes_the_oldest_of_the_busiest_cpu() {
     assert_eq!(timelines.cpu(1).map(Timeline::len), Some(100));
     assert_eq!(timelines.shrink_to(0), 850);
     assert!(timelines.is_empty());
+}
+
+#[test]
+fn around_a_switch_that_was_not_seen_no_task_is_named() {
+    // Interrupts are known all the same, and so is the task that is found there.
+    let timeline = timeline(&[
+        (10, switch(task(5, "before", 120))),
+        (20, switch(task(1, "init", 120))),
+        (30, hardirq(DISK)),
+        (40, HardirqExit),
+        (50, unseen(task(6, "found", 120))),
+        (50, hardirq(DISK)),
+        (60, HardirqExit),
+        (70, unseen(task(6, "found", 120))),
+        (80, switch(idle())),
+    ]);
+    let want =
+        [(10, "before"), (20, "unseen"), (30, "36"), (40, "unseen"), (50, "36"), (60, "found")];
+    let got = occupants(&timeline, 10, 80);
+    let merged: Vec<_> =
+        got.iter().filter(|(ns, _)| *ns != 70).map(|(ns, w)| (*ns, w.as_str())).collect();
+    assert_eq!(merged, want);
+}
+
+#[test]
+fn an_unseen_switch_in_a_late_block_is_found_all_the_same() {
+    let all = block(
+        0,
+        &[
+            (20, switch(task(1, "init", 120))),
+            (30, hardirq(DISK)),
+            (40, HardirqExit),
+            (50, unseen(task(6, "found", 120))),
+            (60, switch(idle())),
+            (70, switch(task(5, "after", 120))),
+        ],
+    );
+    let mut timeline = Timeline::default();
+    timeline.ingest(all[..2].to_vec());
+    timeline.ingest(all[4..].to_vec());
+    check(&timeline, 20, 40, &[(20, "init"), (30, "-")]);
+    timeline.ingest(all[2..4].to_vec());
+    let want = [(20, "unseen"), (30, "36"), (40, "unseen"), (50, "found"), (60, "swapper/0")];
+    check(&timeline, 20, 70, &want);
 }

@@ -20,7 +20,7 @@ pub enum CauseClass {
     Own,
     /// The CPU was idle and had to leave the idle state.
     Idle,
-    /// No transition covers it.
+    /// No transition covers it, or the one that would was not seen.
     Unexplained,
 }
 
@@ -50,6 +50,8 @@ pub enum CauseKind {
     Idle,
     /// No transition covers this part.
     Unexplained,
+    /// Whoever ran here: a switch was not seen.
+    Unseen,
 }
 
 impl CauseKind {
@@ -60,7 +62,7 @@ impl CauseKind {
             Self::Nmi | Self::Hardirq | Self::Softirq | Self::Thread => CauseClass::Interference,
             Self::IrqsOff | Self::PreemptOff | Self::LockHolder => CauseClass::Blocking,
             Self::Idle => CauseClass::Idle,
-            Self::Unexplained => CauseClass::Unexplained,
+            Self::Unexplained | Self::Unseen => CauseClass::Unexplained,
         }
     }
 
@@ -77,6 +79,7 @@ impl CauseKind {
             Self::LockHolder => "lock holder",
             Self::Idle => "idle exit",
             Self::Unexplained => "unexplained",
+            Self::Unseen => "unseen",
         }
     }
 }

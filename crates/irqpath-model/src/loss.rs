@@ -25,8 +25,8 @@ pub enum LossReason {
     TaskSlotCollision,
     /// A work item was forgotten because another one uses the same slot.
     WorkSlotCollision,
-    /// The target was woken again without having been switched in: on another CPU it had not
-    /// gone to sleep yet when it was woken.
+    /// The target had not gone to sleep when it was woken: it was preempted on its way to user
+    /// space, or its CPU took it back without a switch.
     StaleWakeup,
     /// The target exited before it was switched in or returned to user space.
     TaskExit,
@@ -40,11 +40,15 @@ pub enum LossReason {
     ProgramMissed,
     /// Transitions overwritten before they could be delivered.
     OccupancyOverrun,
+    /// The kernel ran no program for a switch: who occupied that CPU around it is unseen.
+    SwitchUnseen,
+    /// A path met such a switch (its target's, say) and was not joined.
+    PathUnseen,
 }
 
 impl LossReason {
     /// Every reason, in order of its number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::RingbufFull,
         Self::PathTableFull,
         Self::HistogramTableFull,
@@ -58,6 +62,8 @@ impl LossReason {
         Self::OutOfRange,
         Self::ProgramMissed,
         Self::OccupancyOverrun,
+        Self::SwitchUnseen,
+        Self::PathUnseen,
     ];
 
     /// True where data was lost; false where the path itself had no end to join (the target
@@ -78,13 +84,17 @@ impl LossReason {
             Self::NestingTooDeep => "nested interrupts not followed",
             Self::TaskSlotCollision => "wakeups forgotten, two tasks share a slot",
             Self::WorkSlotCollision => "work items forgotten, two items share a slot",
-            Self::StaleWakeup => "targets that had not slept yet when another CPU woke them",
+            Self::StaleWakeup => "wakeups of targets that had not slept yet",
             Self::TaskExit => "targets exited on the way",
             Self::ThreadCoalesced => "interrupts that found their thread still running",
             Self::ClockSkew => "stamps of two CPUs ran backwards and were clamped",
             Self::OutOfRange => "irq or CPU number beyond the tables",
             Self::ProgramMissed => "events skipped because a tracing program interrupted itself",
             Self::OccupancyOverrun => "transitions overwritten; causes may be incomplete",
+            Self::SwitchUnseen => {
+                "switches that the kernel showed to no program; causes say unseen"
+            }
+            Self::PathUnseen => "paths not joined because a switch on their way was not seen",
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum Transition {
         /// Duration, ns.
         duration_ns: u64,
     },
+    /// This task runs although no switch to it was seen: who ran since the last one is unknown.
+    Unseen(Task),
 }
 
 /// One transition on one CPU.

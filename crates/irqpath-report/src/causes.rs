@@ -52,7 +52,9 @@ impl CauseRow {
         let title = title(self.kind, to, is_virtual);
         match (self.kind, self.who.as_str()) {
             (_, who) if self.is_rest => who.to_owned(),
-            (K::Unexplained | K::Idle, _) | (_, "") | (K::Own, "own") => title.to_owned(),
+            (K::Unexplained | K::Unseen | K::Idle, _) | (_, "") | (K::Own, "own") => {
+                title.to_owned()
+            }
             (K::Thread, who) if is_group(who) => who.to_owned(),
             (_, who) => format!("{title} {who}"),
         }

@@ -2,9 +2,8 @@
 //! Counts agree: hardirqs per line and softirqs per vector, against `/proc/interrupts` and
 //! `/proc/softirqs` over the same window, within what happened while a boundary was read.
 //!
-//! Some kernels do not run BPF programs for every tracepoint that fires: on one (6.18, a guest)
-//! a program that only counts sees a few reschedule and local timer interrupts a second less
-//! than the kernel and ftrace do, and the kernel counts no miss. So few are allowed, and printed.
+//! Some kernels do not run BPF programs for every tracepoint that fires: one (6.18, a guest) runs
+//! none while a thread of pid 1 is current, and counts no miss. So few are allowed, and printed.
 
 #![allow(clippy::print_stdout)] // a test says what it skipped and measured
 

@@ -23,6 +23,7 @@ pub(super) fn classify(
 ) -> CauseKind {
     match occupant {
         Occupant::Unknown => CauseKind::Unexplained,
+        Occupant::Unseen => CauseKind::Unseen,
         Occupant::Nmi => CauseKind::Nmi,
         Occupant::Hardirq(origin) => {
             let is_awaited = is_last && span.to == Point::Hardirq && *origin == Some(record.origin);

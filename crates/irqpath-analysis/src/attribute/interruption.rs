@@ -40,6 +40,7 @@ fn kind(occupant: &Occupant, tid: u32) -> CauseKind {
 pub fn without_target(occupant: &Occupant) -> CauseKind {
     match occupant {
         Occupant::Unknown => CauseKind::Unexplained,
+        Occupant::Unseen => CauseKind::Unseen,
         Occupant::Nmi => CauseKind::Nmi,
         Occupant::Hardirq(_) => CauseKind::Hardirq,
         Occupant::Softirq(_) => CauseKind::Softirq,

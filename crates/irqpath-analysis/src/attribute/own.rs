@@ -111,7 +111,7 @@ impl Own {
         if frame.hardirq == Layer::Active(Some(record.origin)) {
             self.hardirq = Claim::Rest(record.origin);
         }
-        if let Some(task) = frame.task.as_deref()
+        if let Some(task) = frame.known_task()
             && is_carrier(task, record.via)
         {
             self.tid = Claim::Rest(task.tid);
@@ -172,8 +172,8 @@ fn waiter<'a>(
         _ => return None,
     };
     at_end
-        .find_map(|frame| frame.task.as_deref().filter(|task| is_carrier(task, expected)))
-        .cloned()
+        .find_map(|frame| frame.known_task().filter(|task| is_carrier(task, expected)))
+        .map(|task| (**task).clone())
 }
 
 /// True for a kernel thread of the kinds in `via`; kernel threads are known by name only.

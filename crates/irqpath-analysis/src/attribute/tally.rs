@@ -62,7 +62,7 @@ impl Tally {
 /// The name of an occupant.
 pub(crate) fn who(occupant: &Occupant, names: &Names) -> String {
     match occupant {
-        Occupant::Unknown => "-".to_owned(),
+        Occupant::Unknown | Occupant::Unseen => "-".to_owned(),
         Occupant::Nmi => "NMI".to_owned(),
         Occupant::Hardirq(Some(origin)) => names.origin(*origin),
         Occupant::Hardirq(None) => "unknown hardirq".to_owned(),

@@ -92,7 +92,7 @@ impl Carriers {
     fn thread_in(&self, record: &PathRecord, span: &StageSpan) -> Option<Comm> {
         let segments = self.timelines.segments(span.start.cpu, span.start.ns, span.end.ns + 1, 0);
         segments.iter().find_map(|segment| {
-            let comm = segment.frame.task.as_ref()?.comm.clone();
+            let comm = segment.frame.known_task()?.comm.clone();
             let role = Role::of(comm.as_str())?;
             carries(record, span.from, role).then_some(comm)
         })

@@ -44,6 +44,8 @@ struct Entry {
     softirq: Layer<SoftirqVec>,
     /// Transitions before this one are missing.
     hole: bool,
+    /// A switch that was not seen came after this one, and before the next that was.
+    unseen: bool,
 }
 
 // What bounds memory are entries; `EngineConfig::max_transitions` counts them.
@@ -51,7 +53,8 @@ const _: () = assert!(size_of::<Entry>() == 48);
 
 impl Entry {
     fn frame(&self) -> Frame {
-        Frame { hardirq: self.hardirq, softirq: self.softirq, task: self.task.clone() }
+        let task = self.task.clone();
+        Frame { hardirq: self.hardirq, softirq: self.softirq, task, unseen: self.unseen }
     }
 }
 
@@ -92,6 +95,7 @@ impl Timeline {
             Transition::SoftirqEntry(vec) => (Step::SoftirqEntry(vec), None),
             Transition::SoftirqExit => (Step::SoftirqExit, None),
             Transition::SwitchIn(task) => (Step::SwitchIn, Some(task)),
+            Transition::Unseen(task) => (Step::Unseen, Some(task)),
         };
         let is_new = self.entries.back().is_none_or(|last| last.seq < seq);
         let is_known = !is_new && self.entries.binary_search_by_key(&seq, |e| e.seq).is_ok();
@@ -106,6 +110,7 @@ impl Timeline {
             task: task.map(|t| self.share(t)),
             softirq: Layer::Unknown,
             hole: false,
+            unseen: false,
         };
         if is_new { self.entries.push_back(entry) } else { self.late.push(entry) }
     }
@@ -156,6 +161,7 @@ impl Timeline {
             let (hole, repair) =
                 self.head.apply(entry.seq, entry.ns, entry.step, entry.task.as_ref());
             entry.hole = hole;
+            entry.unseen = false;
             entry.ns = self.head.ns;
             entry.hardirq = self.head.hardirq();
             entry.softirq = self.head.softirq();
@@ -184,6 +190,14 @@ impl Timeline {
                 for entry in self.entries.range_mut(..at).rev() {
                     entry.softirq = Layer::Active(None);
                     if entry.step.is_outside_hardirq() || entry.hole {
+                        break;
+                    }
+                }
+            }
+            Repair::Task => {
+                for entry in self.entries.range_mut(..at).rev() {
+                    entry.unseen = true;
+                    if entry.step.is_task() || entry.hole {
                         break;
                     }
                 }

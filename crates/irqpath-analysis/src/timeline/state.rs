@@ -35,6 +35,8 @@ pub struct Frame {
     pub softirq: Layer<SoftirqVec>,
     /// The task; `None` if unknown.
     pub task: Option<Arc<Task>>,
+    /// The task is the last that was seen, but a switch was missed: it may be another.
+    pub unseen: bool,
 }
 
 /// The innermost thing that a CPU runs.
@@ -42,6 +44,8 @@ pub struct Frame {
 pub enum Occupant {
     /// Not covered by any transition.
     Unknown,
+    /// A task, but a switch was not seen.
+    Unseen,
     /// NMI.
     Nmi,
     /// A hardirq; `None` if only its exit was seen.
@@ -58,14 +62,20 @@ impl Frame {
         match (self.hardirq, self.softirq, &self.task) {
             (Layer::Active(origin), _, _) => Occupant::Hardirq(origin),
             (Layer::Absent, Layer::Active(vec), _) => Occupant::Softirq(vec),
+            (Layer::Absent, Layer::Absent, Some(_)) if self.unseen => Occupant::Unseen,
             (Layer::Absent, Layer::Absent, Some(task)) => Occupant::Task(Arc::clone(task)),
             _ => Occupant::Unknown,
         }
     }
 
-    /// The tid of the task, if known.
+    /// The task, if it is known.
+    pub fn known_task(&self) -> Option<&Arc<Task>> {
+        self.task.as_ref().filter(|_| !self.unseen)
+    }
+
+    /// Its tid.
     pub fn tid(&self) -> Option<u32> {
-        self.task.as_ref().map(|t| t.tid)
+        self.known_task().map(|t| t.tid)
     }
 }
 
@@ -77,12 +87,18 @@ pub(super) enum Step {
     SoftirqEntry(SoftirqVec),
     SoftirqExit,
     SwitchIn,
+    Unseen,
 }
 
 impl Step {
     /// True for the steps that happen outside of hardirqs.
     pub(super) fn is_outside_hardirq(self) -> bool {
         !matches!(self, Self::HardirqEntry(_) | Self::HardirqExit)
+    }
+
+    /// True for the steps that tell the running task.
+    pub(super) fn is_task(self) -> bool {
+        matches!(self, Self::SwitchIn | Self::Unseen)
     }
 }
 
@@ -94,6 +110,8 @@ pub(super) enum Repair {
     Hardirq,
     /// Since the last switch or softirq transition a softirq ran.
     Softirq,
+    /// Since the last switch it was not known which task ran.
+    Task,
 }
 
 /// The running state of one CPU; the transitions are applied in order of their numbers.
@@ -153,6 +171,13 @@ impl State {
                 self.softirq = Layer::Absent;
             }
             Step::SwitchIn => self.switch(task),
+            Step::Unseen => {
+                let tid = |task: Option<&Arc<Task>>| task.map(|t| t.tid);
+                if self.task.is_some() && tid(self.task.as_ref()) != tid(task) {
+                    repair = Repair::Task;
+                }
+                self.task = task.cloned();
+            }
         }
         repair
     }

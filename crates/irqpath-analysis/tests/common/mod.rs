@@ -28,6 +28,11 @@ pub fn switch(to: Task) -> Transition {
     Transition::SwitchIn(to)
 }
 
+/// This task runs, the switch to it was not seen.
+pub fn unseen(task: Task) -> Transition {
+    Transition::Unseen(task)
+}
+
 pub fn hardirq(origin: Origin) -> Transition {
     Transition::HardirqEntry(origin)
 }

@@ -171,6 +171,7 @@ fn kinds() -> BTreeMap<CauseKind, KindWords> {
         K::LockHolder,
         K::Idle,
         K::Unexplained,
+        K::Unseen,
     ];
     let words = |kind: K| KindWords { title: kind.title(), class: kind.class() };
     kinds.into_iter().map(|kind| (kind, words(kind))).collect()

@@ -70,7 +70,7 @@ impl Timelines {
                 begin(cpu, sink, o.cpu, Row::Softirq, &slice(vec.name()))
             }
             Transition::SoftirqExit => end(cpu, sink, o.cpu, Row::Softirq),
-            Transition::SwitchIn(task) => switch(cpu, sink, o.cpu, task),
+            Transition::SwitchIn(task) | Transition::Unseen(task) => switch(cpu, sink, o.cpu, task),
             Transition::NmiEnd { .. } => Ok(()),
         }
     }

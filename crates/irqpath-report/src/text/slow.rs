@@ -87,7 +87,7 @@ impl Tone {
     fn of(cause: &CauseRow, main: Option<&CauseRow>) -> Self {
         match cause.kind {
             _ if cause.is_rest => Self::Plain,
-            CauseKind::Unexplained => Self::Unexplained,
+            CauseKind::Unexplained | CauseKind::Unseen => Self::Unexplained,
             CauseKind::Own => Self::Own,
             _ if main == Some(cause) => Self::Main,
             _ => Self::Plain,

@@ -119,14 +119,19 @@ fn transition(e: &types::ip_occ) -> Option<Transition> {
         k::IP_OCC_HARDIRQ_EXIT => Some(Transition::HardirqExit),
         k::IP_OCC_SOFTIRQ_ENTRY => SoftirqVec::from_nr(e.id).map(Transition::SoftirqEntry),
         k::IP_OCC_SOFTIRQ_EXIT => Some(Transition::SoftirqExit),
-        k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(Task {
-            tid: e.id,
-            comm: comm(e.comm),
-            prio: i16::from(e.prio) + PRIO_BIAS,
-            normal_prio: i16::from(e.normal_prio) + PRIO_BIAS,
-            ..Task::default()
-        })),
+        k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(task(e))),
+        k::IP_OCC_UNSEEN => Some(Transition::Unseen(task(e))),
         _ => None,
+    }
+}
+
+fn task(e: &types::ip_occ) -> Task {
+    Task {
+        tid: e.id,
+        comm: comm(e.comm),
+        prio: i16::from(e.prio) + PRIO_BIAS,
+        normal_prio: i16::from(e.normal_prio) + PRIO_BIAS,
+        ..Task::default()
     }
 }
 

@@ -59,6 +59,7 @@ const _: () = {
     assert!(Point::User as u32 == ip_point::IP_USER.0);
     assert!(PathEnd::AlreadyRunning as u32 == ip_end::IP_END_ALREADY_RUNNING.0);
     assert!(LossReason::OccupancyOverrun as u32 == ip_loss::IP_LOSS_OCC_OVERRUN.0);
+    assert!(LossReason::PathUnseen as u32 == ip_loss::IP_LOSS_PATH_UNSEEN.0);
     assert!(LossReason::ALL.len() as u32 == ip_loss::IP_NR_LOSS.0);
     assert!(Vector::IrqWork as u32 == ip_vector::IP_IRQ_WORK.0);
     assert!(Vector::GenericIpi as u32 == ip_vector::IP_GENERIC_IPI.0);

@@ -111,10 +111,36 @@ static void do_switch(void)
 		prev->__state = num(4);
 	next->on_cpu = 1;	/* as prepare_task does, before the tracepoint */
 	next->on_rq = 1;
+	next->thread_info.cpu = sim_cpu;
 	prev->on_rq = preempt || !prev->__state;
 	ip_sched_switch(preempt, prev, next, prev->__state);
 	prev->on_cpu = 0;
 	sim_current[sim_cpu] = next;
+}
+
+/* hidden NEXT_TID [PREV_STATE|preempt]: a switch for which the kernel runs no program. */
+static void do_hidden_switch(void)
+{
+	struct task_struct *prev = sim_current[sim_cpu], *next = &sim_task(num(3))->t;
+
+	if (!is(4, "preempt"))
+		prev->__state = num(4);
+	prev->on_rq = is(4, "preempt") || !prev->__state;
+	prev->on_cpu = 0;
+	next->on_cpu = 1;
+	next->on_rq = 1;
+	next->thread_info.cpu = sim_cpu;
+	sim_current[sim_cpu] = next;
+}
+
+/* leave [delayed]: the current task leaves its run queue and is on its CPU for a little longer. */
+static void do_leave(void)
+{
+	struct task_struct *p = sim_current[sim_cpu];
+
+	p->__state = TASK_INTERRUPTIBLE;
+	p->se.sched_delayed = is(3, "delayed");
+	p->on_rq = p->se.sched_delayed;
 }
 
 static void do_waking(void)
@@ -124,6 +150,7 @@ static void do_waking(void)
 	ip_sched_waking(p);
 	p->__state = 0;
 	p->on_rq = 1;
+	p->se.sched_delayed = 0;
 }
 
 static void do_hrtimer(void)
@@ -210,6 +237,10 @@ static void event(void)
 		do_waking();
 	else if (is(2, "switch"))	/* NEXT_TID [PREV_STATE|preempt] */
 		do_switch();
+	else if (is(2, "hidden"))	/* NEXT_TID [PREV_STATE|preempt] */
+		do_hidden_switch();
+	else if (is(2, "leave"))	/* [delayed] */
+		do_leave();
 	else if (is(2, "sys_exit"))
 		ip_sys_exit(NULL);
 	else if (is(2, "exit"))		/* of the current task */

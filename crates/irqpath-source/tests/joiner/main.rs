@@ -21,4 +21,5 @@ mod softirq;
 mod stats;
 mod thread;
 mod timer;
+mod unseen;
 mod work;

@@ -2,7 +2,8 @@
 //! A small kernel that makes scripts: what it does, a real one could do.
 //!
 //! Three CPUs, eight tasks. Hardirqs nest, softirqs run once they are pending, only a sleeping
-//! task is woken, only a runnable one is switched in, time always goes on.
+//! task is woken, only a runnable one is switched in, time always goes on. While one of the tasks
+//! is current no program runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,6 +11,9 @@ use std::fmt::Write as _;
 pub const CPUS: usize = 3;
 /// Targets, an irq thread, ksoftirqd, a kworker, an ordinary kernel thread.
 pub const TASKS: [u32; 8] = [10, 11, 12, 13, 20, 21, 22, 23];
+
+/// The task of which nothing is seen, as of threads of pid 1 on a kernel that we met.
+const UNSEEN: u32 = 13;
 
 /// One random choice: CPU, what to do, with what, and the time until then.
 pub type Choice = (u8, u8, u8, u16);
@@ -23,6 +27,8 @@ struct Cpu {
     softirq_origin: Option<u64>,
     pending: [bool; 10],
     pending_origin: [Option<u64>; 10],
+    /// Raised unseen: these run unseen too, at the end of the interrupt that raised them.
+    raised_unseen: [bool; 10],
     working: bool,
 }
 
@@ -32,6 +38,9 @@ pub struct Model {
     pub now: u64,
     /// For wakeups whose interrupt is beyond doubt: their time, and when its handler began.
     pub truth: BTreeMap<u64, u64>,
+    /// For wakeups that were seen: their time, and when the task was switched in, if that was seen.
+    pub ends: BTreeMap<u64, Option<u64>>,
+    woken: BTreeMap<u32, u64>,
     cpus: [Cpu; CPUS],
     runnable: Vec<u32>,
     running: Vec<u32>,
@@ -59,9 +68,20 @@ impl Model {
         model
     }
 
-    fn event(&mut self, cpu: usize, wait: u16, event: &str) {
+    fn write(&mut self, cpu: usize, wait: u16, event: &str) {
         self.now += 1 + u64::from(wait);
         let _ = writeln!(self.script, "{cpu} {} {event}", self.now);
+    }
+
+    /// An event, where programs see it.
+    fn event(&mut self, cpu: usize, wait: u16, event: &str) {
+        if self.is_seen(cpu) {
+            self.write(cpu, wait, event);
+        }
+    }
+
+    fn is_seen(&self, cpu: usize) -> bool {
+        self.cpus[cpu].current != UNSEEN
     }
 
     /// When the interrupt began for which this CPU works; `None` where that is not simple.
@@ -147,6 +167,7 @@ impl Model {
             }
             vec => {
                 let (origin, nr) = (self.origin(cpu), usize::from(vec));
+                self.cpus[cpu].raised_unseen[nr] |= !self.is_seen(cpu);
                 if !std::mem::replace(&mut self.cpus[cpu].pending[nr], true) {
                     self.cpus[cpu].pending_origin[nr] = origin;
                 }
@@ -168,7 +189,7 @@ impl Model {
     fn wake(&mut self, cpu: usize, with: u8, wait: u16) {
         let tid = TASKS[usize::from(with) % TASKS.len()];
         let current = self.cpus[cpu].current;
-        if tid == current && tid < 20 && with >= 128 {
+        if tid == current && tid < 20 && with >= 128 && self.is_seen(cpu) {
             self.event(cpu, 0, "state 1"); // it was about to sleep
             self.event(cpu, wait, &format!("waking {tid}"));
             self.truth.extend(self.origin(cpu).map(|began| (self.now, began)));
@@ -183,7 +204,10 @@ impl Model {
         }
         self.runnable.push(tid);
         self.event(cpu, wait, &format!("waking {tid}"));
-        if tid != 20 {
+        if self.is_seen(cpu) {
+            self.woken.insert(tid, self.now);
+        }
+        if self.is_seen(cpu) && tid != 20 {
             self.truth.extend(self.origin(cpu).map(|began| (self.now, began)));
         }
     }
@@ -207,6 +231,9 @@ impl Model {
             self.running.push(next);
         }
         self.cpus[cpu].current = next;
+        for (nr, unseen) in std::mem::take(&mut self.cpus[cpu].raised_unseen).iter().enumerate() {
+            self.cpus[cpu].pending[nr] &= !unseen;
+        }
         let how = if preempt {
             "preempt"
         } else if current == 0 {
@@ -214,6 +241,9 @@ impl Model {
         } else {
             "1"
         };
-        self.event(cpu, wait, &format!("switch {next} {how}"));
+        let verb = if current == UNSEEN { "hidden" } else { "switch" };
+        self.write(cpu, wait, &format!("{verb} {next} {how}"));
+        let woken = self.woken.remove(&next);
+        self.ends.extend(woken.map(|at| (at, (verb == "switch").then_some(self.now))));
     }
 }

@@ -18,7 +18,8 @@ static char *via_names[] = { "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8
 	"irq_thread", "ksoftirqd", "napi_thread", "work", "remote" };
 static char *loss_names[] = { "ringbuf_full", "path_table_full", "hist_table_full",
 	"nesting_too_deep", "task_slot", "work_slot", "stale_wakeup", "task_exit", "coalesced",
-	"clock_skew", "range", "program_missed", "occ_overrun" };
+	"clock_skew", "range", "program_missed", "occ_overrun", "switch_unseen", "path_unseen" };
+_Static_assert(sizeof(loss_names) / sizeof(char *) == IP_NR_LOSS, "enum ip_loss");
 _Static_assert(sizeof(point_names) / sizeof(char *) == IP_NR_POINTS, "enum ip_point");
 _Static_assert(sizeof(vector_names) / sizeof(char *) == IP_NR_VECTORS, "enum ip_vector");
 
@@ -80,7 +81,7 @@ static void print_chunk(char *what, struct ip_occ_chunk *chunk)
 		if (e->ns < chunk->begin_ns || !e->ns)
 			break;
 		printf(" %llu:%u:%u:%u", e->ns, e->kind, e->flags, e->id);
-		if (e->kind == IP_OCC_SWITCH_IN)
+		if (e->kind == IP_OCC_SWITCH_IN || e->kind == IP_OCC_UNSEEN)
 			printf(":%d:%.16s", e->prio + IP_PRIO_BIAS, (char *)e->comm);
 	}
 	printf("\n");

@@ -95,6 +95,10 @@ fn holds(model: &Model, possible: bool) {
         if let Some(began) = at("waking").and_then(|ns| model.truth.get(&ns)) {
             assert_eq!(at("hardirq"), Some(*began), "the wrong interrupt: {:?}", path.points);
         }
+        let end = at("waking").and_then(|ns| model.ends.get(&ns));
+        if let (Some(end), Some(ns)) = (end, at("switch_in")) {
+            assert_eq!(Some(ns), *end, "not the switch after its wakeup: {:?}", path.points);
+        }
         let left = woken.get_mut(&path.tid).expect("a task that was woken");
         *left = left.checked_sub(1).expect("no more paths than wakeups");
     }

@@ -106,7 +106,7 @@ fn a_task_woken_by_a_task_is_not_the_interrupts_any_more() {
     // It ran and slept again without a switch that was seen.
     woken(
         "1 103 switch 11\n1 105 waking 10\n0 110 switch 10\n0 120 sys_exit",
-        "loss stale_wakeup 1",
+        "loss path_unseen 1",
     );
 }
 

@@ -41,6 +41,7 @@ fn transitions() -> impl Strategy<Value = Transition> {
         prop::sample::select(&SoftirqVec::ALL[..]).prop_map(Transition::SoftirqEntry),
         Just(Transition::SoftirqExit),
         tasks().prop_map(Transition::SwitchIn),
+        tasks().prop_map(Transition::Unseen),
         any::<u64>().prop_map(|duration_ns| Transition::NmiEnd { duration_ns }),
     ]
 }

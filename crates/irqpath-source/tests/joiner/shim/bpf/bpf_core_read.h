@@ -8,5 +8,6 @@
 #define SHIM_BPF_CORE_READ_H
 
 #define BPF_CORE_READ_BITFIELD(s, field)	((s)->field)
+#define bpf_core_field_exists(field)	1
 
 #endif /* SHIM_BPF_CORE_READ_H */
