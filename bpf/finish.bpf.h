@@ -167,6 +167,8 @@ static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
 		.origin_nr = r->chain.origin_nr,
 		.origin_kind = r->chain.origin_kind,
 		.via = r->chain.via,
+		.normal_prio = r->normal_prio,
+		.policy = r->policy,
 	};
 	struct ip_path_stat *stat = bpf_map_lookup_elem(&ip_paths, &key);
 

@@ -186,6 +186,9 @@ struct ip_path_key {
 	__u32 origin_nr;
 	__u16 origin_kind;
 	__u16 via;
+	__s16 normal_prio;	/* without a boost, which would make a row of its own */
+	__u8 policy;
+	__u8 pad[5];
 };
 
 /* A histogram has pages only where it has times: few where those are alike. */

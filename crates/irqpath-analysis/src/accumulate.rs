@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use irqpath_model::{
-    Comm, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, SlowPath, Snapshot,
-    Summary, Via,
+    Comm, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, Scheduling, SlowPath,
+    Snapshot, Summary, Via,
 };
 
 /// Statistics of every path, from its records.
 #[derive(Debug, Default)]
 pub struct Accumulator {
-    paths: HashMap<(Origin, Via), HashMap<Comm, PathStats>>,
+    paths: HashMap<(Origin, Via, Scheduling), HashMap<Comm, PathStats>>,
     nr_records: u64,
 }
 
@@ -26,7 +26,8 @@ impl Accumulator {
     /// Add one record.
     pub fn record(&mut self, record: &PathRecord) {
         self.nr_records += 1;
-        let comms = self.paths.entry((record.origin, record.via)).or_default();
+        let sched = record.target.scheduling();
+        let comms = self.paths.entry((record.origin, record.via, sched)).or_default();
         // A lookup first: the name is copied for the first record of a path only.
         match comms.get_mut(&record.target.comm) {
             Some(stats) => stats.record(record),

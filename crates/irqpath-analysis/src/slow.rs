@@ -70,5 +70,8 @@ impl SlowKeeper {
 
 /// [`PathRecord::key`] without its copy of the name.
 fn is_same_path(a: &PathRecord, b: &PathRecord) -> bool {
-    a.origin == b.origin && a.via == b.via && a.target.comm == b.target.comm
+    a.origin == b.origin
+        && a.via == b.via
+        && a.target.comm == b.target.comm
+        && a.target.scheduling() == b.target.scheduling()
 }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use irqpath_model::{Comm, Origin, PathRecord, Via};
+use irqpath_model::{Comm, Origin, PathRecord, Scheduling, Via};
 
 /// Most paths whose maximum is remembered by itself; those that come later share one for each
 /// origin, so that a flood of names does not hide what is slow.
@@ -21,7 +21,7 @@ pub struct Wanted {
     keep: Option<usize>,
     /// The `keep` longest totals so far.
     longest: BinaryHeap<Reverse<u64>>,
-    maxima: HashMap<(Origin, Via), HashMap<Comm, u64>>,
+    maxima: HashMap<(Origin, Via, Scheduling), HashMap<Comm, u64>>,
     nr_paths: usize,
     /// The maxima of the paths that came too late for one of their own.
     others: HashMap<Origin, u64>,
@@ -46,7 +46,8 @@ impl Wanted {
     }
 
     fn is_maximum(&mut self, record: &PathRecord, total_ns: u64) -> bool {
-        let comms = self.maxima.entry((record.origin, record.via)).or_default();
+        let sched = record.target.scheduling();
+        let comms = self.maxima.entry((record.origin, record.via, sched)).or_default();
         if let Some(maximum) = comms.get_mut(&record.target.comm) {
             return raise(maximum, total_ns);
         }

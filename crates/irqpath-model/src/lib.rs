@@ -50,7 +50,7 @@ pub use result::{
 };
 pub use sched::{Sched, SchedError};
 pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};
-pub use task::{Comm, Policy, Task};
+pub use task::{Comm, Policy, Scheduling, Task};
 pub use tune::{
     Association, Carrier, Left, LeftAlone, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,
 };

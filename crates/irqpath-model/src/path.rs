@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Comm, Origin, Point, SoftirqVec, Task};
+use crate::{Comm, Origin, Point, Scheduling, SoftirqVec, Task};
 
 /// What a path went through between its origin and the wakeup of its target.
 #[derive(
@@ -119,6 +119,21 @@ pub struct PathKey {
     pub via: Via,
     /// The target's name.
     pub comm: Comm,
+    /// How the target is scheduled when its path ends, without a boost: a task that inherits a
+    /// priority stays in its row. `None` in results of versions that did not tell.
+    #[serde(default)]
+    pub sched: Option<Scheduling>,
+}
+
+impl PathKey {
+    /// True if a path with the key `other` counts in this row: its own, or one of a version that
+    /// did not tell priorities.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.origin == other.origin
+            && self.via == other.via
+            && self.comm == other.comm
+            && (self.sched.is_none() || self.sched == other.sched)
+    }
 }
 
 /// One joined path.
@@ -162,7 +177,12 @@ impl StageSpan {
 impl PathRecord {
     /// The group it belongs to.
     pub fn key(&self) -> PathKey {
-        PathKey { origin: self.origin, via: self.via, comm: self.target.comm.clone() }
+        PathKey {
+            origin: self.origin,
+            via: self.via,
+            comm: self.target.comm.clone(),
+            sched: Some(self.target.scheduling()),
+        }
     }
 
     /// The stages, in order. Stamps that run backwards (clocks of two CPUs) are clamped.

@@ -184,6 +184,9 @@ pub struct PathSummary {
     pub origin_name: String,
     /// The carriers, for people.
     pub via: String,
+    /// Policy and priority of the target, for people: `f:90`; empty where it is not known.
+    #[serde(default)]
+    pub sched: String,
     /// The target's tid if it was always the same one.
     pub tid: Option<u32>,
     /// First to last stamp.
@@ -200,6 +203,7 @@ impl PathSummary {
         Self {
             origin_name: names.origin(stats.key.origin),
             via: stats.key.via.describe(),
+            sched: stats.key.sched.map(|sched| sched.to_string()).unwrap_or_default(),
             tid: stats.tid,
             total: stats.total.quantiles(),
             histogram: stats.total,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks as a path sees them.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -47,8 +49,8 @@ impl From<&str> for Comm {
     }
 }
 
-impl std::fmt::Display for Comm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
@@ -96,6 +98,54 @@ impl Policy {
     }
 }
 
+/// Policy and priority of a task.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+pub struct Scheduling {
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// Kernel priority, as [`Task::normal_prio`].
+    pub prio: i16,
+}
+
+impl Scheduling {
+    /// True for a task of the normal policy with nice 0, as most are.
+    pub fn is_default(self) -> bool {
+        self == Self { policy: Policy::Normal, prio: 120 }
+    }
+}
+
+/// `chrt` notation: `f:80`, `r:10`, `d`, and with the nice value `o:0`, `b:0`, `i:0`, `e:0`.
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nice = i32::from(self.prio) - 120;
+        match (self.prio, self.policy) {
+            (i16::MIN..=-1, _) => f.pad("d"),
+            (0..=99, policy) => {
+                let class = if policy == Policy::Rr { 'r' } else { 'f' };
+                write!(f, "{class}:{}", 99 - self.prio)
+            }
+            (140.., _) => f.pad("idle"),
+            (_, Policy::Batch) => write!(f, "b:{nice}"),
+            (_, Policy::Idle) => write!(f, "i:{nice}"),
+            (_, Policy::Ext) => write!(f, "e:{nice}"),
+            _ => write!(f, "o:{nice}"),
+        }
+    }
+}
+
 /// A task at the moment it was seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
@@ -130,16 +180,42 @@ impl Task {
         self.prio < self.normal_prio
     }
 
-    /// `chrt` notation: `f:80`, `r:10`, `d`, `o:0` (with the nice value).
+    /// How it is scheduled now, boost included, in the notation of [`Scheduling`].
     pub fn sched(&self) -> String {
-        match self.prio {
-            i16::MIN..=-1 => "d".to_owned(),
-            p @ 0..=99 => {
-                let class = if self.policy == Policy::Rr { 'r' } else { 'f' };
-                format!("{class}:{}", 99 - p)
-            }
-            p @ 100..=139 => format!("o:{}", p - 120),
-            140.. => "idle".to_owned(),
+        Scheduling { policy: self.policy, prio: self.prio }.to_string()
+    }
+
+    /// How it is scheduled without a boost.
+    pub fn scheduling(&self) -> Scheduling {
+        Scheduling { policy: self.policy, prio: self.normal_prio }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scheduling_is_written_as_chrt_writes_it() {
+        for (policy, prio, want) in [
+            (Policy::Fifo, 9, "f:90"),
+            (Policy::Rr, 89, "r:10"),
+            (Policy::Deadline, -1, "d"),
+            (Policy::Normal, 120, "o:0"),
+            (Policy::Normal, 100, "o:-20"),
+            (Policy::Batch, 125, "b:5"),
+            (Policy::Idle, 120, "i:0"),
+            (Policy::Ext, 120, "e:0"),
+            (Policy::Normal, 140, "idle"),
+        ] {
+            assert_eq!(Scheduling { policy, prio }.to_string(), want);
         }
+    }
+
+    #[test]
+    fn a_boost_is_shown_but_is_no_other_scheduling() {
+        let task = Task { prio: 9, normal_prio: 120, ..Task::default() };
+        assert_eq!(task.sched(), "f:90");
+        assert!(task.scheduling().is_default());
     }
 }

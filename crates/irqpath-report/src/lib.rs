@@ -10,6 +10,7 @@
 //! - [`perfetto`]: a trace for the Perfetto UI
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
 //! - [`reproduction`], [`markdown`]: the lab's table of documents against measurements
+//! - [`target`]: how all of them name the task that a path wakes
 //! - `conditions`: what terminal and page both say about tests of response and determinism
 //! - [`openmetrics`]: counters and histograms for a metrics collector
 //!
@@ -28,6 +29,7 @@ pub mod parquet;
 pub mod perfetto;
 pub mod reproduction;
 pub mod schema;
+pub mod target;
 pub mod text;
 
 pub use guard::Guard;

@@ -198,6 +198,7 @@ impl Collected {
                 ("origin", printable(&p.origin_name).into_owned()),
                 ("via", printable(&p.via).into_owned()),
                 ("target", p.key.comm.to_string()),
+                ("sched", p.sched.clone()),
             ]
         };
         let paths = &self.summary.paths;

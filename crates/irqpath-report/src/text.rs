@@ -31,6 +31,8 @@ pub(crate) use style::us2;
 use style::{Style, clean};
 pub use style::{grouped, us};
 
+use crate::target::Targets;
+
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextOptions {
@@ -123,11 +125,12 @@ pub fn write_stages(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
+    let targets = Targets::of(&summary.paths);
     summary
         .paths
         .iter()
         .take(options.max_details)
-        .try_for_each(|path| paths::write_stages(&mut out, path, options))
+        .try_for_each(|path| paths::write_stages(&mut out, path, &targets, options))
 }
 
 /// The first `max_slow` slow paths as trees: path, stages, causes.

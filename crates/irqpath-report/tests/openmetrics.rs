@@ -97,7 +97,7 @@ fn openmetrics_states_counts_and_escapes_labels() {
         r#"irqpath_losses_total{reason="ringbuf_full",kind="lost"} 12"#,
         r#"irqpath_losses_total{reason="task_exit",kind="not_joined"} 3"#,
         r#"irqpath_losses_total{reason="clock_skew",kind="not_joined"} 0"#,
-        r#"irqpath_path_seconds_count{origin="36:virtio1-req.0",via="block @cpu",target="fio"} 300"#,
+        r#"irqpath_path_seconds_count{origin="36:virtio1-req.0",via="block @cpu",target="fio",sched=""} 300"#,
     ] {
         let found = text.lines().any(|l| l == line || l == format!("{line}.0"));
         assert!(found, "{line} is not in\n{text}");

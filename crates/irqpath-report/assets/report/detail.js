@@ -118,7 +118,8 @@
   }
 
   function heading(path) {
-    const target = path.tid === null ? path.target : `${path.target}:${path.tid}`;
+    const task = path.tid === null ? path.target : `${path.target}:${path.tid}`;
+    const target = path.sched ? `${task} ${path.sched}` : task;
     return ns.el("h2", { id: "detail-title", tabindex: -1 }, ns.el("span", { class: "name" }, path.origin),
       " → ", ns.el("span", { class: "name" }, target),
       ns.el("span", { class: "via" }, path.via === "-" ? "woken by the handler itself" : "via " + path.via));

@@ -23,7 +23,7 @@
   const COLUMNS = [
     name("origin", "origin", (path) => path.origin),
     name("via", "via", (path) => path.via),
-    name("target", "target", (path) => path.target),
+    name("target", "target", (path) => (path.sched ? `${path.target} ${path.sched}` : path.target)),
     { key: "n", title: "n", num: true, value: (path) => path.total[Q.n],
       cell: (path) => ns.count(path.total[Q.n]) },
     time("min", "min"), time("q50", "q50", "median"), time("q95", "q95"), time("q99", "q99"),
@@ -41,7 +41,7 @@
     for (const path of data.paths) {
       path.slow.sort((a, b) => b.total_ns - a.total_ns);
       const cause = ns.mainCauseText(path.slow[0]);
-      path.text = [path.origin, path.via, path.target, cause].join("\n").toLowerCase();
+      path.text = [path.origin, path.via, path.target, path.sched, cause].join("\n").toLowerCase();
     }
   }
 

@@ -17,6 +17,7 @@ use super::buckets::{Bars, bars};
 use super::slow::{SlowRow, choose};
 use super::verdict::{Note, notes, verdict};
 use crate::causes;
+use crate::target::Targets;
 
 /// Everything the page shows.
 #[derive(Serialize)]
@@ -66,6 +67,8 @@ struct PathRow<'a> {
     kind: &'static str,
     via: &'a str,
     target: &'a str,
+    /// Policy and priority where they say something.
+    sched: &'a str,
     tid: Option<u32>,
     total: Row,
     bars: Bars,
@@ -129,6 +132,7 @@ impl<'a> Page<'a> {
     pub fn new(meta: &'a Meta, summary: &'a Summary, max_slow: usize) -> Self {
         let index: HashMap<&PathKey, usize> =
             summary.paths.iter().enumerate().map(|(i, p)| (&p.key, i)).collect();
+        let targets = Targets::of(&summary.paths);
         let slow = choose(&summary.slow, &index, &meta.names, max_slow);
         Self {
             verdict: verdict(meta, summary),
@@ -138,7 +142,7 @@ impl<'a> Page<'a> {
                 .map(|p| PointWords { name: p.name(), title: p.stage_title() })
                 .collect(),
             kinds: kinds(),
-            paths: summary.paths.iter().map(path_row).collect(),
+            paths: summary.paths.iter().map(|path| path_row(path, &targets)).collect(),
             slow,
             threshold_ns: summary.threshold_ns,
             lines: lines(meta, summary),
@@ -181,7 +185,7 @@ fn row(q: &Quantiles) -> Row {
     [q.n, q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns, q.nr_overflow]
 }
 
-fn path_row(path: &PathSummary) -> PathRow<'_> {
+fn path_row<'a>(path: &'a PathSummary, targets: &Targets<'_>) -> PathRow<'a> {
     let stage = |s: &StageSummary| StageRow {
         point: s.stage.index(),
         total: row(&s.quantiles),
@@ -196,6 +200,7 @@ fn path_row(path: &PathSummary) -> PathRow<'_> {
         },
         via: &path.via,
         target: path.key.comm.as_str(),
+        sched: targets.sched(path),
         tid: path.tid,
         total: row(&path.total),
         bars: bars(&path.histogram),

@@ -53,13 +53,18 @@ pub fn choose(
     max: usize,
 ) -> Vec<SlowRow> {
     let known: Vec<(usize, &SlowPath)> =
-        slow.iter().filter_map(|s| Some((*index.get(&s.record.key())?, s))).collect();
+        slow.iter().filter_map(|s| Some((row_of(index, s.record.key())?, s))).collect();
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<usize>, Vec<usize>) =
         (0..known.len()).partition(|&i| seen.insert(known[i].0));
     let mut chosen: Vec<usize> = first.into_iter().chain(rest).take(max).collect();
     chosen.sort_unstable();
     chosen.into_iter().map(|i| slow_row(known[i].0, known[i].1, names)).collect()
+}
+
+/// Where a path counts: its own row, or one of a version that did not tell priorities.
+fn row_of(index: &HashMap<&PathKey, usize>, key: PathKey) -> Option<usize> {
+    index.get(&key).or_else(|| index.get(&PathKey { sched: None, ..key })).copied()
 }
 
 fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {

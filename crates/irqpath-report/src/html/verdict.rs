@@ -81,7 +81,7 @@ pub fn verdict(meta: &Meta, summary: &Summary) -> String {
     let slowest = us(worst.total.max_ns);
     let mut text =
         format!("{paths}, slowest {slowest}: {} → {}", worst.origin_name, worst.key.comm);
-    let slow = summary.slow.iter().filter(|s| s.record.key() == worst.key);
+    let slow = summary.slow.iter().filter(|s| worst.key.covers(&s.record.key()));
     if let Some(cause) = slow.max_by_key(|s| s.record.total_ns()).and_then(|s| cause(s, meta)) {
         text.push_str(", ");
         text.push_str(&cause);

@@ -11,6 +11,7 @@ use irqpath_model::{Bucket, Histogram, PathSummary, Summary};
 
 use super::style::{bar, clean, cut, left, percent, right, us, width};
 use super::{TextOptions, heading};
+use crate::target::Targets;
 
 /// Rows that the automatic bucket size aims at.
 const TARGET_ROWS: u64 = 25;
@@ -54,17 +55,20 @@ pub(super) fn write(
         heading(out, options.style(), "HISTOGRAMS", "")?;
         return writeln!(out, "no path was completed in this time");
     }
-    summary.paths.iter().take(options.max_details).try_for_each(|p| path(out, p, scale, options))
+    let targets = Targets::of(&summary.paths);
+    let shown = summary.paths.iter().take(options.max_details);
+    shown.into_iter().try_for_each(|p| path(out, p, &targets.name(p), scale, options))
 }
 
 fn path(
     out: &mut impl Write,
     path: &PathSummary,
+    target: &str,
     scale: Scale,
     options: &TextOptions,
 ) -> io::Result<()> {
     let q = &path.total;
-    let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(path.key.comm.as_str()));
+    let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(target));
     let [min, mean, q99, max] = [q.min_ns, q.mean_ns, q.q99_ns, q.max_ns].map(us);
     let about = format!("via {}, us", clean(&path.via));
     heading(out, options.style(), &cut(&title, options.width), &about)?;

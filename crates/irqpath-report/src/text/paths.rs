@@ -9,6 +9,7 @@ use super::style::{bar, clean, cut, grouped, percent, us, us2};
 use super::table::{Column, Table};
 use super::{TextOptions, heading};
 use crate::causes::stage_word;
+use crate::target::Targets;
 
 /// Columns of a bar.
 const BAR: usize = 12;
@@ -42,9 +43,11 @@ pub(super) fn write_table(
         Column::text("main stage", 10).or_drop(1),
         Column::number("").or_drop(2),
     ]);
+    let targets = Targets::of(&summary.paths);
     for path in summary.paths.iter().take(shown) {
         let q = &path.total;
-        let mut row = vec![path.origin_name.clone(), path.via.clone(), target(path), grouped(q.n)];
+        let name = targets.name(path);
+        let mut row = vec![path.origin_name.clone(), path.via.clone(), name, grouped(q.n)];
         row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us));
         let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
             (stage_word(stage.stage), format!("{share:.0}%"))
@@ -53,15 +56,6 @@ pub(super) fn write_table(
         table.row(row);
     }
     table.write(out, options.style(), options.width)
-}
-
-/// The target's name, with its tid where it was one task.
-fn target(path: &PathSummary) -> String {
-    let comm = clean(path.key.comm.as_str());
-    match path.tid {
-        Some(tid) => format!("{comm}:{tid}"),
-        None => comm,
-    }
 }
 
 /// Time that a stage took over the whole measurement, by its mean.
@@ -79,10 +73,11 @@ fn main_stage(path: &PathSummary) -> Option<(&StageSummary, f64)> {
 pub(super) fn write_stages(
     out: &mut impl Write,
     path: &PathSummary,
+    targets: &Targets<'_>,
     options: &TextOptions,
 ) -> io::Result<()> {
     let style = options.style();
-    let title = format!("{} \u{2192} {}", clean(&path.origin_name), target(path));
+    let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(&targets.name(path)));
     let about = format!("via {}, stages, us", clean(&path.via));
     heading(out, style, &cut(&title, options.width), &about)?;
     let mut table = Table::new(&[

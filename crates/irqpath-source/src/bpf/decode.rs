@@ -3,7 +3,7 @@
 
 use irqpath_model::{
     Comm, Event, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
-    SoftirqVec, Stamp, Task, Transition, Vector, Via,
+    Scheduling, SoftirqVec, Stamp, Task, Transition, Vector, Via,
 };
 
 use super::skel::{read, types};
@@ -141,6 +141,7 @@ pub fn path_key(key: &types::ip_path_key) -> Option<PathKey> {
         origin: origin(u32::from(key.origin_kind), key.origin_nr)?,
         via: Via::from_bits_retain(key.via),
         comm: comm(key.comm),
+        sched: Some(Scheduling { policy: Policy::from_nr(key.policy), prio: key.normal_prio }),
     })
 }
 

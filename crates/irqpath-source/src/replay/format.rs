@@ -21,8 +21,11 @@ use serde::de::DeserializeOwned;
 pub(super) const MAGIC: [u8; 8] = *b"IRQPATH\n";
 /// Last bytes of a recording: it is whole.
 pub(super) const END_MAGIC: [u8; 8] = *b"\nIRQPEND";
-/// Version of the format.
-pub(super) const VERSION: u32 = 2;
+/// Version of the format that is written.
+pub(super) const VERSION: u32 = 3;
+/// Oldest version that is read: what the types have got since then stands at their ends and has
+/// a default.
+pub(super) const OLDEST_VERSION: u32 = 2;
 /// Length of the header.
 pub(super) const HEADER_LEN: u64 = 12;
 /// Length of the trailer.

@@ -9,8 +9,8 @@ use std::path::Path;
 use irqpath_model::{Event, Meta, Snapshot};
 
 use super::format::{
-    END_MAGIC, FrameError, FrameReader, HEADER_LEN, Kind, MAGIC, TRAILER_LEN, Trailer, VERSION,
-    decode,
+    END_MAGIC, FrameError, FrameReader, HEADER_LEN, Kind, MAGIC, OLDEST_VERSION, TRAILER_LEN,
+    Trailer, VERSION, decode,
 };
 use crate::SourceError;
 
@@ -103,7 +103,7 @@ fn check_header(file: &mut File) -> Result<(), OpenError> {
         return Err(damaged("it does not begin like one").into());
     }
     match u32::from_le_bytes(version) {
-        VERSION => Ok(()),
+        OLDEST_VERSION..=VERSION => Ok(()),
         found => Err(OpenError::Version(found)),
     }
 }

@@ -56,6 +56,16 @@ static void set_task(void)
 		s->t.tgid = num(5);
 }
 
+/* sched TID POLICY NORMAL_PRIO [PRIO]: the last where it is boosted */
+static void set_sched(void)
+{
+	struct task_struct *t = &sim_task(num(1))->t;
+
+	t->policy = num(2);
+	t->normal_prio = num(3);
+	t->prio = nr_args > 4 ? num(4) : num(3);
+}
+
 /* action ID THREAD_TID [NEXT_ID] */
 static void set_action(void)
 {
@@ -303,6 +313,8 @@ int main(void)
 			continue;
 		if (is(0, "task"))
 			set_task();
+		else if (is(0, "sched"))
+			set_sched();
 		else if (is(0, "action"))
 			set_action();
 		else if (is(0, "config"))

@@ -139,6 +139,8 @@ static void print_stats(void)
 		print_origin(key->origin_kind, key->origin_nr);
 		printf(" %.16s", (char *)key->comm);
 		print_via(key->via);
+		if (key->policy || key->normal_prio != 120)
+			printf(" sched=%u:%d", key->policy, key->normal_prio);
 		printf(" tid=%u several=%u max=%llu\n", s->tid, s->several_tids, s->max_ns);
 		print_hist("total", &s->hist[0]);
 		for (j = 1; j < IP_NR_POINTS; j++)

@@ -94,6 +94,28 @@ fn one_name_with_several_tids_is_one_path() {
 }
 
 #[test]
+fn policy_and_priority_are_part_of_the_key() {
+    // The main thread and the measuring one of cyclictest have the same name.
+    let script = "task 30 cyclictest fault\ntask 31 cyclictest fault\nsched 31 1 9\n";
+    let script = format!("config no_user 1\n{script}{}{}", wakeup(100, 30, 50), wakeup(200, 31, 9));
+    check(
+        &script,
+        &["stat"],
+        "stat irq:42 cyclictest via=- tid=30 several=0 max=50
+         stat irq:42 cyclictest via=- sched=1:9 tid=31 several=0 max=9",
+    );
+}
+
+#[test]
+fn a_priority_that_is_only_inherited_makes_no_row() {
+    let mut script = String::from("config no_user 1\ntask 30 holder fault\n");
+    for i in 0..50 {
+        let _ = write!(script, "sched 30 0 120 {}\n{}", 98 - i, wakeup(100 + i * 100, 30, 9));
+    }
+    check(&script, &["stat"], "stat irq:42 holder via=- tid=30 several=0 max=9");
+}
+
+#[test]
 fn the_way_is_part_of_the_key() {
     let way = "
         0 100 irq_entry 42 1

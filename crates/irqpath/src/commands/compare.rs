@@ -73,7 +73,8 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
 }
 
 fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
-    let find = |summary: &'a Summary, key: &PathKey| summary.paths.iter().find(|p| p.key == *key);
+    let find =
+        |summary: &'a Summary, key: &PathKey| summary.paths.iter().find(|p| is_same(&p.key, key));
     let pair = |p: &'a PathSummary| {
         find(b, &p.key).map(|q| Pair {
             key: &p.key,
@@ -96,6 +97,19 @@ fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
     }
 }
 
+/// The same path, also where one of the results is of a version that did not tell priorities.
+fn is_same(a: &PathKey, b: &PathKey) -> bool {
+    a.covers(b) || b.covers(a)
+}
+
+/// The target's name, with its priority where it is no common one.
+fn target(key: &PathKey) -> String {
+    match key.sched {
+        Some(sched) if !sched.is_default() => format!("{} {sched}", key.comm),
+        _ => key.comm.to_string(),
+    }
+}
+
 fn us(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
@@ -115,7 +129,7 @@ fn table(comparison: &Comparison<'_>) -> Page {
             "{:<24} {:<18} {:<16} {:>10} {:>12} {:>12} {:>7}",
             pair.origin_name,
             pair.via,
-            pair.key.comm,
+            target(pair.key),
             "count",
             pair.a.n,
             pair.b.n,
@@ -138,7 +152,7 @@ fn table(comparison: &Comparison<'_>) -> Page {
                 "only in {name}: {} via {} to {}",
                 key.origin.label(),
                 key.via.describe(),
-                key.comm
+                target(key)
             ));
         }
     }
@@ -155,7 +169,12 @@ mod tests {
 
     fn summary(paths: &[(u32, u64)]) -> Summary {
         let path = |&(irq, ns): &(u32, u64)| {
-            let key = PathKey { origin: Origin::Irq(irq), via: Via::empty(), comm: "t".into() };
+            let key = PathKey {
+                origin: Origin::Irq(irq),
+                via: Via::empty(),
+                comm: "t".into(),
+                sched: None,
+            };
             let mut total = Histogram::default();
             total.record(ns);
             PathSummary::new(PathStats { total, ..PathStats::new(key) }, &Names::default())

@@ -151,7 +151,7 @@ impl App {
     /// The slowest recorded paths of the one that is open, slowest first.
     pub fn slow_of_open(&self) -> Vec<&SlowPath> {
         let Some(key) = &self.open else { return Vec::new() };
-        self.summary.slow.iter().filter(|s| s.record.key() == *key).collect()
+        self.summary.slow.iter().filter(|s| key.covers(&s.record.key())).collect()
     }
 
     fn refill(&mut self) {

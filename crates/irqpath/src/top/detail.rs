@@ -3,6 +3,7 @@
 
 use irqpath_model::{CauseClass, PathSummary, SlowPath, StageSummary};
 use irqpath_report::causes;
+use irqpath_report::target::Targets;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize as _};
@@ -10,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::app::App;
-use super::tables::{grouped, target, us};
+use super::tables::{grouped, us};
 
 /// Rows of causes below one stage.
 const MAX_CAUSES: usize = 8;
@@ -25,7 +26,8 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
         frame.render_widget(Paragraph::new(text), area);
         return;
     };
-    let stages = stage_lines(path, area.width);
+    let target = Targets::of(&app.summary.paths).name(path);
+    let stages = stage_lines(path, &target, area.width);
     let causes = cause_lines(&app.slow_of_open(), app.about.is_virtual);
     let height = (stages.len() as u16 + 1).min(area.height);
     let [upper, lower] =
@@ -39,8 +41,8 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
     frame.render_widget(Paragraph::new(causes).scroll((app.scroll, 0)).block(block), lower);
 }
 
-fn stage_lines(path: &PathSummary, width: u16) -> Vec<Line<'static>> {
-    let title = format!("{}  via {}  to {}", path.origin_name, path.via, target(path));
+fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static>> {
+    let title = format!("{}  via {}  to {}", path.origin_name, path.via, target);
     let q = &path.total;
     let longest = path.stages.iter().map(|s| s.quantiles.max_ns).max().unwrap_or(0);
     let bar_width = usize::from(width.saturating_sub(LABEL_WIDTH + 1)).min(60);

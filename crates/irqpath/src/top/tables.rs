@@ -8,6 +8,7 @@ use irqpath_model::{
     LineStats, Names, Origin, PathKey, PathSummary, SoftirqStats, SoftirqVec, Summary,
 };
 use irqpath_report::causes::stage_word;
+use irqpath_report::target::Targets;
 pub use irqpath_report::text::{grouped, us};
 
 /// A value of a cell: sorted as what it is, shown as people read it.
@@ -149,16 +150,9 @@ fn mean(sum: u64, n: u64) -> u64 {
     sum.checked_div(n).unwrap_or(0)
 }
 
-/// The target with its tid if that was always the same.
-pub fn target(path: &PathSummary) -> String {
-    match path.tid {
-        Some(tid) => format!("{}:{tid}", path.key.comm),
-        None => path.key.comm.to_string(),
-    }
-}
-
 /// Rows of the path table.
 pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
+    let targets = Targets::of(&summary.paths);
     let row = |p: &PathSummary| {
         let before = previous
             .and_then(|b| b.summary.paths.iter().find(|q| q.key == p.key))
@@ -169,7 +163,7 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
             values: vec![
                 Value::Text(p.origin_name.clone()),
                 Value::Text(p.via.clone()),
-                Value::Text(target(p)),
+                Value::Text(targets.name(p)),
                 Value::Count(p.total.n),
                 Value::Rate(rate(p.total.n, before, previous)),
                 Value::Ns(p.total.q50_ns),

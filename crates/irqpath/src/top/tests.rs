@@ -38,7 +38,12 @@ fn record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
 fn summary() -> Summary {
     let names = names();
     let path = |irq, comm: &str, waits: &[u64]| {
-        let key = PathKey { origin: Origin::Irq(irq), via: Via::empty(), comm: Comm::from(comm) };
+        let key = PathKey {
+            origin: Origin::Irq(irq),
+            via: Via::empty(),
+            comm: Comm::from(comm),
+            sched: None,
+        };
         let mut stats = PathStats::new(key);
         for wait in waits {
             stats.record(&record(irq, comm, *wait));

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How every view names the target of a path: `cyclictest:712 f:90`.
+//!
+//! A task of the normal policy with nice 0 is most tasks; its `o:0` is left out where no other row
+//! has the same name with another priority.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+use irqpath_model::{Comm, PathSummary, Scheduling};
+
+/// The targets of a table's rows.
+#[derive(Debug)]
+pub struct Targets<'a> {
+    /// Names that several policies or priorities share.
+    shared: HashSet<&'a Comm>,
+}
+
+impl<'a> Targets<'a> {
+    /// Of these rows.
+    pub fn of(paths: &'a [PathSummary]) -> Self {
+        let mut first = HashMap::new();
+        let is_other = |path: &&'a PathSummary| {
+            *first.entry(&path.key.comm).or_insert(path.key.sched) != path.key.sched
+        };
+        Self { shared: paths.iter().filter(is_other).map(|path| &path.key.comm).collect() }
+    }
+
+    /// The name, the tid where it was always the same task, and policy and priority where they say
+    /// something. The name is as foreign as it was.
+    pub fn name(&self, path: &PathSummary) -> String {
+        let mut text = path.key.comm.to_string();
+        if let Some(tid) = path.tid {
+            let _ = write!(text, ":{tid}");
+        }
+        let sched = self.sched(path);
+        if !sched.is_empty() {
+            text.push(' ');
+            text.push_str(sched);
+        }
+        text
+    }
+
+    /// Policy and priority; empty where they say nothing.
+    pub fn sched<'p>(&self, path: &'p PathSummary) -> &'p str {
+        let is_plain = path.key.sched.is_none_or(Scheduling::is_default);
+        if is_plain && !self.shared.contains(&path.key.comm) { "" } else { &path.sched }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_model::{Names, Origin, PathKey, PathStats, Policy, Via};
+
+    fn path(comm: &str, policy: Policy, prio: i16, tid: Option<u32>) -> PathSummary {
+        let key = PathKey {
+            origin: Origin::Irq(36),
+            via: Via::empty(),
+            comm: comm.into(),
+            sched: Some(Scheduling { policy, prio }),
+        };
+        PathSummary::new(PathStats { tid, ..PathStats::new(key) }, &Names::default())
+    }
+
+    #[test]
+    fn priorities_are_shown_where_they_say_something() {
+        let paths = [
+            path("cyclictest", Policy::Normal, 120, Some(711)),
+            path("cyclictest", Policy::Fifo, 9, Some(712)),
+            path("sshd", Policy::Normal, 120, None),
+            path("irq/36-eth0", Policy::Fifo, 49, Some(99)),
+            path("kworker/0:1H", Policy::Normal, 100, None),
+        ];
+        let targets = Targets::of(&paths);
+        let names: Vec<String> = paths.iter().map(|path| targets.name(path)).collect();
+        assert_eq!(
+            names,
+            [
+                "cyclictest:711 o:0",
+                "cyclictest:712 f:90",
+                "sshd",
+                "irq/36-eth0:99 f:50",
+                "kworker/0:1H o:-20"
+            ]
+        );
+    }
+}
