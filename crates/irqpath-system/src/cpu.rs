@@ -63,7 +63,19 @@ impl Host {
                 .has_cpu_flag("hypervisor")
                 .then(|| named.unwrap_or("unknown hypervisor").to_owned());
         }
-        named.map(str::to_owned)
+        named.or_else(|| self.virtual_board()).map(str::to_owned)
+    }
+
+    /// A guest whose device tree names no hypervisor. Several monitors write the same board into it;
+    /// only QEMU adds its configuration device.
+    fn virtual_board(&self) -> Option<&'static str> {
+        let tree = "proc/device-tree";
+        let board = self.fact(&format!("{tree}/compatible"))?;
+        if !board.contains("linux,dummy-virt") {
+            return None;
+        }
+        let has_fw_cfg = self.names_in(tree).iter().any(|name| name.starts_with("fw-cfg@"));
+        Some(if has_fw_cfg { "QEMU" } else { "unknown hypervisor" })
     }
 
     fn hypervisor_name(&self) -> Option<&'static str> {
@@ -162,6 +174,15 @@ mod tests {
             let fake = Fake::new().file("proc/cpuinfo", cpuinfo).file(file, text);
             assert_eq!(fake.host().cpu_info().hypervisor.as_deref(), want, "{file} {text}");
         }
+        let board = |name: &str| {
+            Fake::new().file("proc/cpuinfo", ARM).file("proc/device-tree/compatible", name)
+        };
+        let named = |fake: &Fake| fake.host().cpu_info().hypervisor;
+        let (virt, pi) = (board("linux,dummy-virt\0"), board("raspberrypi,5\0"));
+        assert_eq!(named(&virt).as_deref(), Some("unknown hypervisor"));
+        assert_eq!(named(&pi), None);
+        let qemu = virt.file("proc/device-tree/fw-cfg@9020000/compatible", "qemu,fw-cfg-mmio\0");
+        assert_eq!(named(&qemu).as_deref(), Some("QEMU"));
         let metal = Fake::new()
             .file("proc/cpuinfo", ARM)
             .file("sys/class/dmi/id/sys_vendor", "Amazon EC2")

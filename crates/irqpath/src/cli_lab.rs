@@ -178,6 +178,8 @@ const fn about(flavour: Flavour) -> &'static str {
         Flavour::Stock => "Debian's 6.12",
         Flavour::Stock61Rt => "Debian's 6.1 with PREEMPT_RT (x86_64 only)",
         Flavour::Stock61 => "Debian's 6.1 (x86_64 only)",
+        Flavour::StockSidRt => "Debian's newest, of sid, with PREEMPT_RT",
+        Flavour::StockSid => "Debian's newest, of sid (x86_64 only)",
         Flavour::Irqpath => {
             "small PREEMPT_RT kernel, built here from Debian's source (x86_64 only)"
         }

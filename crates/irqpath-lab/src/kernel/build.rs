@@ -286,7 +286,7 @@ impl Build<'_> {
             config: "config".into(),
             compiler: self.recipe.described.pins.compiler.clone(),
             vmlinux: Some("build/vmlinux".into()),
-            build: "build".into(),
+            build: Some("build".into()),
             system_map: Some("System.map".into()),
             modules,
             directory: PathBuf::new(),

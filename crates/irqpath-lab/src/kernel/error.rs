@@ -32,6 +32,14 @@ pub enum KernelError {
         /// The architecture.
         arch: Arch,
     },
+    /// Nothing can be built for a kernel.
+    #[error("no headers are kept of {flavour} for {arch}; build modules for stock-rt instead")]
+    NoHeaders {
+        /// The flavour.
+        flavour: Flavour,
+        /// The architecture.
+        arch: Arch,
+    },
     /// A program that is needed is not installed.
     #[error(
         "{program} is not installed; run scripts/setup.sh --with lab in a checkout, or install it"

@@ -20,6 +20,10 @@ pub enum Flavour {
     /// Debian's 6.1.
     #[serde(rename = "stock-6.1")]
     Stock61,
+    /// The newest kernel of Debian with PREEMPT_RT, from sid.
+    StockSidRt,
+    /// The newest kernel of Debian, from sid.
+    StockSid,
     /// Small PREEMPT_RT kernel from Debian's source of 6.12, with what `kernel/` adds.
     Irqpath,
     /// The same with the kernel's own checks: lockdep, KASAN, object debugging.
@@ -32,11 +36,13 @@ pub enum Flavour {
 
 impl Flavour {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::StockRt,
         Self::Stock,
         Self::Stock61Rt,
         Self::Stock61,
+        Self::StockSidRt,
+        Self::StockSid,
         Self::Irqpath,
         Self::Debug,
         Self::Unconfigured,
@@ -50,6 +56,8 @@ impl Flavour {
             Self::Stock => "stock",
             Self::Stock61Rt => "stock-6.1-rt",
             Self::Stock61 => "stock-6.1",
+            Self::StockSidRt => "stock-sid-rt",
+            Self::StockSid => "stock-sid",
             Self::Irqpath => "irqpath",
             Self::Debug => "debug",
             Self::Unconfigured => "unconfigured",
@@ -59,7 +67,7 @@ impl Flavour {
 
     /// True if Debian built it.
     pub const fn is_stock(self) -> bool {
-        matches!(self, Self::StockRt | Self::Stock | Self::Stock61Rt | Self::Stock61)
+        !matches!(self, Self::Irqpath | Self::Debug | Self::Unconfigured | Self::Unpatched)
     }
 }
 
@@ -188,7 +196,7 @@ mod tests {
         let error = "stok".parse::<Flavour>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, irqpath, debug, unconfigured, unpatched"
+            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, stock-sid-rt, stock-sid, irqpath, debug, unconfigured, unpatched"
         );
         assert!("riscv".parse::<Arch>().unwrap_err().to_string().contains("x86_64, arm64"));
     }

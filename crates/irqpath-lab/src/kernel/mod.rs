@@ -64,12 +64,13 @@ pub struct Kernel {
     pub image: PathBuf,
     /// Its configuration.
     pub config: PathBuf,
-    /// Compiler that modules for it are built with, without a cross prefix.
+    /// Compiler that modules for it are built with, without a cross prefix; empty without `build`.
     pub compiler: String,
     /// ELF file with its types (BTF); no symbols in a stock kernel's.
     pub vmlinux: Option<PathBuf>,
-    /// Directory for `make -C` to build modules.
-    pub build: PathBuf,
+    /// Directory for `make -C` to build modules; `None` where Debian's tools for it may not run on
+    /// the host.
+    pub build: Option<PathBuf>,
     /// Addresses of its symbols; a stock kernel's are only in the guest's `/proc/kallsyms`.
     pub system_map: Option<PathBuf>,
     /// A few modules that guests may need, in the order in which to load them; empty if all of
@@ -144,7 +145,7 @@ impl Kernel {
         Ok(Self {
             image: absolute(stored.image),
             config: absolute(stored.config),
-            build: absolute(stored.build),
+            build: stored.build.map(absolute),
             vmlinux: stored.vmlinux.map(absolute),
             system_map: stored.system_map.map(absolute),
             modules: stored.modules.into_iter().map(absolute).collect(),

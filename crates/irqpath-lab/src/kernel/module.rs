@@ -69,7 +69,9 @@ fn make(
     }
     let log = staging.directory.join("build.log");
     let mut make = command("make");
-    make.arg("-C").arg(&kernel.build).arg(format!("M={}", copy.display()));
+    let (flavour, arch) = (kernel.flavour, kernel.arch);
+    let build = kernel.build.as_ref().ok_or(KernelError::NoHeaders { flavour, arch })?;
+    make.arg("-C").arg(build).arg(format!("M={}", copy.display()));
     make.arg(format!("ARCH={}", kernel.arch.kbuild()));
     make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));
     make.arg(format!("CC={}", kernel.compiler_program()));

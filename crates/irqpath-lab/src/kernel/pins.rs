@@ -113,6 +113,8 @@ impl ImagePin {
             .iter()
             .filter(|name| name.starts_with(&self.series_prefix()))
             .filter_map(|name| name.strip_prefix("linux-image-"))
+            // Not a package that only depends on the newest: linux-image-rt-amd64.
+            .filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
             .filter(|release| kind(release) == self.kind())
             .map(str::to_owned)
             .collect();
@@ -149,6 +151,8 @@ mod tests {
             "linux-image-6.1.0-56-rt-amd64",
             "linux-image-6.1.0-9-rt-amd64",
             "linux-image-6.1.0-56-amd64",
+            "linux-image-rt-amd64",
+            "linux-image-amd64",
         ]
         .map(str::to_owned);
         assert_eq!(
@@ -160,6 +164,8 @@ mod tests {
             ["6.1.0-56-rt-amd64", "6.1.0-9-rt-amd64"]
         );
         assert_eq!(pin("6.1.0-47-amd64").relatives(&names), ["6.1.0-56-amd64"]);
+        assert_eq!(pin("*-amd64").relatives(&names)[0], "6.12.115+deb12-amd64");
+        assert_eq!(pin("*-rt-amd64").relatives(&names)[0], "6.12.113+deb12-rt-amd64");
         assert_eq!(pin("6.6.1-amd64").relatives(&names), [] as [&str; 0]);
     }
 

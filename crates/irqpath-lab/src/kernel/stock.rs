@@ -73,46 +73,67 @@ fn make(
     arch: Arch,
     pin: &ImagePin,
 ) -> Result<(), KernelError> {
-    let packages = wanted(apt, arch, pin)?;
+    let Wanted { image, headers } = wanted(apt, arch, pin)?;
+    let (nr_image, has_headers) = (image.len(), !headers.is_empty());
+    let packages = [image, headers].concat();
     let debs = staging.directory.join("debs");
     let files = apt.download(&packages, &debs, staging)?;
     lab.progress.step(&format!("unpacking {}", pin.release), None, Unit::Steps);
-    let root = staging.directory.join("root");
-    let headers = staging.directory.join("headers");
-    let (image, rest) = files.split_first().ok_or_else(|| incomplete(&debs, "package"))?;
-    unpack(image, &root)?;
-    for deb in rest {
-        unpack(deb, &headers)?;
+    let (root, kept) = (staging.directory.join("root"), staging.directory.join("headers"));
+    for (nr, deb) in files.iter().enumerate() {
+        unpack(deb, if nr < nr_image { &root } else { &kept })?;
     }
     keep_image(&root, &staging.directory, &pin.release)?;
     keep_modules(&root, &staging.directory.join("modules"))?;
-    let build = headers.join("usr/src").join(format!("linux-headers-{}", pin.release));
-    relocate(&build)?;
-    for gone in [&debs, &root, &headers.join("usr/share"), &headers.join("lib")] {
+    if has_headers {
+        relocate(&staging.directory.join(headers_of(pin)))?;
+    }
+    for gone in [&debs, &root, &kept.join("usr/share"), &kept.join("lib")] {
         remove(gone)?;
     }
     describe(&staging.directory, flavour, arch, pin)?.save(&staging.directory)
 }
 
-/// The image first, then what building a module takes.
-fn wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Vec<Package>, KernelError> {
-    let version = Some(pin.version.as_str());
-    let image = apt.find(&pin.package(), arch, version)?;
-    let headers = apt.find(&pin.headers(), arch, version)?;
-    let depends = headers.depends.clone();
-    let mut packages = vec![image, headers];
-    for name in depends {
-        // Both are for the machine that builds; common headers are the same on all.
-        if name.starts_with("linux-kbuild-") || name.starts_with("linux-headers-") {
-            packages.push(apt.find(&name, Arch::host().unwrap_or(arch), version)?);
-        }
-    }
-    Ok(packages)
+/// The packages of a kernel: its image, and what building a module takes.
+struct Wanted {
+    image: Vec<Package>,
+    headers: Vec<Package>,
 }
 
+fn wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Wanted, KernelError> {
+    let version = Some(pin.version.as_str());
+    let image = apt.find(&pin.package(), arch, version)?;
+    // Since 7.x the image is a package without files. The build tools beside it then need a newer C
+    // library than hosts of the lab have, and modules a newer compiler: they are left out.
+    if image.depends.iter().any(|name| name.starts_with("linux-binary-")) {
+        let parts =
+            ["binary", "base", "modules"].map(|part| format!("linux-{part}-{}", pin.release));
+        let image =
+            parts.iter().map(|name| apt.find(name, arch, version)).collect::<Result<_, _>>()?;
+        return Ok(Wanted { image, headers: Vec::new() });
+    }
+    let own = apt.find(&pin.headers(), arch, version)?;
+    let mut headers = vec![own.clone()];
+    for name in own.depends {
+        // Both are for the machine that builds; common headers are the same on all.
+        if name.starts_with("linux-kbuild-") || name.starts_with("linux-headers-") {
+            headers.push(apt.find(&name, Arch::host().unwrap_or(arch), version)?);
+        }
+    }
+    Ok(Wanted { image: vec![image], headers })
+}
+
+/// The headers in a product.
+fn headers_of(pin: &ImagePin) -> PathBuf {
+    PathBuf::from("headers/usr/src").join(format!("linux-headers-{}", pin.release))
+}
+
+/// Image and configuration are in /boot, or since 7.x beside the modules.
 fn keep_image(root: &Path, directory: &Path, release: &str) -> Result<(), KernelError> {
     for name in ["vmlinuz", "config"] {
-        let from = root.join("boot").join(format!("{name}-{release}"));
+        let beside = root.join("usr/lib/modules").join(release).join(name);
+        let boot = root.join("boot").join(format!("{name}-{release}"));
+        let from = if beside.is_file() { beside } else { boot };
         fs::rename(&from, directory.join(name)).map_err(io_at(&from, "taken"))?;
     }
     Ok(())
@@ -161,9 +182,9 @@ fn describe(
     arch: Arch,
     pin: &ImagePin,
 ) -> Result<Kernel, KernelError> {
-    let build = PathBuf::from("headers/usr/src").join(format!("linux-headers-{}", pin.release));
+    let build = Some(headers_of(pin)).filter(|path| directory.join(path).is_dir());
     let image = directory.join("vmlinuz");
-    let vmlinux = build.join("vmlinux");
+    let vmlinux = build.as_ref().map(|build| build.join("vmlinux"));
     let modules = MODULES.map(|name| PathBuf::from("modules").join(format!("{name}.ko")));
     let there = |path: &PathBuf| directory.join(path).is_file();
     Ok(Kernel {
@@ -176,8 +197,11 @@ fn describe(
         digest: String::new(),
         image: "vmlinuz".into(),
         config: "config".into(),
-        compiler: compiler(&directory.join(&build))?,
-        vmlinux: directory.join(&vmlinux).is_file().then_some(vmlinux),
+        compiler: match &build {
+            Some(build) => compiler(&directory.join(build))?,
+            None => String::new(),
+        },
+        vmlinux: vmlinux.filter(there),
         build,
         system_map: None, // Debian's is a note that the real one is in the -dbg package
         modules: modules.into_iter().filter(there).collect(),

@@ -49,6 +49,8 @@ fn text(kernel: &Kernel) -> Page {
     text.line(format_args!("image    {}", kernel.image.display()));
     text.line(format_args!("sha256   {}", kernel.sha256));
     text.line(format_args!("config   {}", kernel.config.display()));
-    text.line(format_args!("modules  make -C {} M=DIR modules", kernel.build.display()));
+    if let Some(build) = &kernel.build {
+        text.line(format_args!("modules  make -C {} M=DIR modules", build.display()));
+    }
     text
 }
