@@ -11,6 +11,7 @@
 //! - [`respond`], [`jitter`], [`realtime`]: tasks that wait for interrupts or are interrupted, and
 //!   what a task that measures asks of the kernel.
 //!
+//! - [`confine`]: what a process gives up once its programs are attached.
 //! - [`launch`]: priorities of tasks, and locked memory for a program about to be started.
 //!
 //! This is the only crate with `unsafe`.
@@ -22,6 +23,7 @@ use irqpath_files::output::OutputError;
 use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
 
 pub mod bpf;
+pub mod confine;
 pub mod intsight;
 pub mod jitter;
 pub mod launch;

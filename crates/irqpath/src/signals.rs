@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use irqpath_files::output;
+use irqpath_source::confine::{Kept, give_up_capabilities};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -51,6 +52,9 @@ pub fn listen() -> anyhow::Result<Stop> {
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
+            // What it removes at the end may lie in another user's directory. Nothing depends on
+            // the kernel's answer.
+            let _ = give_up_capabilities(Kept { files: true, ..Kept::default() });
             for _ in signals.forever() {
                 if seen.early.swap(true, Ordering::Relaxed) {
                     seen.abort.store(true, Ordering::Relaxed);

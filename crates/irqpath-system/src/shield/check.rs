@@ -52,7 +52,13 @@ fn check_writable(host: &Host, path: &str, switch: Switch) -> Result<(), ShieldE
         Err(rustix::io::Errno::ROFS) => {
             Err(ShieldError::ReadOnly { path: path.to_owned(), switch })
         }
+        // Nobody may write the affinity of an interrupt that the kernel manages itself, whoever asks.
+        Err(rustix::io::Errno::ACCESS) if is_read_only(host, path) => Ok(()),
         Err(rustix::io::Errno::ACCESS) => Err(ShieldError::Forbidden { path: path.to_owned() }),
         _ => Ok(()),
     }
+}
+
+fn is_read_only(host: &Host, path: &str) -> bool {
+    std::fs::metadata(host.path(path)).is_ok_and(|found| found.permissions().readonly())
 }

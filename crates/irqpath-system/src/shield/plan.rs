@@ -374,15 +374,17 @@ pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger)
 }
 
 /// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages
-/// an interrupt's affinity itself, or that the interrupt belongs to one CPU.
+/// an interrupt's affinity itself, or that the interrupt belongs to one CPU; EACCES without
+/// CAP_DAC_OVERRIDE, as in the unit.
 fn refused(snapshot: &Snapshot, wanted: &Wanted, target: &Target, refusal: &Refusal) -> Obstacle {
     const EPERM: i32 = 1;
     const EIO: i32 = 5;
+    const EACCES: i32 = 13;
     const ENOSPC: i32 = 28;
     let switch = switch_of(snapshot, target);
     let is_irq = refusal.label.starts_with("irq ");
     let (reason, fix) = match refusal.errno {
-        EPERM | EIO if is_irq => (
+        EPERM | EIO | EACCES if is_irq => (
             format!("the kernel manages its affinity ({})", refusal.reason),
             Some(boot::managed_irq(snapshot, &wanted.cpus)),
         ),

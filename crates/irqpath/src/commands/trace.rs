@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
 use irqpath_model::Meta;
+use irqpath_source::confine::{self, Kept};
 use irqpath_source::{Config, Source};
 use irqpath_system::{Host, TRACING};
 
@@ -47,6 +48,7 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
     let Input { mut meta, names, origin } = input(what, output)?;
     let (outputs, sinks) = Outputs::open(output, &meta)?;
     let source = start(origin, &mut meta)?;
+    confine::confine(kept(what, output))?;
     let mut session = Session::start(source, names, sinks, what.threshold);
     match view {
         View::Top => top::run(&mut session, about(&meta), what.duration, *interval, &stop)?,
@@ -118,6 +120,15 @@ fn start(origin: Origin, meta: &mut Meta) -> anyhow::Result<Box<dyn Source>> {
         }
         Origin::Recording(source) => Ok(source),
     }
+}
+
+/// What is still needed when the programs are attached: the names of timers' callbacks, a reader
+/// that keeps up, and files in a directory of the user who called sudo.
+fn kept(what: &What, output: &Output) -> Kept {
+    let one_file = [&output.result.json, &output.result.report, &output.openmetrics];
+    let files = outputs::record_all(output) || one_file.iter().any(|file| file.is_some());
+    let live = what.replay.is_none();
+    Kept { symbols: live, urgency: live, files, priorities: false }
 }
 
 fn wait(session: &mut Session, asked: Option<Duration>, stop: &Stop) -> anyhow::Result<()> {

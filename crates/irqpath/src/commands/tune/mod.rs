@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, ensure};
 use irqpath_analysis::learn::plan;
 use irqpath_model::{Association, LiveThread, SCHEMA_VERSION, Sched, TunePlan};
+use irqpath_source::confine::{Kept, confine};
 use irqpath_source::launch::set_scheduling;
 use irqpath_system::change::{Policy, RealAccess, Scheduling};
 use irqpath_system::tune::{self, Applied, Document, Learned, TuneError};
@@ -102,6 +103,7 @@ fn learn(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     host.require(TRACING).map_err(|e| anyhow!("{e}, or learn from a recording with --replay"))?;
     let stop = signals::listen()?;
     let mut lessons = Lessons::live(&host)?;
+    confine(Kept { urgency: true, priorities: arguments.apply, ..Kept::default() })?;
     let progress = Progress::start("learning", Some(arguments.learn));
     lessons.run(arguments.learn, &stop, || progress.tick())?;
     drop(progress);

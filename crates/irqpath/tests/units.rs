@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How much the units could do to a host, by systemd's own measure.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+use std::fs;
+use std::process::Command;
+
+const UNITS: [(&str, &str); 2] = [
+    ("irqpath-shield", include_str!("../../../systemd/irqpath-shield.service")),
+    ("irqpath-tune", include_str!("../../../systemd/irqpath-tune.service")),
+];
+
+#[test]
+fn systemd_finds_the_units_exposed_by_at_most_3() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in UNITS {
+        let unit = directory.path().join(format!("{name}.service"));
+        fs::write(&unit, text.replace("@BINDIR@", "/usr/bin")).unwrap();
+        let mut analyze = Command::new("systemd-analyze");
+        // In tenths. Since systemd 250.
+        analyze.args(["security", "--offline=true", "--no-pager", "--threshold=30"]).arg(&unit);
+        let Ok(output) = analyze.output() else {
+            eprintln!("skipped: {name}: systemd-analyze is not installed");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("Overall exposure"), "{output:?}");
+        assert!(output.status.success(), "{said}");
+    }
+}
