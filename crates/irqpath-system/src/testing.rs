@@ -51,13 +51,22 @@ impl Fake {
             "{tid} ({comm}) S {ppid} 1 1 0 -1 {flags} 0 0 0 0 1 2 0 0 20 0 1 0 {tid} 0 0 \
              1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 0 0 0 0 0\n"
         );
-        let status = format!("Name:\t{comm}\nCpus_allowed_list:\t{cpus}\n");
+        let uid = rustix::process::geteuid().as_raw();
+        let users = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
+        let status = format!("Name:\t{comm}\n{users}Cpus_allowed_list:\t{cpus}\n");
         self.file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
             .file(&format!("proc/{tid}/stat"), &stat)
             .file(&format!("proc/{tid}/status"), &status)
             // One file, as in the kernel: a kill must not fall between two copies.
             .link(&format!("proc/{tid}/task/{tid}/status"), "../../status")
             .file(&format!("proc/{tid}/cgroup"), "0::/\n")
+    }
+
+    /// Add root's irqbalance as this process.
+    pub fn irqbalance(self, pid: u32) -> Self {
+        self.task(pid, 1, "irqbalance", "0-3", 0)
+            .file("usr/sbin/irqbalance", "")
+            .link(&format!("proc/{pid}/exe"), "../../usr/sbin/irqbalance")
     }
 
     /// Give a task of this machine a FIFO priority.

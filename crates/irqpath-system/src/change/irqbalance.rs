@@ -8,7 +8,9 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use irqpath_model::CpuList;
@@ -23,6 +25,52 @@ fn connect(host: &Host, tid: u32) -> io::Result<UnixStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
+}
+
+/// True if a process of this name is root's irqbalance. Anybody can name a program so, and the name
+/// alone would have interrupts moved that somebody pinned by hand.
+///
+/// All its users are root, and it is that program, or in its unit's cgroup, or has made the socket:
+/// a set-user-ID program that was started through a link of this name is neither.
+pub(crate) fn is_genuine(host: &Host, pid: u32) -> bool {
+    // The owner of /proc: root, and in tests who made the machine of files.
+    let Ok(root) = std::fs::metadata(host.path("proc")).map(|found| found.uid()) else {
+        return false;
+    };
+    let status = host.fact(&format!("proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let mut users = users.unwrap_or_default().split_whitespace().peekable();
+    let is_roots = users.peek().is_some() && users.all(|user| user.parse() == Ok(root));
+    is_roots
+        && (runs_program(host, pid, root) || is_in_unit(host, pid) || has_socket(host, pid, root))
+}
+
+/// Only who may trace root's processes can read which program it is.
+fn runs_program(host: &Host, pid: u32, root: u32) -> bool {
+    let link = host.path(format!("proc/{pid}/exe"));
+    let name = std::fs::read_link(&link).ok().and_then(|path| path.file_name().map(Into::into));
+    let name: std::ffi::OsString = name.unwrap_or_default();
+    let is_named = ["irqbalance", "irqbalance (deleted)"].iter().any(|known| name == *known);
+    is_named && is_only_roots(&link, root)
+}
+
+fn is_in_unit(host: &Host, pid: u32) -> bool {
+    let cgroups = host.fact(&format!("proc/{pid}/cgroup")).unwrap_or_default();
+    cgroups
+        .lines()
+        .any(|line| line.splitn(3, ':').nth(2) == Some("/system.slice/irqbalance.service"))
+}
+
+fn has_socket(host: &Host, pid: u32, root: u32) -> bool {
+    let socket = host.path(format!("run/irqbalance/irqbalance{pid}.sock"));
+    let is_roots = std::fs::symlink_metadata(&socket).is_ok_and(|found| found.uid() == root);
+    is_roots && is_only_roots(&host.path("run/irqbalance"), root)
+}
+
+/// True if root owns it and nobody else may write it.
+fn is_only_roots(path: &Path, root: u32) -> bool {
+    let found = std::fs::metadata(path);
+    found.is_ok_and(|found| found.uid() == root && found.mode() & 0o022 == 0)
 }
 
 /// CPUs that it leaves alone now, whoever said so.
@@ -54,6 +102,7 @@ pub(super) fn ban(host: &Host, tid: u32, cpus: &CpuList) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::testing::Fake;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::net::UnixListener;
     use std::thread;
 
@@ -66,6 +115,48 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(parse(answer).map(|c| c.to_string()).as_deref(), want, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_name_alone_makes_no_irqbalance() {
+        let named = || Fake::new().task(50, 1, "irqbalance", "0-3", 0);
+        let genuine = |fake: &Fake| is_genuine(&fake.host(), 50);
+        assert!(!genuine(&named()), "a name and a user");
+        let exe = |fake: Fake, program: &str| {
+            fake.file(program, "").link("proc/50/exe", &format!("../../{program}"))
+        };
+        assert!(genuine(&exe(named(), "usr/sbin/irqbalance")));
+        assert!(
+            !genuine(&exe(named(), "usr/bin/sudo")),
+            "a link of the name to a program of root's"
+        );
+        let writable = exe(named(), "tmp/irqbalance");
+        std::fs::set_permissions(
+            writable.host().path("tmp/irqbalance"),
+            std::fs::Permissions::from_mode(0o777),
+        )
+        .unwrap();
+        assert!(!genuine(&writable), "a program that others may write");
+        let unit = |cgroup: &str| named().file("proc/50/cgroup", &format!("0::{cgroup}\n"));
+        assert!(genuine(&unit("/system.slice/irqbalance.service")));
+        assert!(!genuine(&unit("/user.slice/user-7.slice/system.slice/irqbalance.service")));
+        let socket = named().file("run/irqbalance/irqbalance50.sock", "");
+        assert!(genuine(&socket));
+        std::fs::set_permissions(
+            socket.host().path("run/irqbalance"),
+            std::fs::Permissions::from_mode(0o777),
+        )
+        .unwrap();
+        assert!(!genuine(&socket), "a directory that others may write");
+        let status = exe(named(), "usr/sbin/irqbalance");
+        let users = std::fs::read_to_string(status.host().path("proc/50/status")).unwrap();
+        let mine = rustix::process::geteuid().as_raw();
+        for stranger in [format!("Uid:\t4242\t{mine}\t{mine}\t{mine}"), "Uid:".to_owned()] {
+            let line = users.lines().find(|line| line.starts_with("Uid:")).unwrap();
+            let status = exe(named(), "usr/sbin/irqbalance")
+                .file("proc/50/status", &users.replace(line, &stranger));
+            assert!(!genuine(&status), "{stranger}");
         }
     }
 

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use access::Access;
 pub use allowed::Allowed;
 pub use apply::{Outcome, Step, Verdict, apply};
+pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
 pub use real::RealAccess;
 pub use undo::{Left, LeftReason, Undone, put_back, undo};
 pub use value::{Policy, Scheduling, Value};

@@ -7,7 +7,7 @@ use irqpath_model::CpuList;
 
 use super::plan::NEW_IRQS;
 use super::{KernelShield, Switch};
-use crate::change::{Access, TaskId};
+use crate::change::{Access, TaskId, is_genuine_irqbalance};
 use crate::kernel::parameter;
 use crate::{Host, SystemError, Task, mask};
 
@@ -125,7 +125,7 @@ impl Snapshot {
             timer_migration: host.fact("proc/sys/kernel/timer_migration"),
             cgroup: cgroup(host, version),
             kernel_shield: KernelShield::read(host),
-            irqbalance: irqbalance(&tasks, access),
+            irqbalance: irqbalance(host, &tasks, access),
             version,
             cmdline,
             tasks,
@@ -194,8 +194,9 @@ fn masks(host: &Host) -> Vec<MaskFile> {
     paths.into_iter().filter_map(read).collect()
 }
 
-fn irqbalance(tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
-    let main = tasks.iter().find(|t| t.comm == "irqbalance" && t.id.tid == t.tgid)?;
+fn irqbalance(host: &Host, tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
+    let mut named = tasks.iter().filter(|t| t.comm == "irqbalance" && t.id.tid == t.tgid);
+    let main = named.find(|task| is_genuine_irqbalance(host, task.id.tid))?;
     Some(IrqBalance { task: main.id, banned: access.irqbalance_banned(main.id.tid).ok() })
 }
 

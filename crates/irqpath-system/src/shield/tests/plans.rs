@@ -47,7 +47,7 @@ fn what_was_asked_onto_the_shielded_cpus_alone_stays() {
     let kept: Vec<_> = kept.iter().map(|k| format!("{} on {}", k.label, k.cpus)).collect();
     assert_eq!(kept, ["irq 9 (asked) on 3", "task 42 (control) on 3"]);
     // irqbalance puts an interrupt anywhere; nobody asked for that.
-    let fake = machine().task(50, 1, "irqbalance", "0-3", 0);
+    let fake = machine().irqbalance(50);
     let plan = planned(&fake, &only("2-3", &[Switch::Irqs]));
     assert!(lines(&plan).contains(&"irq 9 (asked): CPU 0-1".to_owned()));
     let told = plan.obstacles.iter().find(|o| o.kind == ObstacleKind::Irqbalance).unwrap();

@@ -301,7 +301,7 @@ fn lagging_irqbalance(host: &Host) -> mpsc::Receiver<String> {
 
 #[test]
 fn an_irqbalance_that_lags_is_no_drift_and_gets_its_own_mask_again() {
-    let fake = machine().task(50, 1, "irqbalance", "0-3", 0).file("run/irqbalance/keep", "");
+    let fake = machine().irqbalance(50).file("run/irqbalance/keep", "");
     let (host, access) = (fake.host(), access(&fake));
     let told = lagging_irqbalance(&host);
     set(&host, &access, &wanted("2-3")).unwrap();
@@ -336,4 +336,18 @@ fn a_number_that_another_task_has_taken_is_no_heir() {
         Some(("before an heir", Box::new(move || std::fs::write(&stat, &later).unwrap())));
     assert_eq!(reset(&fake.host(), &access).unwrap().heirs, 0);
     assert_eq!(affinity(&fake, 100), "0-1", "the other task's");
+}
+
+#[test]
+fn a_stranger_named_irqbalance_moves_no_interrupt_that_was_pinned_by_hand() {
+    let pinned = |fake: &Fake| {
+        set(&fake.host(), &access(fake), &wanted("2-3")).unwrap();
+        text(&fake.host(), "proc/irq/9/smp_affinity")
+    };
+    assert_eq!(pinned(&machine().task(50, 1, "irqbalance", "0-3", 0)), "8");
+    assert_eq!(
+        pinned(&machine().irqbalance(50)),
+        "3",
+        "it could have been put there by irqbalance"
+    );
 }
