@@ -29,7 +29,7 @@ pub(crate) use response::share;
 pub use response::write_response;
 pub(crate) use style::us2;
 use style::{Style, clean};
-pub use style::{grouped, us};
+pub use style::{cut, grouped, us};
 
 use crate::target::Targets;
 
@@ -173,11 +173,23 @@ pub fn write_footer(
     footer::write(&mut out, meta, summary, options)
 }
 
-/// A heading with an empty line before it and what is said about it after.
-fn heading(out: &mut impl Write, style: Style, title: &str, about: &str) -> io::Result<()> {
+/// A heading with an empty line before it and what is said about it after, or below where both
+/// are too long for one line.
+fn heading(
+    out: &mut impl Write,
+    options: &TextOptions,
+    title: &str,
+    about: &str,
+) -> io::Result<()> {
+    let (style, title, about) = (options.style(), clean(title), clean(about));
     writeln!(out)?;
-    match about {
-        "" => writeln!(out, "{}", style.bold(&clean(title))),
-        about => writeln!(out, "{}  {}", style.bold(&clean(title)), style.dim(&clean(about))),
+    if about.is_empty() {
+        return writeln!(out, "{}", style.bold(&title));
     }
+    if style::width(&title) + 2 + style::width(&about) <= options.width {
+        return writeln!(out, "{}  {}", style.bold(&title), style.dim(&about));
+    }
+    writeln!(out, "{}", style.bold(&title))?;
+    let about = style::wrapped(&about, options.width);
+    about.lines().try_for_each(|line| writeln!(out, "{}", style.dim(line)))
 }

@@ -98,17 +98,49 @@ fn responses_as_the_document_prints_them() {
         &String::from_utf8(out).unwrap(),
         &[
             "from the comparator's match",
-            "timer 2 of /dev/hpet, 2048 Hz",
+            "timer 2 of /dev/hpet,",
             "measured 28801 hpet interrupts",
             "minimum latency: 0.0113 ms",
             "maximum latency: 0.027 ms",
             "28800 samples < 0.02 ms (99.996%)",
             "28801 samples < 0.03 ms (100%)",
             "missed: 3, early: 0, lost: 0",
-            "response 28 801 took 27.0 us, more than 25.0 us: ended there",
+            "Ended at the threshold of 25.0 us: response 28 801 on CPU 1, 14.063 s after the start,",
+            "\n2.0 us too long.",
             "missing: CAP_IPC_LOCK: memory is not locked",
         ],
     );
+}
+
+/// `IRQPATH_BLESS=1 cargo test` rewrites the files; look at them before they are committed.
+#[test]
+fn screens_of_80_and_200_columns() {
+    let mut with_effect = meta();
+    let effect = "The fair server of the kernel gives ordinary tasks that wait for such a CPU 50 ms \
+                  of every second. The fair server let hog:7 o:0 run for 50 000 us, 50 000 us at once.";
+    with_effect.observer_effects.push(effect.to_owned());
+    let of_response = |out: &mut Vec<u8>, options: &TextOptions| {
+        write_response(out, &meta(), &responses(), options).unwrap();
+    };
+    let of_jitter = |out: &mut Vec<u8>, options: &TextOptions| {
+        write_jitter(out, &with_effect, &interrupted(), 20, options).unwrap();
+    };
+    for name in ["response", "jitter"] {
+        for width in [80, 200] {
+            let (mut out, options) = (Vec::new(), TextOptions { width, ..TextOptions::default() });
+            if name == "response" {
+                of_response(&mut out, &options);
+            } else {
+                of_jitter(&mut out, &options);
+            }
+            let text = String::from_utf8(out).unwrap();
+            let golden = format!("{}/tests/golden/{name}-{width}.txt", env!("CARGO_MANIFEST_DIR"));
+            if std::env::var_os("IRQPATH_BLESS").is_some() {
+                std::fs::write(&golden, &text).unwrap();
+            }
+            assert_eq!(text, std::fs::read_to_string(&golden).unwrap(), "{name} {width}");
+        }
+    }
 }
 
 #[test]

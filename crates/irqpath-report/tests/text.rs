@@ -44,6 +44,66 @@ fn once_at_60_columns() {
 }
 
 #[test]
+fn once_at_80_and_200_columns() {
+    for width in [80, 200] {
+        let options = TextOptions { width, ..<_>::default() };
+        golden(&format!("once-{width}.txt"), &once(&many(), &options));
+    }
+}
+
+/// As a busy desktop has them: many paths that were seen once.
+fn many() -> Summary {
+    let mut many = summary();
+    for nr in 0..35_u64 {
+        let mut once = many.paths[2].clone();
+        once.key.comm = format!("job-{nr}").as_str().into();
+        (once.tid, once.total.n) = (Some(9_000 + nr as u32), 1);
+        once.total.max_ns = 40_000 + nr * 1_000;
+        many.paths.push(once);
+    }
+    many
+}
+
+#[test]
+fn a_path_seen_once_has_a_row_only_if_it_was_slow() {
+    let mut many = many();
+    let text = |many: &Summary| once(many, &TextOptions::default());
+    assert!(text(&many).contains("\n35 paths seen once, longest 74.0 us\n"), "{}", text(&many));
+    many.threshold_ns = Some(73_500);
+    let found = text(&many);
+    assert!(found.contains("job-34:9034") && !found.contains("job-33:9033"), "{found}");
+    assert!(found.contains("\n34 paths seen once, longest 73.0 us\n"), "{found}");
+    many.paths.truncate(5);
+    assert!(!text(&many).contains("seen once"), "{}", text(&many));
+}
+
+/// A body of 20 rows and a few values far away.
+#[test]
+fn the_tail_of_a_histogram_is_shorter_than_its_body() {
+    let mut summary = summary();
+    let path = &mut summary.paths[0];
+    for ns in 1..=2_000 {
+        path.histogram.record(10_000 + ns * 10);
+    }
+    for nr in 1..=60 {
+        path.histogram.record(nr * 400_000);
+    }
+    path.total = path.histogram.quantiles();
+    for width in [80, 200] {
+        let mut out = Vec::new();
+        let options = TextOptions { width, max_details: 1, ..TextOptions::default() };
+        write_hist(&mut out, &meta(), &summary, Scale::default(), &options).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        golden(&format!("hist-tail-{width}.txt"), &text);
+        let q95 = summary.paths[0].total.q95_ns as f64 / 1e3;
+        let low = |line: &str| line.split(" - ").next()?.trim().parse::<f64>().ok();
+        let (tail, body): (Vec<f64>, Vec<f64>) =
+            text.lines().filter_map(low).partition(|low| *low > q95);
+        assert!(tail.len() < body.len() && tail.len() > 2, "{tail:?} {text}");
+    }
+}
+
+#[test]
 fn histograms() {
     golden("hist-linear.txt", &hist(Scale::default()));
     golden("hist-5us.txt", &hist(Scale::Linear { bucket_ns: Some(5_000), max_rows: 20 }));

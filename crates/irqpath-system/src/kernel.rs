@@ -9,15 +9,6 @@ use irqpath_model::KernelInfo;
 use crate::config::Config;
 use crate::{Host, policy};
 
-/// Time kept for other tasks on a CPU that real-time tasks would use whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RtThrottling {
-    /// How much, us.
-    pub for_others_us: i64,
-    /// Of how much, us.
-    pub period_us: i64,
-}
-
 impl Host {
     /// The kernel, for `meta.json`; what the host does not tell is empty.
     pub fn kernel_info(&self) -> KernelInfo {
@@ -48,17 +39,6 @@ impl Host {
     fn policies_on(&self) -> Vec<String> {
         let all = policy::policies(self).unwrap_or_default();
         all.into_iter().filter(|policy| policy.enabled).map(|policy| policy.name).collect()
-    }
-
-    /// What the kernel keeps of each CPU from real-time tasks; `None` if it keeps nothing.
-    pub fn rt_throttling(&self) -> Option<RtThrottling> {
-        let number = |file: &str| self.number(&format!("proc/sys/kernel/{file}"));
-        let (runtime_us, period_us) =
-            (number("sched_rt_runtime_us")?, number("sched_rt_period_us")?);
-        // -1 is no limit.
-        (0..period_us)
-            .contains(&runtime_us)
-            .then(|| RtThrottling { for_others_us: period_us - runtime_us, period_us })
     }
 
     /// From `/proc/sys/kernel`, or (a file that 6.1 may lack) from the system call.
@@ -160,19 +140,6 @@ mod tests {
         assert_eq!(info.policies, ["direct", "migrate"]);
         assert_eq!(info.policies_suffix(), "; policies direct, migrate");
         assert_eq!(KernelInfo::default().policies_suffix(), "");
-    }
-
-    #[test]
-    fn what_is_kept_from_real_time_tasks() {
-        for (runtime, want) in [("950000", Some(50_000)), ("-1", None), ("1000000", None)] {
-            let fake = Fake::new()
-                .file("proc/sys/kernel/sched_rt_runtime_us", runtime)
-                .file("proc/sys/kernel/sched_rt_period_us", "1000000\n");
-            let kept = fake.host().rt_throttling();
-            assert_eq!(kept.map(|kept| kept.for_others_us), want, "{runtime}");
-            assert!(kept.is_none_or(|kept| kept.period_us == 1_000_000));
-        }
-        assert_eq!(Fake::new().host().rt_throttling(), None);
     }
 
     #[test]

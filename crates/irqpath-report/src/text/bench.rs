@@ -91,7 +91,7 @@ fn latencies(
     format: fn(u64) -> String,
 ) -> io::Result<()> {
     let style = options.style();
-    heading(out, style, "TOP HALF TO BOTTOM HALF", about)?;
+    heading(out, options, "TOP HALF TO BOTTOM HALF", about)?;
     let mut table = Table::new(&[
         Column::text("mechanism", 12),
         Column::number("min"),
@@ -125,7 +125,7 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
         [] => "undelayed runs meet nothing".to_owned(),
         path => format!("undelayed runs meet: {}", path.join(" ")),
     };
-    heading(out, style, &format!("CAUSES {}", clean(&series.label)), "us")?;
+    heading(out, options, &format!("CAUSES {}", clean(&series.label)), "us")?;
     writeln!(out, "{}", wrapped(&clean(&base), options.width))?;
     let mut table = Table::new(&[
         Column::text("beyond that", 12).rather(30),
@@ -182,7 +182,7 @@ fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> i
         }
     }
     let style = options.style();
-    heading(out, style, "CLOCKS", "")?;
+    heading(out, options, "CLOCKS", "")?;
     let mut table = Table::new(&[
         Column::text("clock", 8),
         Column::number("MHz"),
@@ -223,8 +223,7 @@ fn accounting(
     all: &[BenchSeries],
     options: &TextOptions,
 ) -> io::Result<()> {
-    let style = options.style();
-    heading(out, style, "ACCOUNTING", "")?;
+    heading(out, options, "ACCOUNTING", "")?;
     let sum = |of: fn(&BenchSeries) -> u64| grouped(all.iter().map(of).sum());
     writeln!(
         out,

@@ -74,7 +74,7 @@ pub(super) fn write_lines(
     for line in &summary.lines {
         sums.entry(line.origin).or_default().add_line(line);
     }
-    heading(out, options.style(), "LINES", "hard interrupts, run time in us")?;
+    heading(out, options, "LINES", "hard interrupts, run time in us")?;
     let mut table = Table::new(&[
         Column::text("line", 12).rather(20),
         Column::number("n"),
@@ -106,7 +106,7 @@ pub(super) fn write_softirqs(
     for softirq in &summary.softirqs {
         sums.entry(softirq.vec).or_default().add_softirq(softirq);
     }
-    heading(out, options.style(), "SOFTIRQS", "delay from raise to entry and run time in us")?;
+    heading(out, options, "SOFTIRQS", "delay from raise to entry and run time in us")?;
     let mut table = Table::new(&[
         Column::text("vector", 8),
         Column::number("n"),
@@ -148,7 +148,7 @@ fn write_napi(
     let total = |value: fn(&NapiStats) -> u64| {
         grouped(summary.napi.iter().map(value).fold(0, u64::saturating_add))
     };
-    heading(out, options.style(), "NAPI", "polls of network devices")?;
+    heading(out, options, "NAPI", "polls of network devices")?;
     let mut table = Table::new(&[
         Column::number("polls"),
         Column::number("per s").or_drop(2),

@@ -17,8 +17,7 @@ pub(super) fn write(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let style = options.style();
-    heading(out, style, "ACCOUNTING", "")?;
+    heading(out, options, "ACCOUNTING", "")?;
     losses(out, "lost", summary, options)?;
     let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
     writeln!(out, "too long for the histograms: {}", grouped(overflow))?;

@@ -2,7 +2,8 @@
 //! A histogram per path: buckets of equal size as rtla's, or doubling ones.
 //!
 //! The stored histogram has buckets of its own, at most 1 % wide; each is counted where its
-//! middle lies. Runs of empty rows become one line.
+//! middle lies. Runs of empty rows become one line. Where nobody chose a size, bounds double from Q95
+//! on: a tail with a few values in each row would be longer than the body.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,6 +16,8 @@ use crate::target::Targets;
 
 /// Rows that the automatic bucket size aims at.
 const TARGET_ROWS: u64 = 25;
+/// Share of a distribution that is shown in rows of one size.
+const BODY: f64 = 0.95;
 /// First bound of the doubling buckets, ns.
 const LOG2_FIRST_NS: u64 = 250;
 
@@ -52,7 +55,7 @@ pub(super) fn write(
     options: &TextOptions,
 ) -> io::Result<()> {
     if summary.paths.is_empty() {
-        heading(out, options.style(), "HISTOGRAMS", "")?;
+        heading(out, options, "HISTOGRAMS", "")?;
         return writeln!(out, "no path was completed in this time");
     }
     let targets = Targets::of(&summary.paths);
@@ -71,7 +74,7 @@ fn path(
     let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(target));
     let [min, mean, q99, max] = [q.min_ns, q.mean_ns, q.q99_ns, q.max_ns].map(us);
     let about = format!("via {}, us", clean(&path.via));
-    heading(out, options.style(), &cut(&title, options.width), &about)?;
+    heading(out, options, &cut(&title, options.width), &about)?;
     let rows = rows(&path.histogram, scale);
     body(out, &rows, q.n, options)?;
     writeln!(out, "n {}, min {min}, avg {mean}, q99 {q99}, max {max}", q.n)
@@ -105,7 +108,14 @@ fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {
         Scale::Linear { bucket_ns, max_rows } => {
             let size = bucket_ns.unwrap_or_else(|| bucket_size(h)).max(1);
             let last = size.saturating_mul(max_rows as u64);
+            let tail = match bucket_ns {
+                Some(_) => u64::MAX,
+                None => (h.quantile_ns(BODY) / size).saturating_add(1).saturating_mul(size),
+            };
             Box::new(move |ns| {
+                if ns >= tail {
+                    return doubling(ns, tail);
+                }
                 if ns >= last {
                     return (last, None);
                 }
@@ -129,6 +139,15 @@ fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {
     rows
 }
 
+/// Bounds that double from `first` on.
+fn doubling(ns: u64, first: u64) -> (u64, Option<u64>) {
+    let mut high = first.saturating_mul(2);
+    while high <= ns {
+        high = high.saturating_mul(2);
+    }
+    (high / 2, Some(high))
+}
+
 fn log2_bounds(ns: u64) -> (u64, Option<u64>) {
     let mut high = LOG2_FIRST_NS;
     while high <= ns {
@@ -137,9 +156,9 @@ fn log2_bounds(ns: u64) -> (u64, Option<u64>) {
     (if high == LOG2_FIRST_NS { 0 } else { high / 2 }, Some(high))
 }
 
-/// A 1-2-5 step with which most of the distribution (99 %) takes about [`TARGET_ROWS`] rows.
+/// A 1-2-5 step with which [`BODY`] of the distribution takes about [`TARGET_ROWS`] rows.
 fn bucket_size(h: &Histogram) -> u64 {
-    let span = h.quantile_ns(0.99).saturating_sub(h.quantile_ns(0.0));
+    let span = h.quantile_ns(BODY).saturating_sub(h.quantile_ns(0.0));
     (2..12)
         .flat_map(|e| [1, 2, 5].map(|m| m * 10_u64.pow(e)))
         .find(|size| span / size <= TARGET_ROWS)

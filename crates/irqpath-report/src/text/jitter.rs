@@ -52,7 +52,7 @@ fn legend(
     options: &TextOptions,
 ) -> io::Result<()> {
     let about = format!("{}, {} sines a loop", jitter.sched, grouped(loops.nr_sines));
-    heading(out, options.style(), &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
+    heading(out, options, &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
     let seconds = |ns: u64| format!("{:.6}sec", ns as f64 / 1e9);
     let from = conditions::of_ideal(loops.ideal_from);
     writeln!(out, "measured {} loops", loops.excess.n)?;
@@ -73,7 +73,7 @@ fn overview(
 ) -> io::Result<()> {
     let threshold = all.first().map_or(0, |(_, a)| a.threshold_ns);
     let about = format!("of {} us and more, us", us2(threshold));
-    heading(out, options.style(), "INTERRUPTIONS", &about)?;
+    heading(out, options, "INTERRUPTIONS", &about)?;
     let mut table = Table::new(&[
         Column::number("CPU"),
         Column::text("sched", 4),
@@ -108,12 +108,12 @@ fn kinds(
 ) -> io::Result<()> {
     let style = options.style();
     let title = format!("HISTOGRAM of CPU {}", jitter.cpu);
-    heading(out, style, &title, "us, bounds double")?;
+    heading(out, options, &title, "us, bounds double")?;
     buckets(out, &all.doubling, all.quantiles.n, options)?;
     if all.causes.is_empty() {
         return Ok(());
     }
-    heading(out, style, &format!("CAUSES on CPU {}", jitter.cpu), "us")?;
+    heading(out, options, &format!("CAUSES on CPU {}", jitter.cpu), "us")?;
     let mut table = Table::new(&[
         Column::text("cause", 16).rather(34),
         Column::number("in"),
@@ -171,7 +171,7 @@ fn list(
         }
         _ => "in order of time".to_owned(),
     };
-    heading(out, options.style(), &format!("LIST of CPU {}", jitter.cpu), &about)?;
+    heading(out, options, &format!("LIST of CPU {}", jitter.cpu), &about)?;
     let mut table = Table::new(&[
         Column::number("at, s"),
         Column::number("us"),
@@ -211,7 +211,7 @@ fn accounting(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    heading(out, options.style(), "ACCOUNTING", "")?;
+    heading(out, options, "ACCOUNTING", "")?;
     let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
     let continuous = continuous.map(|a| (a.nr_lost, a.quantiles.nr_overflow));
     let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref());

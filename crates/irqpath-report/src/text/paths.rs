@@ -11,6 +11,8 @@ use super::{TextOptions, heading};
 use crate::causes::stage_word;
 use crate::target::Targets;
 
+/// So many paths that were seen once have rows of their own.
+const FEW: usize = 3;
 /// Columns of a bar.
 const BAR: usize = 12;
 
@@ -20,13 +22,13 @@ pub(super) fn write_table(
     options: &TextOptions,
 ) -> io::Result<()> {
     let nr = summary.paths.len();
-    let shown = nr.min(options.max_paths);
-    let about = match (nr, shown) {
+    let (shown, rest) = chosen(summary, options);
+    let about = match (nr, shown.len()) {
         (0, _) => String::new(),
         (nr, shown) if shown < nr => format!("{shown} of {nr}, slowest first, us"),
         _ => format!("{nr}, slowest first, us"),
     };
-    heading(out, options.style(), "PATHS", &about)?;
+    heading(out, options, "PATHS", &about)?;
     if nr == 0 {
         return writeln!(out, "no path was completed in this time");
     }
@@ -44,7 +46,7 @@ pub(super) fn write_table(
         Column::number("").or_drop(2),
     ]);
     let targets = Targets::of(&summary.paths);
-    for path in summary.paths.iter().take(shown) {
+    for path in shown {
         let q = &path.total;
         let name = targets.name(path);
         let mut row = vec![path.origin_name.clone(), path.via.clone(), name, grouped(q.n)];
@@ -55,7 +57,39 @@ pub(super) fn write_table(
         row.extend([stage.to_owned(), share]);
         table.row(row);
     }
-    table.write(out, options.style(), options.width)
+    table.write(out, options.style(), options.width)?;
+    let (once, often): (Vec<_>, Vec<_>) = rest.into_iter().partition(|path| path.total.n == 1);
+    for (paths, what) in [(once, "seen once"), (often, "more")] {
+        if let Some(longest) = paths.iter().map(|path| path.total.max_ns).max() {
+            let nr = grouped(paths.len() as u64);
+            let line = format!("{nr} {} {what}, longest {} us", noun(paths.len()), us(longest));
+            writeln!(out, "{}", options.style().dim(&line))?;
+        }
+    }
+    Ok(())
+}
+
+const fn noun(nr: usize) -> &'static str {
+    if nr == 1 { "path" } else { "paths" }
+}
+
+/// Paths that get a row, and the others. One that was seen once says little: it has a row if it
+/// was slow, or if there are few.
+fn chosen<'a>(
+    summary: &'a Summary,
+    options: &TextOptions,
+) -> (Vec<&'a PathSummary>, Vec<&'a PathSummary>) {
+    let is_slow = |at: usize, path: &PathSummary| {
+        at < options.max_details || summary.threshold_ns.is_some_and(|ns| path.total.max_ns > ns)
+    };
+    let nr_once = summary.paths.iter().filter(|path| path.total.n == 1).count();
+    let (mut shown, mut rest) = (Vec::new(), Vec::new());
+    for (at, path) in summary.paths.iter().enumerate() {
+        let says_much = path.total.n > 1 || nr_once <= FEW || is_slow(at, path);
+        if says_much && shown.len() < options.max_paths { &mut shown } else { &mut rest }
+            .push(path);
+    }
+    (shown, rest)
 }
 
 /// Time that a stage took over the whole measurement, by its mean.
@@ -79,7 +113,7 @@ pub(super) fn write_stages(
     let style = options.style();
     let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(&targets.name(path)));
     let about = format!("via {}, stages, us", clean(&path.via));
-    heading(out, style, &cut(&title, options.width), &about)?;
+    heading(out, options, &cut(&title, options.width), &about)?;
     let mut table = Table::new(&[
         Column::text("stage", 13),
         Column::text("what", 24).or_drop(2),

@@ -22,11 +22,12 @@ pub fn write_response(
 ) -> io::Result<()> {
     write_header(&mut out, meta, options)?;
     let all = &summary.response;
+    thresholds(&mut out, all, options)?;
     numbers(&mut out, all, options)?;
     for response in all.iter().filter(|r| r.quantiles.n > 0) {
         table(&mut out, response, options)?;
         let title = format!("HISTOGRAM {} on CPU {}", response.source, response.cpu);
-        heading(&mut out, options.style(), &title, "us, bounds double")?;
+        heading(&mut out, options, &title, "us, bounds double")?;
         buckets(&mut out, &response.doubling, response.quantiles.n, options)?;
     }
     if !summary.slow.is_empty() {
@@ -35,8 +36,34 @@ pub fn write_response(
     accounting(&mut out, meta, summary, options)
 }
 
+/// What became of the threshold: what was over it, by how much, and when.
+fn thresholds(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
+    for r in all {
+        let Some(threshold_ns) = r.threshold_ns else { continue };
+        let limit = us(threshold_ns);
+        let line = match r.exceeded {
+            Some(over) => {
+                let (nr, took) = (grouped(over.nr), us(over.ns));
+                let after = over.nr.saturating_mul(r.period_ns) as f64 / 1e9;
+                let beyond = us(over.ns.saturating_sub(threshold_ns));
+                options.style().bad(&wrapped(
+                    &format!(
+                        "Ended at the threshold of {limit} us: response {nr} on CPU {}, {after:.3} s \
+                         after the start, took {took} us, {beyond} us too long.",
+                        r.cpu
+                    ),
+                    options.width,
+                ))
+            }
+            None => format!("CPU {}: no response took more than {limit} us", r.cpu),
+        };
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
 fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
-    heading(out, options.style(), "RESPONSE TIMES", &clean(&conditions::of_responses(all)))?;
+    heading(out, options, "RESPONSE TIMES", &clean(&conditions::of_responses(all)))?;
     let mut table = Table::new(&[
         Column::text("source", 7),
         Column::number("CPU"),
@@ -73,7 +100,7 @@ fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io:
 /// The table of the documents: how many took less than this, up to where all are.
 fn table(out: &mut impl Write, response: &Response, options: &TextOptions) -> io::Result<()> {
     let title = format!("TABLE {} on CPU {}", response.source, response.cpu);
-    heading(out, options.style(), &title, "")?;
+    heading(out, options, &title, "")?;
     let q = &response.quantiles;
     writeln!(out, "measured {} {} interrupts", q.n, response.source)?;
     for (name, ns) in [("minimum", q.min_ns), ("maximum", q.max_ns), ("average", q.mean_ns)] {
@@ -113,8 +140,7 @@ fn accounting(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let style = options.style();
-    heading(out, style, "ACCOUNTING", "")?;
+    heading(out, options, "ACCOUNTING", "")?;
     let sum = |of: fn(&Response) -> u64| summary.response.iter().map(of).sum::<u64>();
     writeln!(
         out,
@@ -124,20 +150,6 @@ fn accounting(
         grouped(sum(|r| r.nr_lost)),
         grouped(sum(|r| r.quantiles.nr_overflow))
     )?;
-    for r in &summary.response {
-        let Some(threshold_ns) = r.threshold_ns else { continue };
-        let limit = us(threshold_ns);
-        let line = match r.exceeded {
-            Some(over) => style.bad(&format!(
-                "CPU {}: response {} took {} us, more than {limit} us: ended there",
-                r.cpu,
-                grouped(over.nr),
-                us(over.ns)
-            )),
-            None => format!("CPU {}: no response took more than {limit} us", r.cpu),
-        };
-        writeln!(out, "{line}")?;
-    }
     footer::tracer(out, summary, options)?;
     if let Some(note) = causes::virtual_note(meta) {
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;

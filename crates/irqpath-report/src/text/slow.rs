@@ -24,18 +24,20 @@ pub(super) fn write(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let style = options.style();
     let shown = summary.slow.len().min(options.max_slow);
     let about = match summary.threshold_ns {
         Some(ns) => {
             format!("{} over {} us, {shown} shown, slowest first, us", summary.nr_slow, us(ns))
+        }
+        None if !summary.response.is_empty() => {
+            format!("to the tasks that waited, the {shown} slowest, us")
         }
         None => format!("no threshold given, the {shown} slowest records, us"),
     };
     if shown == 0 && summary.threshold_ns.is_none() {
         return Ok(());
     }
-    heading(out, style, "SLOW PATHS", &about)?;
+    heading(out, options, "SLOW PATHS", &about)?;
     for (i, path) in summary.slow.iter().take(shown).enumerate() {
         if i > 0 {
             writeln!(out)?;
@@ -145,10 +147,12 @@ const fn branch(is_last: bool) -> &'static str {
 
 fn about(meta: &Meta, path: &SlowPath) -> String {
     let record = &path.record;
-    let mut about = format!("via {}, {}", record.via.describe(), end(record.end));
+    let mut about = format!("via {}", record.via.describe());
     if let Some(first) = record.first() {
-        about.push_str(&format_at(first.ns));
+        about.push_str(&format_begin(first.ns));
     }
+    about.push_str(", ");
+    about.push_str(end(record.end));
     if record.timer_fn != 0 {
         about.push_str(", timer ");
         about.push_str(&clean(&meta.names.symbol(record.timer_fn)));
@@ -156,8 +160,8 @@ fn about(meta: &Meta, path: &SlowPath) -> String {
     about
 }
 
-fn format_at(ns: u64) -> String {
-    format!(", at {}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
+fn format_begin(ns: u64) -> String {
+    format!(", began at {}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
 }
 
 const fn end(end: PathEnd) -> &'static str {

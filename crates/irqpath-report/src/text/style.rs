@@ -56,11 +56,36 @@ pub(super) fn clean(text: &str) -> String {
     printable(text).into_owned()
 }
 
-/// At most `max` columns, the cut marked.
-pub(super) fn cut(text: &str, max: usize) -> String {
+/// At most `max` columns, the cut marked. The number behind a task's name is kept: it is what
+/// tells tasks with one name apart.
+pub fn cut(text: &str, max: usize) -> String {
     if width(text) <= max {
         return text.to_owned();
     }
+    match tid_in(text) {
+        Some(at) if width(&text[at..]) + FEW_LETTERS <= max => {
+            let (name, tid) = text.split_at(at);
+            cut_end(name, max - width(tid)) + tid
+        }
+        _ => cut_end(text, max),
+    }
+}
+
+/// Letters of a name that are left where its tid is kept.
+const FEW_LETTERS: usize = 4;
+
+/// Where `:4711` begins, alone or with the scheduling behind it: `fio:4711`, `fio:4711 f:80`.
+fn tid_in(text: &str) -> Option<usize> {
+    text.rmatch_indices(':').map(|(at, _)| at).find(|&at| {
+        let rest = &text[at + 1..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let is_end = rest.len() == digits || rest.as_bytes()[digits] == b' ';
+        let is_sched = text[..at].ends_with([' ', 'f', 'r', 'o', 'b']) && text[..at].contains(' ');
+        digits > 0 && is_end && rest.len() <= digits + 6 && !is_sched
+    })
+}
+
+fn cut_end(text: &str, max: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
     for c in text.chars() {
@@ -80,7 +105,7 @@ pub(super) fn cut(text: &str, max: usize) -> String {
 pub(super) fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
-    for word in text.split(' ') {
+    for word in words(text) {
         if used > 0 && used + 1 + width(word) > columns {
             out.push('\n');
             used = 0;
@@ -92,6 +117,22 @@ pub(super) fn wrapped(text: &str, columns: usize) -> String {
         used += width(word);
     }
     out
+}
+
+/// What is not broken: words, and numbers with their groups of digits.
+fn words(text: &str) -> Vec<&str> {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let (mut words, mut start) = (Vec::new(), 0);
+    for (at, _) in text.match_indices(' ') {
+        let (before, after) = (&text[start..at], &text[at + 1..]);
+        let group = after.chars().take_while(char::is_ascii_digit).count() == 3;
+        if !(group && is_digit(before.chars().next_back())) {
+            words.push(before);
+            start = at + 1;
+        }
+    }
+    words.push(&text[start..]);
+    words
 }
 
 /// Left-aligned in `columns`.
@@ -181,6 +222,10 @@ mod tests {
             ("abcd", 3, "ab\u{2026}"),
             ("\u{4e2d}\u{6587}x", 4, "\u{4e2d}\u{2026}"),
             ("ab", 0, ""),
+            ("load-disk:4711", 10, "load\u{2026}:4711"),
+            ("load-disk:4711", 8, "load-di\u{2026}"),
+            ("load-disk:4711 f:80", 14, "loa\u{2026}:4711 f:80"),
+            ("36:virtio1-req.0", 9, "36:virti\u{2026}"),
         ] {
             let got = cut(text, max);
             assert_eq!(got, want);
@@ -210,6 +255,7 @@ mod tests {
         for (columns, want) in [(7, "aa bb\ncccc"), (2, "aa\nbb\ncccc"), (20, "aa bb cccc")] {
             assert_eq!(wrapped("aa bb cccc", columns), want);
         }
+        assert_eq!(wrapped("took 50 000 us", 8), "took\n50 000\nus");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Facts {
     pub preemption: String,
     /// True if the preemption model can be changed while the kernel runs.
     pub preempt_dynamic: bool,
+    /// True if the scheduler's files in debugfs are there.
+    pub debugfs: bool,
     pub forced_irq_threads: bool,
     /// Whether the kernel knows `threadirqs`.
     pub can_force_threads: Option<bool>,
@@ -108,6 +110,7 @@ impl Host {
         let config = self.kernel_config(&kernel.release);
         facts.preempt_dynamic = kernel.version.contains("PREEMPT_DYNAMIC")
             || self.path("sys/kernel/debug/sched/preempt").exists();
+        facts.debugfs = self.path("sys/kernel/debug/sched").exists();
         facts.can_force_threads = config.as_ref().map(|c| c.is_set("CONFIG_IRQ_FORCED_THREADING"));
         facts.rt_group_sched = config.as_ref().map(|c| c.is_set("CONFIG_RT_GROUP_SCHED"));
         if let Some(config) = config {

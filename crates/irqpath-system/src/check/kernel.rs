@@ -3,7 +3,10 @@
 
 use super::Severity::{Note, Warning};
 use super::{Facts, Verdict, advise, ok};
+use crate::RtReserve;
 
+/// What makes the files of a debugfs that is not mounted.
+const MOUNT: &str = "mount -t debugfs debugfs /sys/kernel/debug && ";
 const RT_KERNEL: &str = "a kernel with CONFIG_PREEMPT_RT=y (Debian: apt install linux-image-rt-$(dpkg --print-architecture))";
 
 pub(super) fn preemption(facts: &Facts) -> Option<Verdict> {
@@ -19,7 +22,10 @@ pub(super) fn preemption(facts: &Facts) -> Option<Verdict> {
         model @ ("none" | "voluntary") if facts.preempt_dynamic => advise(
             Warning,
             format!("preemption is {model}: a woken task waits until kernel code gives way"),
-            "now: echo full > /sys/kernel/debug/sched/preempt; for good: boot with preempt=full",
+            format!(
+                "now: {}echo full > /sys/kernel/debug/sched/preempt; for good: boot with preempt=full",
+                if facts.debugfs { "" } else { MOUNT }
+            ),
         ),
         model @ ("none" | "voluntary") => advise(
             Warning,
@@ -49,37 +55,35 @@ pub(super) fn irq_threads(facts: &Facts) -> Option<Verdict> {
     }
 }
 
-/// Linux 6.12 replaced throttling by the fair server, but with CONFIG_RT_GROUP_SCHED it stays.
 pub(super) fn rt_throttling(facts: &Facts) -> Option<Verdict> {
-    let has_server = facts.kernel_version().is_some_and(|version| version >= (6, 12));
-    if has_server && facts.rt_group_sched != Some(true) {
-        return match facts.fair_server_runtime_ns {
-            None => advise(
-                Note,
-                "normal tasks that real-time tasks starve get a part of every second",
-                "to see and change it: mount -t debugfs debugfs /sys/kernel/debug, then /sys/kernel/debug/sched/fair_server",
+    match facts.rt_reserve() {
+        None if facts.fair_server_runtime_ns == Some(0) => {
+            ok("the fair server is off: real-time tasks keep the CPU")
+        }
+        None if facts.sched_rt_runtime_us.is_none() => None,
+        None => ok("real-time tasks are not throttled"),
+        Some(RtReserve::FairServer { runtime_ns: None }) => advise(
+            Note,
+            "normal tasks that real-time tasks starve get a part of every second",
+            "to see and change it: mount -t debugfs debugfs /sys/kernel/debug, then /sys/kernel/debug/sched/fair_server",
+        ),
+        Some(RtReserve::FairServer { runtime_ns: Some(ns) }) => advise(
+            Note,
+            format!(
+                "normal tasks that real-time tasks starve get {} ms of every second",
+                ns / 1_000_000
             ),
-            Some(0) => ok("the fair server is off: real-time tasks keep the CPU"),
-            Some(ns) => advise(
-                Note,
-                format!(
-                    "normal tasks that real-time tasks starve get {} ms of every second",
-                    ns / 1_000_000
-                ),
-                "only if a real-time task must have the whole CPU: for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
+            "only if a real-time task must have the whole CPU: for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
+        ),
+        Some(RtReserve::Throttling { for_others_us, period_us }) => advise(
+            Note,
+            format!(
+                "real-time tasks that use {} us of {period_us} us are stopped for the rest",
+                period_us - for_others_us
             ),
-        };
+            "only if a real-time task must have the whole CPU: sysctl -w kernel.sched_rt_runtime_us=-1",
+        ),
     }
-    let runtime = facts.sched_rt_runtime_us?;
-    let period = facts.sched_rt_period_us.unwrap_or(1_000_000);
-    if runtime < 0 || runtime >= period {
-        return ok("real-time tasks are not throttled");
-    }
-    advise(
-        Note,
-        format!("real-time tasks that use {runtime} us of {period} us are stopped for the rest"),
-        "only if a real-time task must have the whole CPU: sysctl -w kernel.sched_rt_runtime_us=-1",
-    )
 }
 
 pub(super) fn debug_kernel(facts: &Facts) -> Option<Verdict> {
@@ -118,6 +122,21 @@ mod tests {
             let verdict = preemption(&facts).unwrap();
             assert_eq!(verdict.severity, want, "{model}");
             assert!(verdict.fix.unwrap_or_default().contains(fix), "{model}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_to_write_into_a_debugfs_that_is_not_mounted() {
+        for debugfs in [false, true] {
+            let facts = Facts {
+                preemption: "voluntary".to_owned(),
+                preempt_dynamic: true,
+                debugfs,
+                ..Facts::default()
+            };
+            let fix = preemption(&facts).and_then(|verdict| verdict.fix).unwrap_or_default();
+            let (mount, write) = (fix.find("mount -t debugfs"), fix.find("echo full"));
+            assert!(write.is_some() && mount.is_none() == debugfs && mount <= write, "{fix}");
         }
     }
 

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_model::{
-    IdealSource, Interruptions, Jitter, Loops, Meta, Missing, Names, SCHEMA_VERSION, Sched, Summary,
+    CauseKind, IdealSource, InterruptionCause, Interruptions, Jitter, Loops, Meta, Missing, Names,
+    SCHEMA_VERSION, Sched, Summary,
 };
+use irqpath_report::text::us;
 use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
 use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
-use irqpath_system::Host;
+use irqpath_system::{Host, RtReserve};
 
 use crate::cli_respond::{self as cli, JitterWhat};
 use crate::progress::Progress;
@@ -73,7 +75,9 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     summary.missing = subjects::distinct(all);
     let sched = in_force.unwrap_or(arguments.task.priority);
     let mut effects = vec![subjects::effect_of_tasks(&cpus, sched, "never slept")];
-    effects.extend(throttling(&host, sched));
+    let traced = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let causes: Vec<_> = traced.flat_map(|all| all.causes.iter().cloned()).collect();
+    effects.extend(reserved(host.rt_reserve(), sched, &causes));
     held.end(effects, is_apart, &mut meta);
     let what = &arguments.what;
     outputs.show(&meta, &summary, &stop, |w| shown::jitter(w, &meta, &summary, what.list))?;
@@ -89,16 +93,58 @@ fn test(what: &JitterWhat) -> Test {
     Test::Sines(what.sines.unwrap_or_else(|| nr_sines_for(what.length)))
 }
 
-/// What the kernel does to a real-time task that never sleeps.
-fn throttling(host: &Host, sched: Sched) -> Option<String> {
-    let kept = host.rt_throttling()?;
-    (sched.priority() > 0).then(|| {
-        format!(
-            "The kernel keeps {} us of every {} us for other tasks that wait for such a CPU \
-             (sched_rt_runtime_us).",
-            kept.for_others_us, kept.period_us
-        )
-    })
+/// What the kernel does to a real-time task that never sleeps, and whom it let run instead.
+fn reserved(
+    reserve: Option<RtReserve>,
+    sched: Sched,
+    causes: &[InterruptionCause],
+) -> Option<String> {
+    let reserve = reserve.filter(|_| sched.priority() > 0)?;
+    let (by, mut text) = match reserve {
+        RtReserve::Throttling { for_others_us, period_us } => (
+            "Throttling",
+            format!(
+                "The kernel keeps {for_others_us} us of every {period_us} us for other tasks that \
+                 wait for such a CPU (RT throttling, sched_rt_runtime_us)."
+            ),
+        ),
+        RtReserve::FairServer { runtime_ns } => {
+            let ms = runtime_ns.map(|ns| format!("{} ms", ns / 1_000_000));
+            let part = ms.unwrap_or_else(|| "a part (50 ms if nobody changed it)".to_owned());
+            let text = format!(
+                "The fair server of the kernel gives ordinary tasks that wait for such a CPU {part} \
+                 of every second."
+            );
+            ("The fair server", text)
+        }
+    };
+    if let Some(whom) = let_run(causes) {
+        text.extend([" ", by, " let ", &whom, "."]);
+    }
+    Some(text)
+}
+
+/// Ordinary tasks ran on a CPU that a real-time task never gave up: only the kernel's reserve lets
+/// them.
+fn let_run(causes: &[InterruptionCause]) -> Option<String> {
+    let is_ordinary = |who: &str| {
+        let sched = who.rsplit(' ').next().unwrap_or_default();
+        ["o:", "b:", "idle"].iter().any(|class| sched.starts_with(class))
+    };
+    let is_let_run = |c: &&InterruptionCause| c.kind == CauseKind::Thread && is_ordinary(&c.who);
+    let mut tasks: Vec<_> = causes.iter().filter(is_let_run).collect();
+    tasks.sort_by_key(|cause| std::cmp::Reverse(cause.total_ns));
+    let first = tasks.first()?;
+    let others = match tasks.len() - 1 {
+        0 => String::new(),
+        1 => " and another task".to_owned(),
+        nr => format!(" and {nr} other tasks"),
+    };
+    let (total, max) = (
+        tasks.iter().map(|cause| cause.total_ns).sum(),
+        tasks.iter().map(|cause| cause.max_ns).max().unwrap_or(0),
+    );
+    Some(format!("{}{others} run for {} us, {} us at once", first.who, us(total), us(max)))
 }
 
 /// Wait until every task is done, and give each of their samples to `take`.
@@ -281,4 +327,42 @@ fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Mis
         ..Config::default()
     };
     session::open_live(&config).map_err(|error| subjects::tracing_failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_reserve_and_whom_it_let_run_are_named() {
+        let cause = |kind, who: &str, total_ns| InterruptionCause {
+            kind,
+            who: who.to_owned(),
+            n: 2,
+            total_ns,
+            max_ns: total_ns / 2,
+        };
+        let causes = [
+            cause(CauseKind::Thread, "hog:7 o:0", 90_000_000),
+            cause(CauseKind::Thread, "migration/1:20 f:99", 5_000),
+            cause(CauseKind::Thread, "sh:8 b:5", 10_000_000),
+            cause(CauseKind::Hardirq, "LOC:local_timer", 7_000_000),
+        ];
+        let server = |runtime_ns| Some(RtReserve::FairServer { runtime_ns });
+        let throttling = RtReserve::Throttling { for_others_us: 50_000, period_us: 1_000_000 };
+        let said = |reserve| reserved(reserve, Sched::Fifo(80), &causes);
+        let whom = "let hog:7 o:0 and another task run for 100 000 us, 45 000 us at once.";
+        for (reserve, parts) in [
+            (server(Some(50_000_000)), ["50 ms of every second", "The fair server let"]),
+            (server(None), ["50 ms if nobody changed it", "The fair server let"]),
+            (Some(throttling), ["50000 us of every 1000000 us", "Throttling let"]),
+        ] {
+            let text = said(reserve).unwrap();
+            assert!(text.ends_with(whom) && parts.iter().all(|p| text.contains(p)), "{text}");
+        }
+        assert_eq!(said(None), None);
+        assert_eq!(reserved(server(None), Sched::Other(0), &causes), None);
+        let text = reserved(Some(throttling), Sched::Fifo(80), &[]).unwrap();
+        assert!(!text.contains(" let "), "{text}");
+    }
 }

@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table as Grid, TableS
 
 use super::app::App;
 use super::detail;
-use super::tables::{Column, Value, us};
+use super::tables::{Column, Value, cut, us};
 
 const HELP: &str = " Up Down PgUp PgDn Home End   move
  s or >, <                    sort by the next, the previous column
@@ -40,7 +40,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App) {
     } else {
         table(frame, app, body);
     }
-    frame.render_widget(footer_text(app), footer);
+    frame.render_widget(footer_text(app, footer.width.into()), footer);
     if app.help {
         help(frame);
     }
@@ -99,7 +99,7 @@ fn cost(app: &App) -> String {
     )
 }
 
-fn footer_text(app: &App) -> Paragraph<'static> {
+fn footer_text(app: &App, width: usize) -> Paragraph<'static> {
     if app.editing {
         return Paragraph::new(Line::from(vec![
             "filter: ".bold(),
@@ -107,12 +107,20 @@ fn footer_text(app: &App) -> Paragraph<'static> {
             "\u{2588}".into(),
         ]));
     }
-    let keys = if app.open.is_some() {
-        " Up Down scroll  Esc back  p pause  ? help  q quit"
+    // The longest that fits.
+    let keys: &[&str] = if app.open.is_some() {
+        &[" Up Down scroll  Esc back  p pause  ? help  q quit", " Esc back  ? help  q quit"]
     } else {
-        " Enter open  s < > sort  r reverse  / filter  i interrupts  f softirqs  p pause  \
-         ? help  q quit"
+        &[
+            " Enter open  s < > sort  r reverse  / filter  i interrupts  f softirqs  p pause  \
+             ? help  q quit",
+            " Enter open  s < > sort  / filter  i interrupts  f softirqs  ? help  q quit",
+            " Enter open  s sort  / filter  ? help  q quit",
+            " ? help  q quit",
+        ]
     };
+    let fits = |keys: &&&str| width_of(keys) <= width;
+    let keys = *keys.iter().find(fits).unwrap_or(&"");
     Paragraph::new(keys).style(Style::new().add_modifier(Modifier::DIM))
 }
 
@@ -132,48 +140,61 @@ fn width_of(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// Columns are as wide as what they hold; where that is too much, names give way, the widest
-/// first.
-fn widths(app: &App, cells: &[Vec<String>], room: usize) -> Vec<usize> {
+/// Columns that are shown, with their widths: as wide as what they hold. Where that is too much,
+/// names give way to what still reads well, then columns that may be left out go, and only then
+/// names shrink to a few letters.
+fn layout(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> {
     let columns = app.table.columns();
-    let mut widths: Vec<usize> = columns
-        .iter()
-        .enumerate()
-        .map(|(i, column)| {
-            let widest = cells.iter().map(|row| width_of(&row[i])).max().unwrap_or(0);
-            // The column that is sorted by has an arrow.
-            widest.max(width_of(column.title) + usize::from(i == app.sort)).max(column.width.into())
-        })
-        .collect();
-    let total = widths.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
-    for _ in room..total {
-        // Down to what still reads well, and if that is not enough, to a few letters.
-        let give_way = |least: fn(&Column) -> usize, widths: &mut [usize]| {
-            let names = widths.iter_mut().zip(columns).filter(|(w, c)| c.is_name && **w > least(c));
-            names.max_by_key(|(w, _)| **w).map(|(width, _)| *width -= 1)
-        };
-        let given = give_way(|c| c.width.into(), &mut widths)
-            .or_else(|| give_way(|_| FEW_LETTERS, &mut widths));
-        if given.is_none() {
+    let natural = |i: usize| {
+        let widest = cells.iter().map(|row| width_of(&row[i])).max().unwrap_or(0);
+        // The column that is sorted by has an arrow.
+        let title = width_of(columns[i].title) + usize::from(i == app.sort);
+        widest.max(title).max(columns[i].width.into())
+    };
+    let mut shown: Vec<(usize, usize)> = (0..columns.len()).map(|i| (i, natural(i))).collect();
+    loop {
+        let mut narrow = shown.clone();
+        let fits = shrink(&mut narrow, columns, room, |c| c.rather.into());
+        let last = shown.iter().filter(|(i, _)| columns[*i].drop > 0 && *i != app.sort);
+        let last = last.max_by_key(|(i, _)| columns[*i].drop).map(|(i, _)| *i);
+        match last {
+            Some(last) if !fits => shown.retain(|(i, _)| *i != last),
+            _ if fits => return narrow,
+            _ => break,
+        }
+    }
+    let least: [fn(&Column) -> usize; 2] = [|c| c.width.into(), |_| FEW_LETTERS];
+    for least in least {
+        if shrink(&mut shown, columns, room, least) {
             break;
         }
     }
-    widths
+    shown
+}
+
+/// Take from the widest name until the line fits; false if the names cannot give that much.
+fn shrink(
+    shown: &mut [(usize, usize)],
+    columns: &[Column],
+    room: usize,
+    least: impl Fn(&Column) -> usize,
+) -> bool {
+    let total = shown.iter().map(|(_, w)| w + GAP).sum::<usize>().saturating_sub(GAP);
+    for _ in room..total {
+        let may_give = |(i, w): &(usize, usize)| columns[*i].is_name && *w > least(&columns[*i]);
+        let widest = shown.iter_mut().filter(|one| may_give(one)).max_by_key(|(_, w)| *w);
+        let Some((_, width)) = widest else { return false };
+        *width -= 1;
+    }
+    true
 }
 
 /// A cell of a given width; a cut is marked.
 fn cell(text: &str, width: usize, is_name: bool) -> Cell<'static> {
-    if !is_name {
-        return Cell::from(Line::from(text.to_owned()).alignment(Alignment::Right));
+    if is_name {
+        return Cell::from(cut(text, width));
     }
-    if width_of(text) <= width {
-        return Cell::from(text.to_owned());
-    }
-    let mut short = text.to_owned();
-    while width_of(&short) >= width.max(1) {
-        short.pop();
-    }
-    Cell::from(short + "\u{2026}")
+    Cell::from(Line::from(text.to_owned()).alignment(Alignment::Right))
 }
 
 fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -183,16 +204,15 @@ fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
         (true, false) => "\u{25be}",
         (true, true) => "\u{25b4}",
     };
-    let header = Row::new(columns.iter().enumerate().map(|(i, c)| heading(c, arrow(i))))
-        .style(Style::new().add_modifier(Modifier::REVERSED));
     let cells: Vec<Vec<String>> =
         app.rows.iter().map(|row| row.values.iter().map(Value::show).collect()).collect();
-    let widths = widths(app, &cells, area.width.into());
+    let shown = layout(app, &cells, area.width.into());
+    let header = Row::new(shown.iter().map(|&(i, _)| heading(&columns[i], arrow(i))))
+        .style(Style::new().add_modifier(Modifier::REVERSED));
     let rows = cells.iter().map(|row| {
-        let cells = row.iter().zip(columns).zip(&widths);
-        Row::new(cells.map(|((text, column), &width)| cell(text, width, column.is_name)))
+        Row::new(shown.iter().map(|&(i, width)| cell(&row[i], width, columns[i].is_name)))
     });
-    let lengths = widths.iter().map(|&w| Constraint::Length(w.try_into().unwrap_or(u16::MAX)));
+    let lengths = shown.iter().map(|&(_, w)| Constraint::Length(w.try_into().unwrap_or(u16::MAX)));
     let grid = Grid::new(rows, lengths)
         .column_spacing(GAP as u16)
         .header(header)

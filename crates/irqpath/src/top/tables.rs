@@ -9,7 +9,7 @@ use irqpath_model::{
 };
 use irqpath_report::causes::stage_word;
 use irqpath_report::target::Targets;
-pub use irqpath_report::text::{grouped, us};
+pub use irqpath_report::text::{cut, grouped, us};
 
 /// A value of a cell: sorted as what it is, shown as people read it.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,27 +86,41 @@ pub struct Column {
     pub width: u16,
     /// Names are aligned left, numbers right.
     pub is_name: bool,
+    /// A name is not cut below this while another column may be left out.
+    pub rather: u16,
+    /// Left out before columns with a lower number; 0 stays.
+    pub drop: u8,
+}
+
+impl Column {
+    const fn rather(self, rather: u16) -> Self {
+        Self { rather, ..self }
+    }
+
+    const fn or_drop(self, drop: u8) -> Self {
+        Self { drop, ..self }
+    }
 }
 
 const fn name(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_name: true }
+    Column { title, width, is_name: true, rather: width, drop: 0 }
 }
 
 const fn number(title: &'static str, width: u16) -> Column {
-    Column { title, width, is_name: false }
+    Column { title, width, is_name: false, rather: width, drop: 0 }
 }
 
 /// Columns of the path table; the last number is what it is sorted by at first.
 pub const PATH_COLUMNS: &[Column] = &[
     name("INTERRUPT", 9),
-    name("VIA", 5),
-    name("TARGET", 8),
+    name("VIA", 5).or_drop(1),
+    name("TARGET", 8).rather(16),
     number("COUNT", 5),
-    number("/S", 5),
+    number("/S", 5).or_drop(3),
     number("Q50", 5),
     number("Q99", 5),
     number("MAX", 6),
-    name("STAGE", 10),
+    name("STAGE", 10).or_drop(2),
 ];
 
 /// Columns of the interrupts.

@@ -161,6 +161,52 @@ fn numbers_are_never_cut_and_names_only_where_they_must_be() {
     }
 }
 
+/// A screen of 80 and of 200 columns, word for word. `IRQPATH_BLESS=1 cargo test` rewrites them.
+#[test]
+fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
+    let mut app = app();
+    let mut next = summary();
+    for (tid, paths) in [(4711, 2_150), (4712, 12), (4713, 3), (4714, 1)] {
+        let mut path = next.paths[0].clone();
+        path.key.comm = Comm::from(format!("load-disk-wr{}", tid - 4710).as_str());
+        path.tid = Some(tid);
+        path.via = "block+ksoftirqd @cpu".to_owned();
+        path.total.n = paths;
+        next.paths.push(path);
+    }
+    app.update(next, Duration::from_secs(2));
+    for width in [80, 200] {
+        let text = picture(&mut app, width, 12);
+        let name = format!("{}/tests/golden/top-{width}.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("IRQPATH_BLESS").is_some() {
+            std::fs::write(&name, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&name).unwrap(), "{width}");
+        let (_, keys) = text.trim_end().rsplit_once('\n').unwrap();
+        assert!(keys.contains("q quit"), "{keys}");
+        assert!((4711..=4714).all(|tid| text.contains(&format!(":{tid} "))), "{text}");
+    }
+}
+
+#[test]
+fn hostile_names_are_shown_as_escapes() {
+    let mut app = app();
+    let mut next = summary();
+    let name = b"\x1b[2J\x9b\n\xe2\x80\xae\xff\xf0\x9f";
+    next.paths[0].key.comm = Comm::from_bytes(name);
+    next.slow[0].record.target.comm = Comm::from_bytes(name);
+    app.about.names.irqs.insert(36, "\u{9b}31m\u{202e}\n".to_owned());
+    next.paths[0].origin_name = app.about.names.origin(Origin::Irq(36));
+    app.update(next, Duration::from_secs(2));
+    for keys in ["", "\n", "\x1bi"] {
+        press(&mut app, keys);
+        let text = picture(&mut app, 160, 24);
+        let bad = text.chars().find(|&c| c != '\n' && !irqpath_model::is_printable(c));
+        assert_eq!(bad, None, "{text}");
+        assert!(keys == "\x1bi" || text.contains(r"\x1b[2J\x9b\n"), "{text}");
+    }
+}
+
 #[test]
 fn sorting_and_reversing() {
     let mut app = app();

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Hostile names through every command that prints: on standard output, on standard error and in
+//! every file there is no character that a terminal, an editor or a journal obeys.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod common;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use common::{irqpath, is_root, recording, replay};
+use irqpath_model::is_printable;
+use serde_json::Value;
+
+/// In places where 15 bytes are too few for it all.
+const LONG: &str =
+    "a\x1b[2J\u{9b}31m\nFORGED: b\r\t\x07\x7f\u{202e}\u{200b}\u{2028}\u{e0041}<b>|=1+1";
+/// What a task may be called.
+const NAMES: [&[u8]; 5] = [
+    b"\x1b[2J\x9b31m\nFORGED",
+    b"\nFORGED \xe2\x80\xae\xff",
+    b"\x1b]0;t\x07\xc2\x9b2J\\x1b",
+    b"<b>%s%n{}|`\"&'",
+    b"=1+1\xf0\x9f\x98\x80\xe2\x80\x8b\r\t",
+];
+
+fn check(what: &str, text: &[u8]) {
+    let text = std::str::from_utf8(text).unwrap_or_else(|e| panic!("{what}: {e}"));
+    for line in text.split('\n') {
+        let bad = line.chars().find(|&c| !is_printable(c) && !is_own(what, c));
+        assert_eq!(bad, None, "{what}: {line:?}");
+        assert!(!line.trim_start().starts_with("FORGED"), "{what}: a name began a line: {line:?}");
+    }
+}
+
+/// What irqpath itself writes: thin spaces between digits, and what the libraries of a page need.
+fn is_own(what: &str, c: char) -> bool {
+    Path::new(what).extension() == Some(OsStr::new("html"))
+        && (c == '\u{202f}' || c == '\u{a0}' || c == '\t')
+}
+
+/// Run it, and look at all that it says.
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let what = format!("{command:?}");
+    check(&format!("standard output of {what}"), &output.stdout);
+    check(&format!("standard error of {what}"), &output.stderr);
+    output
+}
+
+/// Every file below a directory.
+fn check_files(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            check_files(&path);
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let name = path.to_string_lossy();
+        match path.extension().and_then(OsStr::to_str) {
+            Some("parquet" | "pftrace" | "rec") => {
+                let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+                assert!(!has(b"\x1b[2J") && !has(b"\x1b]0;"), "{name} has a raw name");
+            }
+            _ => check(&name, &bytes),
+        }
+    }
+}
+
+/// Strings that anybody may have chosen are replaced.
+fn poison(value: &mut Value, free: bool) {
+    const FREE: [&str; 15] = [
+        "host",
+        "release",
+        "version",
+        "machine",
+        "cmdline",
+        "model",
+        "source",
+        "comm",
+        "who",
+        "origin_name",
+        "via",
+        "what",
+        "consequence",
+        "command",
+        "irqs",
+    ];
+    match value {
+        Value::String(text) if free => LONG.clone_into(text),
+        Value::Array(all) => all.iter_mut().for_each(|one| poison(one, free)),
+        Value::Object(all) => {
+            for (key, one) in all {
+                // A path's key has carriers as numbers or words of ours.
+                let is_free = FREE.contains(&key.as_str()) && !(key == "via" && one.is_object());
+                poison(one, free || is_free);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn results_of_strangers() {
+    let root = tempfile::tempdir().unwrap();
+    let place = |name: &str| root.path().join(name);
+    replay(root.path()).arg("-o").arg(place("a")).assert().success();
+    for name in ["meta.json", "summary.json"] {
+        let path = place("a").join(name);
+        let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        // A record's carriers are words of ours.
+        let via = value.pointer("/slow/0/record/via").cloned();
+        let keys: Vec<Value> = paths(&value).map(|path| path["key"]["via"].clone()).collect();
+        poison(&mut value, false);
+        if let (Some(via), Some(place)) = (via, value.pointer_mut("/slow/0/record/via")) {
+            *place = via;
+        }
+        for (at, key) in keys.into_iter().enumerate() {
+            value["paths"][at]["key"]["via"] = key;
+        }
+        fs::write(&path, value.to_string()).unwrap();
+    }
+    assert!(run(irqpath().arg("report").arg(place("a"))).status.success());
+    let page = fs::read_to_string(place("a").join("report.html")).unwrap();
+    check("report.html", page.as_bytes());
+    assert!(page.contains(r"\\u{9b}31m") && !page.contains("<b>|"), "the name is shown as text");
+    for flags in [&[][..], &["--json"]] {
+        let output = run(irqpath().arg("compare").args(flags).args([place("a"), place("a")]));
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("FORGED"));
+    }
+}
+
+fn paths(value: &Value) -> impl Iterator<Item = &Value> {
+    value["paths"].as_array().into_iter().flatten()
+}
+
+#[test]
+fn errors_that_quote_what_was_typed() {
+    let root = tempfile::tempdir().unwrap();
+    let name = OsString::from_vec([LONG.as_bytes(), b"\xff"].concat());
+    let file = root.path().join(&name);
+    fs::write(&file, LONG).unwrap();
+    let directory = root.path().join(OsStr::from_bytes(b"d\x1b[2J\nFORGED"));
+    fs::create_dir(&directory).unwrap();
+    for name in ["meta.json", "summary.json"] {
+        fs::write(directory.join(name), format!("{{\"schema_version\": \"{LONG}\"}}")).unwrap();
+    }
+    let recorded = recording(root.path(), 1);
+    let all: [&[&OsStr]; 14] = [
+        &[name.as_ref()],
+        &["report".as_ref(), file.as_ref()],
+        &["report".as_ref(), directory.as_ref()],
+        &["compare".as_ref(), directory.as_ref(), file.as_ref()],
+        &["trace".as_ref(), "once".as_ref(), "--replay".as_ref(), file.as_ref()],
+        &[
+            "trace".as_ref(),
+            "once".as_ref(),
+            "--irq".as_ref(),
+            name.as_ref(),
+            "--replay".as_ref(),
+            recorded.as_ref(),
+        ],
+        &[
+            "trace".as_ref(),
+            "once".as_ref(),
+            "-o".as_ref(),
+            file.as_ref(),
+            "--replay".as_ref(),
+            recorded.as_ref(),
+        ],
+        &["trace".as_ref(), "once".as_ref(), "--cpus".as_ref(), name.as_ref()],
+        &["tune".as_ref(), "--replay".as_ref(), file.as_ref()],
+        &["schema".as_ref(), name.as_ref()],
+        &[
+            "respond".as_ref(),
+            "--device".as_ref(),
+            file.as_ref(),
+            "--source".as_ref(),
+            "rtc".as_ref(),
+        ],
+        &["bench".as_ref(), name.as_ref()],
+        &["policy".as_ref(), "enable".as_ref(), name.as_ref()],
+        &["lab".as_ref(), "--project".as_ref(), directory.as_ref(), "run".as_ref(), name.as_ref()],
+    ];
+    for arguments in all {
+        let output = run(irqpath().args(arguments));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.lines().count(), 1, "an error is one line: {text}");
+    }
+}
+
+/// Threads with such names, which sleep a little again and again until this is dropped.
+struct Threads {
+    tids: Vec<u32>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+impl Threads {
+    fn start() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        let start = |name: &'static [u8]| {
+            let sender = sender.clone();
+            spawn(move || {
+                fs::write("/proc/thread-self/comm", name).unwrap();
+                let me = fs::read_link("/proc/thread-self").unwrap();
+                let tid = me.file_name().unwrap().to_string_lossy().parse().unwrap();
+                sender.send(tid).unwrap();
+                while !IS_OVER.load(Ordering::Relaxed) {
+                    sleep(Duration::from_millis(2));
+                }
+            })
+        };
+        let threads: Vec<_> = NAMES.into_iter().map(start).collect();
+        let tids = receiver.into_iter().take(NAMES.len()).collect();
+        Self { tids, threads }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        IS_OVER.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn tasks_that_are_there_while_it_is_measured() {
+    if !is_root("tasks_that_are_there_while_it_is_measured") {
+        return;
+    }
+    let threads = Threads::start();
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str| root.path().join(name);
+    let tasks = || threads.tids.iter().flat_map(|tid| ["--task".to_owned(), tid.to_string()]);
+    let output = run(irqpath()
+        .args(["trace", "once", "-d", "1s", "-T", "1", "--perfetto", "-o"])
+        .arg(file("result"))
+        .args(tasks())
+        .arg("--openmetrics")
+        .arg(file("metrics"))
+        .arg("--record")
+        .arg(file("run.rec")));
+    if output.status.code() == Some(2) {
+        eprintln!("skipped: tracing does not work here: {output:?}");
+        return;
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    for shown in [r"\x1b[2J\x9b31m\nFO", r"\nFORGED \u{202e}", r"<b>%s%n{}|`"] {
+        let shown = shown.get(..8).unwrap();
+        assert!(text.contains(shown), "{shown} is not in\n{text}");
+    }
+    assert!(run(irqpath().arg("report").arg(file("result"))).status.success());
+    check_files(root.path());
+    for view in [&["once"][..], &["hist"], &["once", "--json"]] {
+        run(irqpath().arg("trace").args(view).arg("--replay").arg(file("run.rec")));
+    }
+    run(irqpath().args(["trace", "hist", "-d", "1s"]).args(tasks()));
+    run(irqpath().args(["tune", "--replay"]).arg(file("run.rec")));
+    run(irqpath().args(["tune", "--learn", "1s"]));
+    for json in [&[][..], &["--json"]] {
+        run(irqpath().args(["shield", "set", "--cpus", "0", "--dry-run"]).args(json));
+        run(irqpath().args(["shield", "status"]).args(json));
+        run(irqpath().arg("check").args(json));
+        run(irqpath().args(["respond", "-d", "500ms", "-T", "1", "-p", "o:0"]).args(json));
+        run(irqpath().args(["jitter", "--continuous", "-d", "500ms", "-p", "o:0"]).args(json));
+    }
+}
