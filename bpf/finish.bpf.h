@@ -136,23 +136,35 @@ __noinline int ip_wanted(struct ip_rec_path *r)
 	       (r->chain.ns[IP_SWITCH_IN] && ip_cpu_wanted(r->chain.cpu[IP_SWITCH_IN]));
 }
 
-/* Ask every CPU on the way for its transitions; this one delivers them at once. */
-__noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_chain *ch, __u64 first_ns)
+/* Another CPU delivers its transitions since @from_ns at its next one. */
+static __always_inline void ip_ask_cpu(__u32 cpu, __u64 from_ns)
 {
-	__u32 this_cpu = bpf_get_smp_processor_id(), zero = 0;
+	struct ip_cpu *other;
+	__u32 zero = 0;
+
+	if (cpu == bpf_get_smp_processor_id())
+		return;
+	other = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, cpu);
+	if (other && (!other->flush_from_ns || from_ns < other->flush_from_ns))
+		other->flush_from_ns = from_ns;
+}
+
+/* Ask every CPU on the way for its transitions; this one delivers them at once. */
+__noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_rec_path *r, __u64 first_ns)
+{
+	struct ip_chain *ch;
 	int i;
 
-	if (!c || !ch)
+	if (!c || !r)
 		return 0;
-	for (i = IP_HARDIRQ; i < IP_NR_POINTS; i++) {
-		struct ip_cpu *other;
-
-		if (!ch->ns[i] || ch->cpu[i] == this_cpu)
-			continue;
-		other = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, ch->cpu[i]);
-		if (other && (!other->flush_from_ns || first_ns < other->flush_from_ns))
-			other->flush_from_ns = first_ns;
-	}
+	ch = &r->chain;
+	for (i = IP_HARDIRQ; i < IP_NR_POINTS; i++)
+		if (ch->ns[i])
+			ip_ask_cpu(ch->cpu[i], first_ns);
+	if (r->end != IP_END_ALREADY_RUNNING)
+		ip_ask_cpu(r->queues.cpu, first_ns);
+	for (i = 0; i < IP_MAX_MOVES && i < r->queues.nr_moves; i++)
+		ip_ask_cpu(r->queues.move_cpu[i], first_ns);
 	/* Nothing else happened until the return to user space: say so, by restating the task. */
 	if (ch->ns[IP_USER])
 		ip_occ_task(c, true, ch->ns[IP_USER], bpf_get_current_task_btf());
@@ -233,11 +245,11 @@ __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_pat
 }
 
 /*
- * Finish the path of @task. Everything a record needs is in @chain by now; @chain itself stays
- * as it is.
+ * Finish the path of @task. Everything a record needs is in @chain and, if the task waited, in
+ * @queues by now; they stay as they are.
  */
-static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 end,
-				struct task_struct *task)
+static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
+				struct ip_queues *queues, __u32 end, struct task_struct *task)
 {
 	struct ip_rec_path r = { .type = IP_REC_PATH, .end = end };
 	struct ip_path_stat *stat;
@@ -246,6 +258,8 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 	if (!c || !chain)
 		return 0;
 	__builtin_memcpy(&r.chain, chain, sizeof(r.chain));
+	if (queues)
+		__builtin_memcpy(&r.queues, queues, sizeof(r.queues));
 	r.tid = task->pid;
 	r.tgid = task->tgid;
 	r.prio = ip_signed(task, prio);
@@ -265,7 +279,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain, __u32 
 		ip_raise_max(&stat->max_ns, total);
 	}
 	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && total > old_max)
-		ip_deliver_causes(c, &r.chain, ip_first_ns(&r.chain));
+		ip_deliver_causes(c, &r, ip_first_ns(&r.chain));
 	else if (!ip_config.record_all)
 		return 0;
 	if (bpf_ringbuf_output(&ip_records, &r, sizeof(r), BPF_RB_NO_WAKEUP))

@@ -25,12 +25,14 @@
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
 #define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
 #define IP_MAX_FILTER	32	/* entries per filter list */
+#define IP_MAX_MOVES	8	/* of a waiting task between run queues; see ip_queues */
 #define IP_COMM_LEN	16	/* TASK_COMM_LEN */
 
 /* Numbers that user space needs too: an enum, so that they reach it through BTF. */
 enum ip_scale {
 	IP_HIST_BITS	= 5,	/* sub-buckets per power of two: 2^5, error below 3.2 % */
 	IP_PRIO_BIAS	= 64,	/* -1 (deadline) .. 140 (idle) fits into 8 bits with it */
+	IP_CPU_UNKNOWN	= 0xffff,
 };
 
 /* In the order in which a path meets them; irqpath_model::Point. */
@@ -162,6 +164,18 @@ struct ip_occ_chunk {
 	struct ip_occ e[IP_CHUNK_LEN];
 };
 
+/*
+ * The run queues that a target was on since its wakeup. The last move that finds room leads to
+ * IP_CPU_UNKNOWN, as there may be more.
+ */
+struct ip_queues {
+	__u64 move_ns[IP_MAX_MOVES];
+	__u16 move_cpu[IP_MAX_MOVES];
+	__u16 cpu;		/* where it was put by its wakeup */
+	__u16 nr_moves;
+	__u32 pad;
+};
+
 struct ip_rec_path {
 	__u32 type;		/* IP_REC_PATH */
 	__u32 end;		/* enum ip_end */
@@ -172,6 +186,7 @@ struct ip_rec_path {
 	__s16 normal_prio;
 	__u32 policy;
 	__u64 comm[2];
+	struct ip_queues queues;
 };
 
 struct ip_rec_nmi {
@@ -298,6 +313,7 @@ struct ip_slot {
 	struct ip_chain softirq;
 	__u64 softirq_entry_ns;
 	__u64 softirq_vec;
+	struct ip_queues queues;	/* of a target */
 };
 
 struct ip_work {

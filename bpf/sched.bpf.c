@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sched.bpf.c - stages: ... -> waking -> switch_in, and irq_thread.
+ * sched.bpf.c - stages: ... -> waking -> switch_in -> user, and irq_thread.
  *
  * sched_waking runs in the waker's context, so that context's chain is the origin of the
  * wakeup. Irq threads and NAPI threads are carriers: when they run they hand the chain on.
@@ -79,6 +79,12 @@ static __always_inline bool ip_tag_free(struct ip_cpu *c, struct ip_tag *tag,
 	return false;
 }
 
+static __always_inline void ip_queues_start(struct ip_queues *q, __u32 cpu)
+{
+	q->cpu = cpu;
+	q->nr_moves = 0;
+}
+
 /* The handler that the task runs wakes the task: from here on it is its target. */
 static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *tag,
 					      struct ip_chain *context, struct task_struct *p)
@@ -91,6 +97,7 @@ static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *t
 	if (context != &slot->chain)
 		__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
 	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	ip_queues_start(&slot->queues, bpf_get_smp_processor_id());
 	tag->kind = IP_TASK_TARGET;
 	tag->state = IP_SLOT_AWAIT_USER;
 	c->carrier = 0;
@@ -150,7 +157,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 			return 0;
 		__builtin_memcpy(&c->scratch, context, sizeof(c->scratch));
 		ip_stamp(&c->scratch, IP_WAKING, bpf_ktime_get_ns());
-		ip_finish(c, &c->scratch, IP_END_ALREADY_RUNNING, p);
+		ip_finish(c, &c->scratch, NULL, IP_END_ALREADY_RUNNING, p);
 		return 0;
 	}
 	if (!ip_tag_free(c, tag, p))
@@ -163,6 +170,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	tag->work = 0;
 	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
 	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	ip_queues_start(&slot->queues, p->thread_info.cpu);
 	tag->state = IP_SLOT_WOKEN;
 	if (ip_signed(p, on_cpu))
 		ip_watch_leaver(p);
@@ -214,7 +222,7 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 		tag->state = IP_SLOT_NONE;
 		slot = ip_slot_of(prev->pid);
 		if (slot)
-			ip_finish(c, &slot->chain, IP_END_SLEPT_AGAIN, prev);
+			ip_finish(c, &slot->chain, &slot->queues, IP_END_SLEPT_AGAIN, prev);
 	} else if (c->carrier && !tag->work && (prev_state & TASK_INTERRUPTIBLE)) {
 		tag->state = IP_SLOT_NONE;	/* its loop waits for the next interrupt */
 	}
@@ -243,7 +251,7 @@ static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *
 		return;
 	}
 	tag->state = IP_SLOT_NONE;
-	ip_finish(c, ch, IP_END_SWITCH_IN, next);
+	ip_finish(c, ch, &slot->queues, IP_END_SWITCH_IN, next);
 }
 
 /* The task that comes: a wakeup that ends here, or something it carries on with. */
@@ -306,6 +314,38 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
+/* A target moves to another run queue: from there on it waits for that CPU. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(ip_sched_migrate_task, struct task_struct *p, int cpu)
+{
+	struct ip_cpu *c = ip_this_cpu();
+	struct ip_slot *slot;
+	struct ip_tag *tag;
+	__u32 n;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	tag = ip_tag_of(p->pid);
+	if (!tag || tag->tid != (__u32)p->pid ||
+	    (tag->state != IP_SLOT_WOKEN && tag->state != IP_SLOT_AWAIT_USER))
+		return 0;
+	slot = ip_slot_of(p->pid);
+	if (!slot)
+		return 0;
+	n = slot->queues.nr_moves;
+	if (!n && tag->state == IP_SLOT_WOKEN && !ip_signed(p, on_rq)) {
+		slot->queues.cpu = cpu;	/* its wakeup chooses a run queue */
+		return 0;
+	}
+	if (n >= IP_MAX_MOVES)
+		return 0;
+	slot->queues.nr_moves = n + 1;
+	slot->queues.move_cpu[n & (IP_MAX_MOVES - 1)] = n < IP_MAX_MOVES - 1 ? cpu : IP_CPU_UNKNOWN;
+	slot->queues.move_ns[n & (IP_MAX_MOVES - 1)] = bpf_ktime_get_ns();
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ip_sched_process_exit, struct task_struct *p)
 {
@@ -345,6 +385,6 @@ int ip_sys_exit(void *ctx)
 		return 0;
 	tag->state = IP_SLOT_NONE;
 	ip_stamp(&slot->chain, IP_USER, bpf_ktime_get_ns());
-	ip_finish(c, &slot->chain, IP_END_USER, task);
+	ip_finish(c, &slot->chain, &slot->queues, IP_END_USER, task);
 	return 0;
 }

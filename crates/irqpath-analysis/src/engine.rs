@@ -149,7 +149,10 @@ impl Engine {
             return true;
         }
         let stages = pending.record.stages();
-        stages.iter().all(|s| self.timelines.covers(s.end.cpu, s.start.ns, s.end.ns))
+        stages.iter().flat_map(|stage| pending.record.waits(stage)).all(|wait| {
+            let covers = |cpu| self.timelines.covers(cpu, wait.start_ns, wait.end_ns);
+            wait.cpu.is_none_or(covers)
+        })
     }
 
     fn finish(&mut self, record: &PathRecord) {

@@ -103,6 +103,7 @@ mod tests {
             timer_fn: 0,
             target: Task { comm: comm.into(), ..Task::default() },
             end: PathEnd::SwitchIn,
+            queues: Vec::new(),
         }
     }
 

@@ -28,7 +28,15 @@ fn path(irq: u32, target: Task, ns: u64) -> PathRecord {
         stamps[point.index()] = Some(Stamp { ns: ns + later, cpu: 0 });
     }
     let (origin, end) = (Origin::Irq(irq), PathEnd::User);
-    PathRecord { origin, via: Via::IRQ_THREAD, stamps, timer_fn: 0, target, end }
+    PathRecord {
+        origin,
+        via: Via::IRQ_THREAD,
+        stamps,
+        timer_fn: 0,
+        target,
+        end,
+        queues: Vec::new(),
+    }
 }
 
 fn learned(wakeups: &[(u32, u32, u64)]) -> Learner {

@@ -104,12 +104,29 @@ pub struct StageCauses {
     pub from: Point,
     /// The point that ends and names it.
     pub to: Point,
-    /// The CPU it waited for.
+    /// The CPU on which it ended.
     pub cpu: u16,
+    /// The CPUs it waited for, in order, where that is not just `cpu`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waited_for: Vec<u16>,
     /// Length, ns.
     pub ns: u64,
     /// Longest first. Their times, the unexplained one included, add up to `ns`.
     pub causes: Vec<Cause>,
+}
+
+impl StageCauses {
+    /// Where it waited: `CPU 1`, `CPUs 0, 1`.
+    pub fn place(&self) -> String {
+        match self.waited_for.as_slice() {
+            [] => format!("CPU {}", self.cpu),
+            [cpu] => format!("CPU {cpu}"),
+            cpus => {
+                let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
+                format!("CPUs {}", cpus.join(", "))
+            }
+        }
+    }
 }
 
 /// A path over the threshold, or the slowest of its group, with its causes.

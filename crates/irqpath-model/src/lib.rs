@@ -36,7 +36,7 @@ pub use jitter::{IdealSource, Interruption, InterruptionCause, Interruptions, Ji
 pub use loss::{Loss, LossReason};
 pub use occupancy::{Occupancy, Occupied, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
-pub use path::{PathEnd, PathKey, PathRecord, StageSpan, Stamp, Via};
+pub use path::{CpuWait, PathEnd, PathKey, PathRecord, RunQueue, StageSpan, Stamp, Via};
 pub use point::Point;
 pub use printable::{is_printable, printable};
 pub use reproduction::{

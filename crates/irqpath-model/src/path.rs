@@ -151,6 +151,30 @@ pub struct PathRecord {
     pub target: Task,
     /// How the record ended.
     pub end: PathEnd,
+    /// The run queues on which the target was since its waking, in order of time. Empty where
+    /// it was only on that of the CPU it ran on, and in recordings of format 2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<RunQueue>,
+}
+
+/// From when on a task was on the run queue of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunQueue {
+    /// `CLOCK_MONOTONIC` nanoseconds.
+    pub since_ns: u64,
+    /// The CPU; `None` where that is not known, as there were too many moves.
+    pub cpu: Option<u16>,
+}
+
+/// A part of a stage, with the CPU for which it waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuWait {
+    /// The CPU; `None` if it is not known.
+    pub cpu: Option<u16>,
+    /// Start, ns.
+    pub start_ns: u64,
+    /// End, ns; after the start.
+    pub end_ns: u64,
 }
 
 /// One stage of one path. It ran on `end.cpu`, except for the part of a remote wakeup that was
@@ -198,6 +222,35 @@ impl PathRecord {
             previous = Some((point, stamp));
         }
         spans
+    }
+
+    /// The parts of a stage, each with the CPU for which it waited; they touch and fill it. A target
+    /// waits for the CPU on whose run queue it is. A move that was not seen leaves the CPU unknown.
+    pub fn waits(&self, span: &StageSpan) -> Vec<CpuWait> {
+        let StageSpan { start, end, .. } = *span;
+        let since_start = |queue: &&RunQueue| queue.since_ns > start.ns && queue.since_ns <= end.ns;
+        let mut from = RunQueue { since_ns: start.ns, cpu: Some(end.cpu) };
+        let mut moves: Vec<RunQueue> = Vec::new();
+        if matches!(span.to, Point::SwitchIn | Point::User) && !self.queues.is_empty() {
+            let before = self.queues.iter().rfind(|queue| queue.since_ns <= start.ns);
+            from.cpu = match span.from {
+                Point::SwitchIn => Some(start.cpu),
+                _ => before.and_then(|queue| queue.cpu),
+            };
+            moves.extend(self.queues.iter().filter(since_start));
+        }
+        if let Some(last) = std::iter::once(&mut from).chain(&mut moves).last()
+            && last.cpu != Some(end.cpu)
+        {
+            last.cpu = None;
+        }
+        let ends = moves.iter().map(|queue| queue.since_ns).chain([end.ns]);
+        std::iter::once(&from)
+            .chain(&moves)
+            .zip(ends)
+            .map(|(queue, end_ns)| CpuWait { cpu: queue.cpu, start_ns: queue.since_ns, end_ns })
+            .filter(|wait| wait.start_ns < wait.end_ns)
+            .collect()
     }
 
     /// First stamp of the path.

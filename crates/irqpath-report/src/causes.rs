@@ -192,7 +192,14 @@ mod tests {
 
     fn stage(causes: Vec<Cause>) -> StageCauses {
         let ns = causes.iter().map(|c| c.ns).sum();
-        StageCauses { from: Point::Waking, to: Point::SwitchIn, cpu: 0, ns, causes }
+        StageCauses {
+            from: Point::Waking,
+            to: Point::SwitchIn,
+            cpu: 0,
+            waited_for: Vec::new(),
+            ns,
+            causes,
+        }
     }
 
     fn names(rows: &[CauseRow]) -> Vec<String> {

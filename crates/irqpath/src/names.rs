@@ -108,6 +108,7 @@ mod tests {
             timer_fn,
             target: Task::default(),
             end: PathEnd::SwitchIn,
+            queues: Vec::new(),
         }))
     }
 

@@ -166,6 +166,7 @@ mod tests {
             timer_fn: 0,
             target: Task { tid: 701, tgid: 700, comm: "sshd".into(), ..Task::default() },
             end: PathEnd::SwitchIn,
+            queues: Vec::new(),
         }
     }
 

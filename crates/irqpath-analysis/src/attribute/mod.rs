@@ -3,17 +3,17 @@
 //!
 //! Neighbours: `own.rs` knows what belongs to the path itself, `classify.rs` names the rest,
 //! `tally.rs` adds up. The rule to know: a stage is looked at on the CPU of the stamp that ends
-//! it (a remote wakeup on the target's CPU), and its causes add up to it exactly, because they
-//! are sums over segments that fill it.
+//! it, a wait of the target on the CPU on whose run queue it was at the time, and its causes add
+//! up to it exactly, because they are sums over segments that fill it.
 
 mod classify;
 mod interruption;
 mod own;
 mod tally;
 
-use irqpath_model::{Names, PathRecord, SlowPath, StageCauses, StageSpan};
+use irqpath_model::{CpuWait, Names, PathRecord, SlowPath, StageCauses, StageSpan};
 
-use crate::Timelines;
+use crate::{Segment, Timelines};
 use classify::classify;
 pub use interruption::{interruption, without_target};
 use own::Own;
@@ -32,20 +32,44 @@ fn stage(
     timelines: &Timelines,
     names: &Names,
 ) -> StageCauses {
-    let cpu = span.end.cpu;
     // A state that began within the path and that nothing ended is still the state; an older
     // one may have ended in a part that was not delivered.
     let open_since = record.first().map_or(u64::MAX, |stamp| stamp.ns);
-    let segments = timelines.segments(cpu, span.start.ns, span.end.ns, open_since);
-    let end = timelines.frame_at(cpu, span.end.ns);
-    let mut own = Own::new(record, span, &segments, end.as_ref());
+    let waits = record.waits(span);
+    let parts: Vec<(Option<u16>, Vec<Segment>)> =
+        waits.iter().map(|wait| (wait.cpu, timelines.segments_of(wait, open_since))).collect();
+    let end = timelines.frame_at(span.end.cpu, span.end.ns);
+    let mut own = Own::new(record, span, &parts, end.as_ref());
     let mut tally = Tally::default();
-    for (at, segment) in segments.iter().enumerate() {
-        let is_last = at + 1 == segments.len();
-        let occupant = segment.occupant();
-        own.follow(&segment.frame);
-        let kind = classify(record, span, &own, &occupant, is_last);
-        tally.add(kind, occupant, segment.ns());
+    for (part, (_, segments)) in parts.iter().enumerate() {
+        if part > 0 {
+            own.move_on();
+        }
+        for (at, segment) in segments.iter().enumerate() {
+            let is_last = part + 1 == parts.len() && at + 1 == segments.len();
+            let occupant = segment.occupant();
+            own.follow(&segment.frame);
+            let kind = classify(record, span, &own, &occupant, is_last);
+            tally.add(kind, occupant, segment.ns());
+        }
     }
-    StageCauses { from: span.from, to: span.to, cpu, ns: span.ns(), causes: tally.causes(names) }
+    StageCauses {
+        from: span.from,
+        to: span.to,
+        cpu: span.end.cpu,
+        waited_for: waited_for(&waits, span.end.cpu),
+        ns: span.ns(),
+        causes: tally.causes(names),
+    }
+}
+
+/// The known CPUs of a wait, in order and each once; none if that is just `cpu`.
+fn waited_for(waits: &[CpuWait], cpu: u16) -> Vec<u16> {
+    let mut cpus = Vec::new();
+    for other in waits.iter().filter_map(|wait| wait.cpu) {
+        if !cpus.contains(&other) {
+            cpus.push(other);
+        }
+    }
+    if cpus == [cpu] { Vec::new() } else { cpus }
 }

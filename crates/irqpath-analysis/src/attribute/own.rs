@@ -38,14 +38,15 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// `end` is what holds from the end of the stage on, where that is known.
+    /// `parts` are the segments of the stage by the CPU it waited for; `end` is what holds from
+    /// the end of the stage on, where that is known.
     pub(super) fn new(
         record: &PathRecord,
         span: &StageSpan,
-        segments: &[Segment],
+        parts: &[(Option<u16>, Vec<Segment>)],
         end: Option<&Frame>,
     ) -> Self {
-        let last = segments.last().map(|segment| &segment.frame);
+        let last = parts.last().and_then(|(_, s)| s.last()).map(|segment| &segment.frame);
         let mut own = Self {
             hardirq: Claim::Nothing,
             softirq: Claim::Nothing,
@@ -54,7 +55,8 @@ impl Own {
             tid: Claim::Nothing,
             waiter: waiter(record, span.to, end.into_iter().chain(last)),
         };
-        if span.start.cpu == span.end.cpu
+        if let Some((cpu, segments)) = parts.first()
+            && *cpu == Some(span.start.cpu)
             && let Some(first) = segments.first()
         {
             own.claim_start(record, span.from, &first.frame);
@@ -134,6 +136,14 @@ impl Own {
         {
             self.tid = Claim::Nothing;
         }
+    }
+
+    /// The wait goes on for another CPU: what belongs to the path was on the one before.
+    pub(super) fn move_on(&mut self) {
+        self.hardirq = Claim::Nothing;
+        self.softirq = Claim::Nothing;
+        self.softirqs = Via::empty();
+        self.tid = Claim::Nothing;
     }
 
     pub(super) fn has_hardirq(&self, origin: Origin) -> bool {

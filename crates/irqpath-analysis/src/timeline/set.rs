@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_model::Occupancy;
+use irqpath_model::{CpuWait, Occupancy};
 
 use super::{Frame, Segment, Timeline};
 
@@ -44,6 +44,15 @@ impl Timelines {
                 vec![Segment { start_ns, end_ns, nmi: false, frame: Frame::default() }]
             }
             None => Vec::new(),
+        }
+    }
+
+    /// The segments of a wait; those of an unknown CPU are unknown.
+    pub fn segments_of(&self, wait: &CpuWait, open_since: u64) -> Vec<Segment> {
+        let CpuWait { cpu, start_ns, end_ns } = *wait;
+        match cpu {
+            Some(cpu) => self.segments(cpu, start_ns, end_ns, open_since),
+            None => vec![Segment { start_ns, end_ns, nmi: false, frame: Frame::default() }],
         }
     }
 

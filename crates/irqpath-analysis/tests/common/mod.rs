@@ -65,6 +65,7 @@ pub fn record(origin: Origin, via: Via, stamps: &[(Point, u64, u16)]) -> PathRec
         timer_fn: 0,
         target: task(100, "target", 19),
         end: PathEnd::User,
+        queues: Vec::new(),
     }
 }
 

@@ -169,11 +169,13 @@ mod tests {
                 timer_fn: 0,
                 target: Task::default(),
                 end: PathEnd::User,
+                queues: Vec::new(),
             },
             stages: vec![StageCauses {
                 from: Point::Hardirq,
                 to: Point::Waking,
                 cpu: 0,
+                waited_for: Vec::new(),
                 ns,
                 causes: vec![cause],
             }],

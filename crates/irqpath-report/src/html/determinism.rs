@@ -274,7 +274,7 @@ fn slow(meta: &Meta, summary: &Summary) -> Table {
     let mut table = Table::new("Causes", about, &[text("stage"), text("cause"), number("us")]);
     let Some(path) = summary.slow.first() else { return table };
     for stage in &path.stages {
-        let title = format!("{} (CPU {})", stage.to.stage_title(), stage.cpu);
+        let title = format!("{} ({})", stage.to.stage_title(), stage.place());
         table.rows.push(vec![title, String::new(), us2(stage.ns)]);
         for row in causes::grouped(&stage.causes, stage.ns) {
             let words = row.words(stage.to, causes::is_virtual(meta));

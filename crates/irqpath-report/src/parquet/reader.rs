@@ -257,6 +257,7 @@ impl Group {
             timer_fn: required(self.i64("timer_fn", row)?, "timer_fn")?.cast_unsigned(),
             target,
             end: self.word("end", row, columns::end_from_word)?,
+            queues: Vec::new(), // causes are not worked out from samples
         })
     }
 

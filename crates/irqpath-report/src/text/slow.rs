@@ -128,7 +128,7 @@ fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
     for (i, stage) in path.stages.iter().enumerate() {
         let is_last = i + 1 == path.stages.len();
         let stem = if is_last { "   " } else { "\u{2502}  " };
-        let label = format!("{}{} (CPU {})", branch(is_last), stage.to.stage_title(), stage.cpu);
+        let label = format!("{}{} ({})", branch(is_last), stage.to.stage_title(), stage.place());
         rows.push(Row { label, ns: stage.ns, pieces: 1, tone: Tone::Plain });
         let causes = below(stage);
         for (j, cause) in causes.iter().enumerate() {

@@ -46,6 +46,7 @@ pub fn record() -> PathRecord {
         timer_fn: 0,
         target: task(1234, "fio", 49),
         end: PathEnd::User,
+        queues: Vec::new(),
     }
 }
 
@@ -63,6 +64,7 @@ pub fn slow() -> SlowPath {
             from: s.from,
             to: s.to,
             cpu: s.end.cpu,
+            waited_for: Vec::new(),
             ns: s.ns(),
             causes: vec![cause(CauseKind::Own, "own", s.ns(), 1)],
         })
@@ -223,5 +225,6 @@ pub fn any_record() -> impl Strategy<Value = PathRecord> {
             timer_fn,
             target,
             end,
+            queues: Vec::new(),
         })
 }

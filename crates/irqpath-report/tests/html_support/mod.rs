@@ -173,7 +173,15 @@ fn run_of(
             Some(Stamp { ns, cpu: if moved { (cpu + 1) % NR_CPUS } else { cpu } });
     }
     let timer_fn = if origin == Origin::Vector(Vector::LocalTimer) { machine::TIMER_FN } else { 0 };
-    PathRecord { origin, via, stamps, timer_fn, target: target.clone(), end: PathEnd::User }
+    PathRecord {
+        origin,
+        via,
+        stamps,
+        timer_fn,
+        target: target.clone(),
+        end: PathEnd::User,
+        queues: Vec::new(),
+    }
 }
 
 /// Delay the switch-in, as a spinning task of higher priority would.
@@ -187,7 +195,14 @@ fn stretch(record: &mut PathRecord, ns: u64) {
 fn explain(record: PathRecord, dice: &mut Dice) -> SlowPath {
     let stages = record.stages().into_iter().map(|span| {
         let (from, to, cpu) = (span.from, span.to, span.end.cpu);
-        StageCauses { from, to, cpu, ns: span.ns(), causes: causes(span.to, span.ns(), dice) }
+        StageCauses {
+            from,
+            to,
+            cpu,
+            waited_for: Vec::new(),
+            ns: span.ns(),
+            causes: causes(span.to, span.ns(), dice),
+        }
     });
     SlowPath { stages: stages.collect(), record }
 }

@@ -3,7 +3,7 @@
 
 use irqpath_model::{
     Comm, Event, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
-    Scheduling, SoftirqVec, Stamp, Task, Transition, Vector, Via,
+    RunQueue, Scheduling, SoftirqVec, Stamp, Task, Transition, Vector, Via,
 };
 
 use super::skel::{read, types};
@@ -89,6 +89,7 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
             normal_prio: r.normal_prio,
             policy: Policy::from_nr(r.policy as u8),
         },
+        queues: queues(r),
         end: match r.end {
             0 => PathEnd::User,
             1 => PathEnd::SwitchIn,
@@ -96,6 +97,22 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
             _ => PathEnd::AlreadyRunning,
         },
     })
+}
+
+/// The run queues of the target; nothing where it waited for the CPU that it ran on alone.
+fn queues(r: &types::ip_rec_path) -> Vec<RunQueue> {
+    let (waking, switch_in) = (Point::Waking.index(), Point::SwitchIn.index());
+    let is_there = |point: usize| r.chain.ns[point] != 0;
+    let q = &r.queues;
+    let is_plain = q.nr_moves == 0 && q.cpu == r.chain.cpu[switch_in];
+    if !is_there(waking) || !is_there(switch_in) || is_plain {
+        return Vec::new();
+    }
+    let known = |cpu: u16| (u32::from(cpu) != types::ip_scale::IP_CPU_UNKNOWN.0).then_some(cpu);
+    let moves = q.move_ns.iter().zip(&q.move_cpu).take(usize::from(q.nr_moves));
+    let first = RunQueue { since_ns: r.chain.ns[waking], cpu: known(q.cpu) };
+    let later = moves.map(|(&since_ns, &cpu)| RunQueue { since_ns, cpu: known(cpu) });
+    std::iter::once(first).chain(later).collect()
 }
 
 /// The valid transitions of a chunk that are not newer than `until_ns`.

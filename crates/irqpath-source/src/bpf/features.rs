@@ -101,6 +101,7 @@ pub fn consequence(tracepoint: &str) -> &'static str {
         "sys_exit" => "the return to user space is not stamped (CONFIG_HAVE_SYSCALL_TRACEPOINTS)",
         "napi_poll" => "NAPI polls are not counted",
         "sched_process_exit" => "exited targets are counted late",
+        "sched_migrate_task" => "waits of targets that moved between CPUs are unexplained",
         "cpuhp_enter" => "a CPU that comes back online may begin with a softirq of before",
         "irqpath_offer" => {
             "tasks that run their handler themselves (policy migrate) are not joined"

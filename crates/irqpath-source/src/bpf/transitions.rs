@@ -48,8 +48,9 @@ impl Puller {
     /// A path was reported: its CPUs' transitions are wanted since its first stamp.
     pub fn want(&mut self, record: &PathRecord) {
         let (false, Some(first)) = (self.record_all, record.first()) else { return };
-        for stamp in record.stamps.iter().flatten() {
-            let from_ns = self.windows.entry(stamp.cpu).or_insert(u64::MAX);
+        let queues = record.queues.iter().filter_map(|queue| queue.cpu);
+        for cpu in record.stamps.iter().flatten().map(|stamp| stamp.cpu).chain(queues) {
+            let from_ns = self.windows.entry(cpu).or_insert(u64::MAX);
             *from_ns = first.ns.min(*from_ns);
         }
     }

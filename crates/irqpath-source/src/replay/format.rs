@@ -9,7 +9,8 @@
 //! ```
 //! Head and tail are sequences of frames: kind, length, payload. Meta is JSON, so that it may
 //! grow fields; the rest is MessagePack without field names, whose form is the types of
-//! `irqpath-model`: a change of those types raises [`VERSION`]. All numbers are little-endian.
+//! `irqpath-model`: a change of those types raises [`VERSION`]. What is only added at their ends
+//! is read from older files as its default, down to [`OLDEST_VERSION`]. All numbers are little-endian.
 //!
 //! The rule to know: lengths in a file are claims. Nothing is allocated by them alone.
 

@@ -111,6 +111,19 @@ static void set_config(void)
 		sim_die("no such setting", word(1));
 }
 
+/* A task that comes on another CPU was moved there first; this script leaves out when. */
+static void sim_place(struct task_struct *p)
+{
+	int on_rq = p->on_rq;
+
+	if (p->pid && p->thread_info.cpu != sim_cpu) {
+		p->on_rq = 0;
+		ip_sched_migrate_task(p, sim_cpu);
+		p->on_rq = on_rq;
+	}
+	p->thread_info.cpu = sim_cpu;
+}
+
 /* switch NEXT_TID [PREV_STATE|preempt]: the program runs while the old task is still current. */
 static void do_switch(void)
 {
@@ -121,7 +134,7 @@ static void do_switch(void)
 		prev->__state = num(4);
 	next->on_cpu = 1;	/* as prepare_task does, before the tracepoint */
 	next->on_rq = 1;
-	next->thread_info.cpu = sim_cpu;
+	sim_place(next);
 	prev->on_rq = preempt || !prev->__state;
 	ip_sched_switch(preempt, prev, next, prev->__state);
 	prev->on_cpu = 0;
@@ -161,6 +174,18 @@ static void do_waking(void)
 	p->__state = 0;
 	p->on_rq = 1;
 	p->se.sched_delayed = 0;
+}
+
+/* migrate TID CPU [placed]: to another run queue, or to its first one after a wakeup. */
+static void do_migrate(void)
+{
+	struct task_struct *p = &sim_task(num(3))->t;
+	int on_rq = p->on_rq;
+
+	p->on_rq = is(5, "placed") ? 0 : 2;
+	ip_sched_migrate_task(p, num(4));
+	p->on_rq = on_rq;
+	p->thread_info.cpu = num(4);
 }
 
 static void do_hrtimer(void)
@@ -249,6 +274,8 @@ static void event(void)
 		do_switch();
 	else if (is(2, "hidden"))	/* NEXT_TID [PREV_STATE|preempt] */
 		do_hidden_switch();
+	else if (is(2, "migrate"))	/* TID CPU [placed] */
+		do_migrate();
 	else if (is(2, "leave"))	/* [delayed] */
 		do_leave();
 	else if (is(2, "sys_exit"))

@@ -13,6 +13,7 @@ mod interrupt;
 mod model;
 mod occupancy;
 mod output;
+mod queues;
 mod random;
 mod regressions;
 mod rt;

@@ -44,6 +44,20 @@ static void print_via(__u32 via)
 		}
 }
 
+/* `on=CPU,CPU+NS`: the run queues since the wakeup, unless it is that of the switch-in alone. */
+static void print_queues(struct ip_rec_path *r)
+{
+	__u64 woken = r->chain.ns[IP_WAKING];
+	int i;
+
+	if (r->end == IP_END_ALREADY_RUNNING || !r->chain.ns[IP_SWITCH_IN] ||
+	    (!r->queues.nr_moves && r->queues.cpu == r->chain.cpu[IP_SWITCH_IN]))
+		return;
+	printf(" on=%u", r->queues.cpu);
+	for (i = 0; i < r->queues.nr_moves; i++)
+		printf(",%u+%llu", r->queues.move_cpu[i], r->queues.move_ns[i] - woken);
+}
+
 static void print_path(struct ip_rec_path *r)
 {
 	__u64 prev = 0;
@@ -64,6 +78,7 @@ static void print_path(struct ip_rec_path *r)
 			printf("=%llu", r->chain.ns[i]);
 		prev = r->chain.ns[i];
 	}
+	print_queues(r);
 	if (r->chain.timer_fn)
 		printf(" fn=%llx", r->chain.timer_fn);
 	printf("\n");

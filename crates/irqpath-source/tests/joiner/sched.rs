@@ -57,7 +57,7 @@ fn preempted_on_its_way_to_user_space() {
          1 200 switch 10
          1 210 sys_exit
          1 220 sys_exit",
-        "path irq:42 app:10 via=- user hardirq@0=100 waking@0+1 switch_in@0+9 user@1+100",
+        "path irq:42 app:10 via=- user hardirq@0=100 waking@0+1 switch_in@0+9 user@1+100 on=0,1+99",
     );
 }
 

@@ -123,7 +123,7 @@ fn one_path(path: &SlowPath, is_virtual: bool) -> Vec<Line<'static>> {
     let title = format!("to {}:{} {}", target.comm, target.tid, target.sched());
     let mut lines = vec![Line::from(row(path.record.total_ns(), path, "", &title)).bold()];
     for stage in &path.stages {
-        let title = format!("{} (CPU {})", stage.to.stage_title(), stage.cpu);
+        let title = format!("{} ({})", stage.to.stage_title(), stage.place());
         lines.push(Line::from(row(stage.ns, path, "  ", &title)));
         for cause in causes::shown(stage, MAX_CAUSES) {
             let mut what = cause.words(stage.to, is_virtual);

@@ -32,6 +32,7 @@ fn record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
         timer_fn: 0,
         target: Task { tid: 700 + irq, comm: comm.into(), prio: 120, ..Task::default() },
         end: PathEnd::SwitchIn,
+        queues: Vec::new(),
     }
 }
 
@@ -85,6 +86,7 @@ fn summary() -> Summary {
                 from: Point::Waking,
                 to: Point::SwitchIn,
                 cpu: 1,
+                waited_for: Vec::new(),
                 ns: 900_000,
                 causes: vec![cause],
             }],

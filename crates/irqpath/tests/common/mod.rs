@@ -84,6 +84,7 @@ pub fn record(at_ns: u64, ns: u64) -> PathRecord {
             ..Task::default()
         },
         end: PathEnd::SwitchIn,
+        queues: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use irqpath_model::{
     Comm, Event, Loss, LossReason, Meta, Missing, Occupancy, Origin, PathEnd, PathRecord,
-    PathStats, Point, Snapshot, SoftirqVec, Stamp, Task, Transition, Vector, Via,
+    PathStats, Point, RunQueue, Snapshot, SoftirqVec, Stamp, Task, Transition, Vector, Via,
 };
 use proptest::prelude::*;
 
@@ -49,14 +49,17 @@ fn transitions() -> impl Strategy<Value = Transition> {
 fn records() -> impl Strategy<Value = PathRecord> {
     let stamp = prop::option::of((any::<u64>(), any::<u16>()));
     let stamps = prop::collection::vec(stamp, Point::COUNT);
-    (origins(), 0_u16..1 << 15, stamps, any::<u64>(), tasks()).prop_map(
-        |(origin, via, stamps, timer_fn, target)| PathRecord {
+    let queue = (any::<u64>(), any::<Option<u16>>());
+    let queues = prop::collection::vec(queue, 0..3);
+    (origins(), 0_u16..1 << 15, stamps, any::<u64>(), tasks(), queues).prop_map(
+        |(origin, via, stamps, timer_fn, target, queues)| PathRecord {
             origin,
             via: Via::from_bits_retain(via),
             stamps: std::array::from_fn(|i| stamps[i].map(|(ns, cpu)| Stamp { ns, cpu })),
             timer_fn,
             target,
             end: PathEnd::SwitchIn,
+            queues: queues.into_iter().map(|(since_ns, cpu)| RunQueue { since_ns, cpu }).collect(),
         },
     )
 }
@@ -83,6 +86,7 @@ fn path(ns: u64, length_ns: u64) -> Event {
         timer_fn: 0,
         target: Task { tid: 7, comm: Comm::from("fio"), ..Task::default() },
         end: PathEnd::SwitchIn,
+        queues: Vec::new(),
     }))
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use super::super::format::OLDEST_VERSION;
 use super::super::writer::Encoder;
 use super::*;
 
@@ -182,4 +183,19 @@ fn a_place_that_cannot_hold_a_recording_is_named() {
     );
     assert!(error(directory.path()).contains("is a directory"));
     assert!(error(Path::new("/")).contains("not a name"));
+}
+
+#[test]
+fn a_recording_of_the_format_before_is_read() {
+    let (_directory, path) = place();
+    let events = [self::path(1_000, 50_000), block(1_000, 40)];
+    record(&path, &events);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // What is new in a format stands at the ends of records, and these have nothing of it.
+    bytes[8..12].copy_from_slice(&OLDEST_VERSION.to_le_bytes());
+    let at = bytes.len() - 12;
+    let crc = crc32fast::hash(&bytes[..at]).to_le_bytes();
+    bytes[at..at + 4].copy_from_slice(&crc);
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(drain(&mut Replay::open(&path).unwrap()).unwrap(), events);
 }
