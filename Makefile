@@ -2,6 +2,8 @@
 # The way in for people; cargo builds, scripts/ does the rest. `make` alone explains.
 
 CARGO   ?= cargo
+# Exactly the versions in Cargo.lock, here and in scripts/.
+LOCKED  := --locked
 PREFIX  ?= /usr/local
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BIN     := $(TARGET)/release/irqpath
@@ -20,11 +22,11 @@ setup: ## install what building needs and this machine lacks
 	@scripts/setup.sh
 
 build: setup ## build the release binary
-	@$(CARGO) build --release -p irqpath
+	@$(CARGO) build $(LOCKED) --release -p irqpath
 
 demo: ## trace this machine, or replay a recording; then guests, for which a kernel is built once
-	@scripts/setup.sh --with lab
-	@$(CARGO) build --release -p irqpath --bin irqpath --example demo_load
+	@scripts/setup.sh
+	@$(CARGO) build $(LOCKED) --release -p irqpath --bin irqpath --example demo_load
 	@scripts/demo.sh
 
 test: ## every check and test, for which a kernel is built once; what cannot run here says why
@@ -38,7 +40,7 @@ fmt: ## format the Rust code
 	@$(CARGO) fmt --all
 
 lint: ## clippy, warnings are errors
-	@$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
 check-house: ## the rules that a compiler does not know
 	@$(CARGO) xtask check

@@ -40,7 +40,7 @@ fi
 for tool in hackbench bpftool; do
   command -v "$tool" >/dev/null || die "$tool is missing; run: scripts/setup.sh --with test"
 done
-cargo build --quiet --release -p irqpath --bin irqpath --example bench_load
+cargo build --locked --quiet --release -p irqpath --bin irqpath --example bench_load
 
 mounts=$(cut -d' ' -f1-3 /proc/mounts)
 trap cleanup EXIT

@@ -5,6 +5,8 @@
 # runs one experiment of the exact lab where QEMU is installed, says what tune and a shield would
 # change, and compares the policies of the irqpath kernel, which is built the first time.
 # IRQPATH_OWN_KERNEL=0 leaves that last part out.
+# The last lines name every part that was left out, and why. Exit codes: 0 all parts that were asked
+# for ran (a replay in place of a live trace counts, its first line says so), 1 a part could not run.
 # Needs a release build (`make demo` makes it). Touches nothing but demo-result/ and the lab's cache,
 # ~/.cache/irqpath, into which the first run fetches a kernel of Debian and builds ours.
 set -euo pipefail
@@ -17,7 +19,10 @@ recording=tests/golden/demo.irqrec
 release=${CARGO_TARGET_DIR:-target}/release
 as_root=()
 load=''
+left_out=() # lines for the end
+code=0
 
+# shellcheck disable=SC2317 # reached through the trap
 cleanup() {
   if [[ -n $load ]]; then
     kill "$load" 2>/dev/null || true
@@ -26,6 +31,16 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
+
+# leave_out PART WHY: a part that somebody asked to leave out, or that cannot be had here by design.
+leave_out() { left_out+=("$1: $2"); }
+
+# fail_part PART WHY: a part that README promises and that did not run.
+fail_part() {
+  echo "$1 is left out: $2." >&2
+  leave_out "$1" "$2"
+  code=1
+}
 
 # can LIST...: whether a process started with the prefix `as_root` has all these capabilities.
 can() {
@@ -68,19 +83,21 @@ live() {
 
 replay() {
   echo "This is a replay of a recording made on another machine: $why_not."
+  leave_out 'The live trace' "$why_not; a recording was replayed"
   trace "$release/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
-# One experiment of the exact lab. What it needs and cannot have here is said, not skipped silently.
+# One experiment of the exact lab.
 exact() {
+  echo
+  scripts/setup.sh --with lab
   if ! command -v qemu-system-x86_64 >/dev/null; then
-    echo "The exact lab is left out: QEMU is not installed."
+    fail_part 'The exact lab' 'QEMU is not installed and could not be'
     return
   fi
-  echo
   echo 'In a guest in which one instruction is one nanosecond, a device wakes a real-time task:'
   "$release/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
-    echo 'The exact lab is left out; the line above says why.'
+    fail_part 'The exact lab' "irqpath lab flame ihm-timer ended with $?, and said why above"
 }
 
 # Which interrupts serve real-time tasks here, and what tune would change. Nothing is changed.
@@ -95,7 +112,7 @@ tune() {
   "${as_root[@]}" "$release/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
   load=$!
   "${as_root[@]}" "$release/irqpath" tune --learn 4s --dry-run ||
-    echo 'Tuning is left out; the line above says why.'
+    fail_part 'Tuning' "irqpath tune ended with $?, and said why above"
   wait "$load" 2>/dev/null || true
   load=''
 }
@@ -105,14 +122,17 @@ shield() {
   echo
   echo "What irqpath shield would change to keep CPU $(($(nproc --all) - 1)) free (a dry run):"
   "$release/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
-    echo 'The shield is left out; the line above says why.'
+    fail_part 'The shield' "irqpath shield set ended with $?, and said why above"
 }
 
 # What the policies of the irqpath kernel make of the same interrupt.
 policies() {
-  command -v qemu-system-x86_64 >/dev/null || return 0
   if [[ ${IRQPATH_OWN_KERNEL:-1} == 0 ]]; then
-    echo 'The policies are left out: IRQPATH_OWN_KERNEL=0.'
+    leave_out 'The policies' 'IRQPATH_OWN_KERNEL=0'
+    return
+  fi
+  if ! command -v qemu-system-x86_64 >/dev/null; then
+    fail_part 'The policies' 'QEMU is not installed and could not be'
     return
   fi
   echo
@@ -120,11 +140,12 @@ policies() {
   echo 'alone, for a device and for a timer. The table below has them beside each other.'
   echo 'The first time the kernel is built: about ten minutes on two cores. IRQPATH_OWN_KERNEL=0 leaves it out.'
   "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
-    echo 'The policies are left out; the line above says why.'
+    fail_part 'The policies' "irqpath lab flame ihm-migrate ended with $?, and said why above"
 }
 
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
+echo "The first report is there: $result/report.html"
 exact
 tune
 shield
@@ -146,3 +167,9 @@ In $result/:
 Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
       $release/irqpath check      what on this host makes interrupts late
 EOF
+
+if [[ ${#left_out[@]} != 0 ]]; then
+  printf '\nLeft out:\n'
+  printf '  %s\n' "${left_out[@]}"
+fi
+exit "$code"

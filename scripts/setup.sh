@@ -71,6 +71,7 @@ check_test_packages() {
   need may bpftrace bpftrace 'is compared with' has bpftrace
   need may linux-perf linux-tools-generic 'is compared with' has perf
   need may trace-cmd trace-cmd 'is compared with' has trace-cmd
+  need may debootstrap debootstrap 'makes the root of another Debian' has debootstrap
   need may systemd systemd 'starts the units in a guest' exists /lib/systemd/systemd
 }
 

@@ -47,7 +47,7 @@ step_ours() {
 # shellcheck disable=SC2317 # reached through step
 rust_tests() {
   local shown='^(running|test result|skipped:|test .*FAILED)' code=0
-  cargo test --workspace --no-fail-fast -- --show-output |
+  cargo test --locked --workspace --no-fail-fast -- --show-output |
     tee -a "$log" | grep -E --line-buffered "$shown" || code=$?
   if [[ $code != 0 ]]; then sed -n '/^failures:$/,/^test result/p' "$log"; fi
   return "$code"
@@ -58,28 +58,30 @@ rust_tests() {
 policies() {
   local results code=0
   results=$(mktemp -d)
-  cargo run -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
-  cargo run -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
-  cargo run -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 -o "$results" || code=$?
+  cargo run --locked -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
+  cargo run --locked -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
+  cargo run --locked -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 -o "$results" || code=$?
   rm -r "$results"
   return "$code"
 }
 
 scripts/setup.sh --with test --with lab
 step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
-step_with cargo-clippy 'cargo clippy' cargo clippy --workspace --all-targets -- -D warnings
+step_with cargo-clippy 'cargo clippy' cargo clippy --locked --workspace --all-targets -- -D warnings
 step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
 # Jobs of guests are for busybox, whose dialect is nearest to dash's. Warnings only: notes on words
 # without quotes are often meant (FLAGS).
 step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experiments/jobs/*.sh crates/*/tests/*.sh
 step_with shellcheck 'shellcheck of selftests' shellcheck -s dash -S warning kernel/overlay/tools/testing/selftests/*/*.sh
 step 'cargo xtask check' cargo xtask check
+# Advisories come from a database that is fetched; `cargo deny check` on a machine with network asks it.
+step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses bans sources
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
-step_ours 'the irqpath kernel' cargo run -q -p irqpath -- lab build --flavour irqpath
+step_ours 'the irqpath kernel' cargo run --locked -q -p irqpath -- lab build --flavour irqpath
 step_ours 'the patch series' cargo xtask kernel check --quick
 step 'cargo test' rust_tests
-step_with qemu-system-x86_64 'irqpath lab gate' cargo run -q -p irqpath -- lab gate ihm-timer intspect-baseline
-step_ours 'irqpath lab gate of the policies' cargo run -q -p irqpath -- lab gate ihm-migrate
+step_with qemu-system-x86_64 'irqpath lab gate' cargo run --locked -q -p irqpath -- lab gate ihm-timer intspect-baseline
+step_ours 'irqpath lab gate of the policies' cargo run --locked -q -p irqpath -- lab gate ihm-migrate
 step_ours 'policies' policies
 
 printf '\n== summary\n'
