@@ -8,106 +8,6 @@
 #ifndef IRQPATH_FINISH_BPF_H
 #define IRQPATH_FINISH_BPF_H
 
-static __always_inline __u32 ip_log2(__u64 v)
-{
-	__u32 r, shift;
-
-	r = (v > 0xffffffffULL) << 5; v >>= r;
-	shift = (v > 0xffff) << 4; v >>= shift; r |= shift;
-	shift = (v > 0xff) << 3; v >>= shift; r |= shift;
-	shift = (v > 0xf) << 2; v >>= shift; r |= shift;
-	shift = (v > 0x3) << 1; v >>= shift; r |= shift;
-	return r | (v >> 1);
-}
-
-/* Log-linear like an HDR histogram: IP_HIST_BITS bits below the leading one. */
-static __always_inline __u32 ip_bucket(__u64 ns)
-{
-	__u32 e;
-
-	if (ns < (1 << IP_HIST_BITS))
-		return ns;
-	e = ip_log2(ns) - IP_HIST_BITS;
-	return ((e + 1) << IP_HIST_BITS) | ((ns >> e) & ((1 << IP_HIST_BITS) - 1));
-}
-
-static __always_inline void ip_raise_max(__u64 *max, __u64 v)
-{
-	__u64 old = *max;
-	int i;
-
-	/* A maximum that loses a race would be a lie: retry while somebody else raises it. */
-	for (i = 0; i < 4; i++) {
-		__u64 seen;
-
-		if (v <= old)
-			return;
-		seen = __sync_val_compare_and_swap(max, old, v);
-		if (seen == old)
-			return;
-		old = seen;
-	}
-}
-
-/*
- * A page that nobody has, or 0. Looked at before it is counted: a counter that went on when all
- * are taken would wrap after hours and hand out pages that belong to others.
- */
-static __always_inline __u32 ip_take_page(void)
-{
-	__u32 nr;
-
-	if (*(volatile __u32 *)&ip_nr_pages >= IP_MAX_PAGES - 1)
-		return 0;
-	nr = __sync_fetch_and_add(&ip_nr_pages, 1) + 1;
-	return nr < IP_MAX_PAGES ? nr : 0;
-}
-
-/* The number in @page, which gets one if it has none; 0 if there is no page left. */
-static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page)
-{
-	__u32 nr = *(volatile __u32 *)page, seen;
-
-	if (nr)
-		return nr;
-	nr = __sync_lock_test_and_set(&c->spare_page, 0);
-	if (!nr)
-		nr = ip_take_page();
-	if (!nr)
-		return 0;
-	seen = __sync_val_compare_and_swap(page, 0, nr);
-	if (!seen)
-		return nr;
-	c->spare_page = nr;	/* another CPU was faster: ours is for the next one */
-	return seen;
-}
-
-__noinline int ip_hist_add(struct ip_cpu *c, struct ip_hist *h, __u64 ns)
-{
-	struct ip_hist_page *page;
-	__u32 nr, bucket;
-
-	if (!c || !h)
-		return 0;
-	if (ns < IP_HIST_LIMIT) {
-		bucket = ip_bucket(ns);
-		nr = ip_page_number(c, &h->page[(bucket / IP_PAGE_BUCKETS) & (IP_HIST_PAGES - 1)]);
-		page = nr ? bpf_map_lookup_elem(&ip_hist_pages, &nr) : NULL;
-		if (!page) {
-			ip_lose(c, IP_LOSS_HIST_TABLE_FULL);
-			return 0;
-		}
-		__sync_fetch_and_add(&page->bucket[bucket & (IP_PAGE_BUCKETS - 1)], 1);
-	} else {
-		__sync_fetch_and_add(&h->nr_overflow, 1);
-	}
-	ip_raise_max(&h->max_ns, ns);
-	ip_raise_max(&h->min_ns_inverted, ~ns);
-	__sync_fetch_and_add(&h->sum_ns, ns);
-	__sync_fetch_and_add(&h->nr, 1);	/* last: says that there are extremes */
-	return 0;
-}
-
 static __always_inline bool ip_cpu_wanted(__u32 cpu)
 {
 	return ip_config.cpus[(cpu >> 6) & 127] & (1ULL << (cpu & 63));
@@ -172,7 +72,7 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_rec_path *r, __u64 
 }
 
 static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
-							    struct ip_rec_path *r)
+							    struct ip_rec_path *r, __u32 uid)
 {
 	struct ip_path_key key = {
 		.comm = { r->comm[0], r->comm[1] },
@@ -186,8 +86,15 @@ static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
 
 	if (stat)
 		return stat;
-	bpf_map_update_elem(&ip_paths, &key, (const void *)&ip_no_stat, BPF_NOEXIST);
-	stat = bpf_map_lookup_elem(&ip_paths, &key);
+	if (ip_may_have_row(r, uid)) {
+		if (!bpf_map_update_elem(&ip_paths, &key, (const void *)&ip_no_stat, BPF_NOEXIST))
+			ip_charge_row(r, uid);
+		stat = bpf_map_lookup_elem(&ip_paths, &key);
+	}
+	if (stat)
+		stat->max_pages = uid ? IP_USERS_PAGES : IP_MAX_PAGES;
+	else
+		stat = ip_others_of(r);
 	if (!stat)
 		ip_lose(c, IP_LOSS_PATH_TABLE_FULL);
 	return stat;
@@ -220,10 +127,12 @@ static __always_inline __u64 ip_length(struct ip_chain *ch)
 __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_path_stat *stat)
 {
 	__u64 first = 0, prev = 0;
+	__u32 max_pages;
 	int i;
 
 	if (!c || !ch || !stat)
 		return 0;
+	max_pages = stat->max_pages ?: IP_MAX_PAGES;
 	for (i = 0; i < IP_NR_POINTS; i++) {
 		__u64 ns = ch->ns[i];
 
@@ -237,10 +146,10 @@ __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_pat
 			ip_lose(c, IP_LOSS_CLOCK_SKEW);
 			ns = prev;
 		}
-		ip_hist_add(c, &stat->hist[i], ns - prev);
+		ip_hist_add(c, &stat->hist[i], ns - prev, max_pages);
 		prev = ns;
 	}
-	ip_hist_add(c, &stat->hist[0], prev - first);
+	ip_hist_add(c, &stat->hist[0], prev - first, max_pages);
 	return prev - first;
 }
 
@@ -268,7 +177,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 	ip_comm(r.comm, task);
 	if (!ip_wanted(&r))
 		return 0;
-	stat = ip_path_stat_of(c, &r);
+	stat = ip_path_stat_of(c, &r, task->real_cred->uid.val);
 	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
 	if (stat) {
 		if (!stat->tid)

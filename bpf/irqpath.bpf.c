@@ -21,6 +21,8 @@ char LICENSE[] SEC("license") = "GPL";
 #include "maps.bpf.h"
 #include "occupancy.bpf.h"
 #include "chain.bpf.h"
+#include "hist.bpf.h"
+#include "share.bpf.h"
 #include "finish.bpf.h"
 
 #include "ipi.bpf.c"

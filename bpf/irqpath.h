@@ -17,8 +17,15 @@
 #define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
 #define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
-#define IP_MAX_PATHS	1024	/* distinct paths with statistics */
+#define IP_MAX_PATHS	1024	/* distinct paths with statistics of their own */
+#define IP_MAX_OTHERS	320	/* rows for the rest: one for each origin */
+#define IP_USERS_SHARE	640	/* rows for all users but root together ... */
+#define IP_USER_SHARE	384	/* ... for one of them ... */
+#define IP_NAME_SHARE	128	/* ... for one name ... */
+#define IP_TASK_SHARE	96	/* ... and for one task */
+#define IP_MAX_SHARES	4096	/* accounts: at most a user, a name and a task for each row */
 #define IP_MAX_PAGES	12288	/* of all histograms; page 0 is never used */
+#define IP_USERS_PAGES	8192	/* what rows of users leave is for root and the kernel */
 #define IP_HIST_PAGES	8	/* of one histogram: up to 2^36 ns; a power of two */
 #define IP_PAGE_BUCKETS	128	/* four powers of two; a power of two */
 #define IP_HIST_LIMIT	(1ULL << 36)
@@ -33,6 +40,8 @@ enum ip_scale {
 	IP_HIST_BITS	= 5,	/* sub-buckets per power of two: 2^5, error below 3.2 % */
 	IP_PRIO_BIAS	= 64,	/* -1 (deadline) .. 140 (idle) fits into 8 bits with it */
 	IP_CPU_UNKNOWN	= 0xffff,
+	IP_SKETCH_BITS	= 10,
+	IP_SKETCH_LEN	= 1 << IP_SKETCH_BITS,	/* error 3 %, one standard deviation */
 };
 
 /* In the order in which a path meets them; irqpath_model::Point. */
@@ -203,7 +212,21 @@ struct ip_path_key {
 	__u16 via;
 	__s16 normal_prio;	/* without a boost, which would make a row of its own */
 	__u8 policy;
-	__u8 pad[5];
+	__u8 others;		/* all paths of this origin without a row; the rest is 0 */
+	__u8 pad[4];
+};
+
+struct ip_share_key {
+	__u64 comm[2];
+	__u32 which;		/* enum ip_share */
+	__u32 id;		/* uid or tid */
+};
+
+/* What the rows "others" hold. */
+struct ip_folded {
+	__u64 nr_paths;
+	__u8 names[IP_SKETCH_LEN];
+	__u8 tasks[IP_SKETCH_LEN];
 };
 
 /* A histogram has pages only where it has times: few where those are alike. */
@@ -225,6 +248,8 @@ struct ip_path_stat {
 	__u32 tid;		/* of the first target */
 	__u32 several_tids;
 	__u64 max_ns;		/* of the whole path */
+	__u32 max_pages;	/* in use when this row may have no further one */
+	__u32 pad;
 	struct ip_hist hist[IP_NR_POINTS];
 };
 

@@ -79,6 +79,7 @@ pub fn summary(
         slow,
         nr_slow,
         threshold_ns,
+        folded: snapshot.folded,
         loss: snapshot.loss,
         overhead: snapshot.overhead,
         missing: snapshot.missing,

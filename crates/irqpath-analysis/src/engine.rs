@@ -45,7 +45,7 @@ impl Default for EngineConfig {
             settle_ns: 1_000_000_000,
             keep_ns: 300_000_000,
             max_pending: 4096,
-            max_transitions: 1 << 19,
+            max_transitions: 1 << 18,
         }
     }
 }

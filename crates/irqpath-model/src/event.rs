@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    LineStats, Loss, Missing, NapiStats, Occupancy, Overhead, PathRecord, PathStats, SoftirqStats,
+    Folded, LineStats, Loss, Missing, NapiStats, Occupancy, Overhead, PathRecord, PathStats,
+    SoftirqStats,
 };
 
 /// One thing a source delivers while it runs. Transitions that a record needs may arrive up to
@@ -37,4 +38,7 @@ pub struct Snapshot {
     pub overhead: Overhead,
     /// What this kernel lacks.
     pub missing: Vec<Missing>,
+    /// What has no row of its own.
+    #[serde(default)]
+    pub folded: Folded,
 }

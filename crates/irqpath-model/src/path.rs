@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Comm, Origin, Point, Scheduling, SoftirqVec, Task};
+use crate::{Comm, Folded, Origin, Point, Scheduling, SoftirqVec, Task};
 
 /// What a path went through between its origin and the wakeup of its target.
 #[derive(
@@ -123,15 +123,26 @@ pub struct PathKey {
     /// priority stays in its row. `None` in results of versions that did not tell.
     #[serde(default)]
     pub sched: Option<Scheduling>,
+    /// True for the row of all paths of this origin that have none of their own: whatever they
+    /// went through, to whatever target. Its name is [`Folded::COMM`].
+    #[serde(default)]
+    pub folded: bool,
 }
 
 impl PathKey {
+    /// The row of the paths of an origin that have none of their own.
+    pub fn others(origin: Origin) -> Self {
+        let comm = Folded::COMM.into();
+        Self { origin, via: Via::empty(), comm, sched: None, folded: true }
+    }
+
     /// True if a path with the key `other` counts in this row: its own, or one of a version that
     /// did not tell priorities.
     pub fn covers(&self, other: &Self) -> bool {
         self.origin == other.origin
             && self.via == other.via
             && self.comm == other.comm
+            && self.folded == other.folded
             && (self.sched.is_none() || self.sched == other.sched)
     }
 }
@@ -206,6 +217,7 @@ impl PathRecord {
             via: self.via,
             comm: self.target.comm.clone(),
             sched: Some(self.target.scheduling()),
+            folded: false,
         }
     }
 

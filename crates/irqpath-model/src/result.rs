@@ -10,8 +10,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchSeries, Histogram, Jitter, LineStats, Loss, Names, NapiStats, PathKey, PathStats, Point,
-    Quantiles, Response, SlowPath, SoftirqStats,
+    BenchSeries, Folded, Histogram, Jitter, LineStats, Loss, Names, NapiStats, PathKey, PathStats,
+    Point, Quantiles, Response, SlowPath, SoftirqStats,
 };
 
 /// Version of the stored format; a change that old readers cannot follow raises it.
@@ -250,6 +250,9 @@ pub struct Summary {
     pub nr_slow: u64,
     /// The threshold on the whole path, ns, if one was given.
     pub threshold_ns: Option<u64>,
+    /// What has no row of its own in `paths`.
+    #[serde(default)]
+    pub folded: Folded,
     /// What was lost or could not be joined.
     pub loss: Loss,
     /// The observer's cost.

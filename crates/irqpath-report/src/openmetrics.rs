@@ -225,6 +225,8 @@ impl Collected {
             (labels, summary.loss.get(*r) as f64)
         });
         family(e, "losses", "What is missing, by reason", None, counter, losses)?;
+        let (help, folded) = ("Paths in the rows (others)", summary.folded.nr_paths as f64);
+        family(e, "folded_paths", help, None, counter, one(folded))?;
         let o = &summary.overhead;
         let help = "Runs of the tracing programs";
         family(e, "observer_events", help, None, counter, one(o.nr_events as f64))?;

@@ -25,7 +25,7 @@ pub const VERSION_KEY: &str = "irqpath.schema_version";
 pub const DIGEST_KEY: &str = "irqpath.pages_sha256";
 
 /// Rows per row group: what the writer keeps in memory, and the reader after it.
-pub const ROW_GROUP_ROWS: usize = 16 * 1024;
+pub const ROW_GROUP_ROWS: usize = 8 * 1024;
 
 /// Why samples could not be written or read.
 #[derive(Debug, thiserror::Error)]

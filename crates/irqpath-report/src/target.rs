@@ -7,7 +7,31 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use irqpath_model::{Comm, PathSummary, Scheduling};
+use irqpath_model::{Comm, Folded, PathSummary, Scheduling, Summary};
+
+use crate::text::grouped;
+
+/// What has no row of its own, in words; `None` if everything has.
+pub fn folded(summary: &Summary) -> Option<String> {
+    let Folded { nr_paths, nr_names, nr_tasks } = summary.folded;
+    if nr_paths == 0 {
+        return None;
+    }
+    let nr_rows = summary.paths.iter().filter(|path| path.key.folded).count();
+    let rows = if nr_rows == 1 { "row" } else { "rows" };
+    let about = |n: u64, one: &str| match n {
+        0 | 1 => format!("1 {one}"),
+        n => format!("about {} {one}s", grouped(n)),
+    };
+    Some(format!(
+        "folded {} paths of {} and {} into {nr_rows} {rows} {}, as their share of the table was \
+         full; --task NAME|TID shows one apart",
+        grouped(nr_paths),
+        about(nr_names, "name"),
+        about(nr_tasks, "task"),
+        Folded::COMM
+    ))
+}
 
 /// The targets of a table's rows.
 #[derive(Debug)]
@@ -59,8 +83,21 @@ mod tests {
             via: Via::empty(),
             comm: comm.into(),
             sched: Some(Scheduling { policy, prio }),
+            folded: false,
         };
         PathSummary::new(PathStats { tid, ..PathStats::new(key) }, &Names::default())
+    }
+
+    #[test]
+    fn what_is_folded_is_told_with_its_numbers() {
+        assert_eq!(folded(&Summary::default()), None);
+        let key = PathKey::others(Origin::Irq(36));
+        let others = PathSummary::new(PathStats::new(key), &Names::default());
+        let nr = Folded { nr_paths: 81_234, nr_names: 52_000, nr_tasks: 1 };
+        let summary = Summary { folded: nr, paths: vec![others], ..Summary::default() };
+        let text = folded(&summary).unwrap_or_default();
+        let want = "folded 81 234 paths of about 52 000 names and 1 task into 1 row (others)";
+        assert!(text.starts_with(want), "{text}");
     }
 
     #[test]

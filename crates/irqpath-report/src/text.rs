@@ -31,7 +31,7 @@ pub(crate) use style::us2;
 use style::{Style, clean};
 pub use style::{cut, grouped, us};
 
-use crate::target::Targets;
+use crate::target::{self, Targets};
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub fn write_once(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
+    write_folded(&mut out, summary, options)?;
     write_header(&mut out, meta, options)?;
     write_paths(&mut out, summary, options)?;
     write_stages(&mut out, summary, options)?;
@@ -84,9 +85,16 @@ pub fn write_hist(
     scale: Scale,
     options: &TextOptions,
 ) -> io::Result<()> {
+    write_folded(&mut out, summary, options)?;
     write_header(&mut out, meta, options)?;
     hist::write(&mut out, summary, scale, options)?;
     write_footer(&mut out, meta, summary, options)
+}
+
+/// The first line where paths are folded: who reads a table must know what it does not show.
+fn write_folded(out: &mut impl Write, summary: &Summary, options: &TextOptions) -> io::Result<()> {
+    let Some(text) = target::folded(summary) else { return Ok(()) };
+    writeln!(out, "{}", options.style().warn(&format!("irqpath: {text}")))
 }
 
 /// One line: what was measured where, and for how long.

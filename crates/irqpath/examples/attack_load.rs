@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an unprivileged user can do to fill a tracer's tables; `tests/attack.rs` runs it.
+//! What an unprivileged user can do to fill a tracer's tables; `tests/attack` runs it.
 //!
 //! `attack_load rename SECONDS`: one task that takes a new name before every sleep.
 //! `attack_load tasks NR SECONDS`: so many tasks at once, each with its own name.
 //! `attack_load forks RATE SECONDS`: so many new tasks a second, each with its own name.
+//! `attack_load quiet SECONDS`: beside them, one task that only sleeps.
 //!
 //! Every sleep ends by the local timer, so that each is a path of its task. Prints how many names
 //! there were.
@@ -20,17 +21,35 @@ const STACK: usize = 16 << 10;
 /// As short as a sleep gets.
 const MOMENT: Duration = Duration::from_micros(1);
 
+/// Name of the task that only sleeps.
+pub const QUIET: &str = "quiet-task";
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    println!("{} names", run(&arguments));
+}
+
+/// Do what the arguments say. Returns how many names there were.
+pub fn run(arguments: &[String]) -> u64 {
     let number = |at: usize| -> u64 { arguments[at].parse().expect("a number") };
     let end = |at: usize| Instant::now() + Duration::from_secs(number(at));
-    let nr_names = match arguments.first().map(String::as_str) {
+    match arguments.first().map(String::as_str) {
         Some("rename") => rename(end(1)),
         Some("tasks") => tasks(number(1), end(2)),
         Some("forks") => forks(number(1), end(2)),
-        _ => panic!("attack_load rename SECONDS | tasks NR SECONDS | forks RATE SECONDS"),
+        Some("quiet") => quiet(end(1)),
+        _ => panic!("rename SECONDS | tasks NR SECONDS | forks RATE SECONDS | quiet SECONDS"),
+    }
+}
+
+fn quiet(end: Instant) -> u64 {
+    let body = move || {
+        while Instant::now() < end {
+            sleep(Duration::from_millis(2));
+        }
     };
-    println!("{nr_names} names");
+    spawn(QUIET.to_owned(), body).join().expect("it sleeps and ends");
+    1
 }
 
 fn rename(end: Instant) -> u64 {

@@ -62,9 +62,12 @@ pub fn choose(
     chosen.into_iter().map(|i| slow_row(known[i].0, known[i].1, names)).collect()
 }
 
-/// Where a path counts: its own row, or one of a version that did not tell priorities.
+/// Where a path counts: its own row, one of a version that did not tell priorities, or that of
+/// its origin's others.
 fn row_of(index: &HashMap<&PathKey, usize>, key: PathKey) -> Option<usize> {
-    index.get(&key).or_else(|| index.get(&PathKey { sched: None, ..key })).copied()
+    let others = PathKey::others(key.origin);
+    let own = index.get(&key).or_else(|| index.get(&PathKey { sched: None, ..key }));
+    own.or_else(|| index.get(&others)).copied()
 }
 
 fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {

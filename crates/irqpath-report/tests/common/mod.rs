@@ -90,7 +90,8 @@ fn histogram(values: &[(u64, u32)]) -> Histogram {
 }
 
 fn path(origin: Origin, via: Via, comm: &str, scale: u64) -> PathSummary {
-    let mut stats = PathStats::new(PathKey { origin, via, comm: comm.into(), sched: None });
+    let mut stats =
+        PathStats::new(PathKey { origin, via, comm: comm.into(), sched: None, folded: false });
     let times = [(4_100, 40), (6_000, 200), (12_400, 50), (33_100, 9), (813_900, 1)];
     stats.tid = Some(1234);
     stats.total = histogram(&times.map(|(ns, n)| (ns * scale, n)));

@@ -138,7 +138,13 @@ fn path(nr: usize, dice: &mut Dice) -> (PathStats, Vec<SlowPath>) {
     let (origin, via) = origin(nr);
     let target = target(nr);
     let points = points(origin, via);
-    let mut stats = PathStats::new(PathKey { origin, via, comm: target.comm.clone(), sched: None });
+    let mut stats = PathStats::new(PathKey {
+        origin,
+        via,
+        comm: target.comm.clone(),
+        sched: None,
+        folded: false,
+    });
     let mut slow = Vec::new();
     let nr_runs = if nr < 12 { 9_000 } else { 5 + dice.below(400) };
     for run in 0..nr_runs {

@@ -2,7 +2,7 @@
 //! Contract records to model types. Pure: bytes in, events out; unknown bytes are refused.
 
 use irqpath_model::{
-    Comm, Event, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
+    Comm, Event, Folded, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
     RunQueue, Scheduling, SoftirqVec, Stamp, Task, Transition, Vector, Via,
 };
 
@@ -154,12 +154,38 @@ fn task(e: &types::ip_occ) -> Task {
 
 /// A path's key.
 pub fn path_key(key: &types::ip_path_key) -> Option<PathKey> {
+    let origin = origin(u32::from(key.origin_kind), key.origin_nr)?;
+    if key.others != 0 {
+        return Some(PathKey::others(origin));
+    }
     Some(PathKey {
-        origin: origin(u32::from(key.origin_kind), key.origin_nr)?,
+        origin,
         via: Via::from_bits_retain(key.via),
         comm: comm(key.comm),
         sched: Some(Scheduling { policy: Policy::from_nr(key.policy), prio: key.normal_prio }),
+        folded: false,
     })
+}
+
+/// What the rows of others hold.
+pub fn folded(folded: &types::ip_folded) -> Folded {
+    Folded {
+        nr_paths: folded.nr_paths,
+        nr_names: estimate(&folded.names),
+        nr_tasks: estimate(&folded.tasks),
+    }
+}
+
+/// How many different values went into a sketch (HyperLogLog; Flajolet and others, 2007): each
+/// register holds the most leading zeros, plus one, of the values that fell to it.
+fn estimate(registers: &[u8]) -> u64 {
+    let m = registers.len() as f64;
+    let sum: f64 = registers.iter().map(|&rank| (-f64::from(rank)).exp2()).sum();
+    let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / sum;
+    let empty = m - registers.iter().map(|&rank| f64::from(rank.min(1))).sum::<f64>();
+    // With few values, how many registers are empty says more.
+    let best = if raw <= 2.5 * m && empty > 0.0 { m * (m / empty).ln() } else { raw };
+    best.round() as u64
 }
 
 /// Middle of a kernel bucket, ns: the inverse of `ip_bucket` in `bpf/finish.bpf.h`.
@@ -217,6 +243,32 @@ mod tests {
         for ns in (32..5_000_000u64).step_by(977) {
             let middle = bucket_middle_ns(bucket(ns)) as f64;
             assert!((middle - ns as f64).abs() / ns as f64 <= 0.032, "{ns}: {middle}");
+        }
+    }
+
+    #[test]
+    fn a_sketch_knows_how_many_values_it_has_seen() {
+        // Registers as random values fill them.
+        let mut state = 1u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state ^ (state >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let mut registers = [0u8; 1024];
+        assert_eq!(estimate(&registers), 0);
+        let mut nr = 0;
+        for want in [1u64, 50, 3_000, 100_000] {
+            while nr < want {
+                let hash = random();
+                let at = (hash & 1023) as usize;
+                let rank = ((hash >> 10) | 1).leading_zeros() as u8 - 10 + 1;
+                registers[at] = registers[at].max(rank);
+                nr += 1;
+            }
+            let error = (estimate(&registers) as f64 - want as f64).abs() / want as f64;
+            assert!(error < 0.1, "{want}: {}", estimate(&registers));
         }
     }
 

@@ -41,7 +41,7 @@ const RING_CHUNKS: std::ops::RangeInclusive<usize> = 32..=1024;
 /// The programs never wake the reader (a wakeup is what is being measured); it looks by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Records taken at once: decoded ones are larger than those in the buffer, which is bounded.
-const BATCH: usize = 1024;
+const BATCH: usize = 512;
 
 /// Tracing programs on the running kernel.
 pub struct BpfSource {

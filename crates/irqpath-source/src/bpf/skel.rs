@@ -36,6 +36,7 @@ plain!(
     ip_occ_chunk,
     ip_path_key,
     ip_path_stat,
+    ip_folded,
     ip_hist_page,
     ip_line,
     ip_cpu

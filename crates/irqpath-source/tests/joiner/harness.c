@@ -56,6 +56,12 @@ static void set_task(void)
 		s->t.tgid = num(5);
 }
 
+/* uid TID UID */
+static void set_uid(void)
+{
+	sim_task(num(1))->cred.uid.val = num(2);
+}
+
 /* sched TID POLICY NORMAL_PRIO [PRIO]: the last where it is boosted */
 static void set_sched(void)
 {
@@ -314,12 +320,15 @@ static void sim_start(void)
 	ADD(ip_slots, IP_TASK_SLOTS, 1, false);
 	ADD(ip_works, IP_WORK_SLOTS, 1, false);
 	ADD(ip_chunks, ip_config.nr_chunks * SIM_CPUS, 1, false);
-	ADD(ip_paths, IP_MAX_PATHS, 1, true);
+	ADD(ip_paths, IP_MAX_PATHS + IP_MAX_OTHERS, 1, true);
+	ADD(ip_shares, IP_MAX_SHARES, 1, true);
+	ADD(ip_folded, 1, 1, false);
 	ADD(ip_hist_pages, IP_MAX_PAGES, 1, false);
 	for (i = 0; i < SIM_CPUS; i++) {
 		snprintf(sim_idle[i].t.comm, sizeof(sim_idle[i].t.comm), "swapper/%u", i);
 		sim_idle[i].t.flags = PF_KTHREAD;
 		sim_idle[i].t.prio = sim_idle[i].t.normal_prio = 120;
+		sim_idle[i].t.real_cred = &sim_idle[i].cred;
 		sim_current[i] = &sim_idle[i].t;
 	}
 }
@@ -342,6 +351,8 @@ int main(void)
 			set_task();
 		else if (is(0, "sched"))
 			set_sched();
+		else if (is(0, "uid"))
+			set_uid();
 		else if (is(0, "action"))
 			set_action();
 		else if (is(0, "config"))

@@ -152,9 +152,9 @@ static void print_stats(void)
 
 		printf("stat");
 		print_origin(key->origin_kind, key->origin_nr);
-		printf(" %.16s", (char *)key->comm);
+		printf(" %.16s", key->others ? "(others)" : (char *)key->comm);
 		print_via(key->via);
-		if (key->policy || key->normal_prio != 120)
+		if (!key->others && (key->policy || key->normal_prio != 120))
 			printf(" sched=%u:%d", key->policy, key->normal_prio);
 		printf(" tid=%u several=%u max=%llu\n", s->tid, s->several_tids, s->max_ns);
 		print_hist("total", &s->hist[0]);
@@ -210,6 +210,8 @@ static void print_final(void)
 	}
 	print_stats();
 	printf("pages %u\n", ip_nr_pages);
+	i = 0;
+	printf("folded %llu\n", ((struct ip_folded *)bpf_map_lookup_elem(&ip_folded, &i))->nr_paths);
 	for (i = 0; i < IP_NR_LOSS; i++)
 		if (loss[i])
 			printf("loss %s %llu\n", loss_names[i], loss[i]);

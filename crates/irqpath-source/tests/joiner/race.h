@@ -22,7 +22,7 @@ static void *race_run(void *c)
 		/* Together at each histogram. */
 		while (*(volatile __u32 *)&race_ready < RACE_THREADS * (i + 1))
 			;
-		ip_hist_add(c, &race_hists[i], 100);
+		ip_hist_add(c, &race_hists[i], 100, IP_MAX_PAGES);
 		__sync_fetch_and_add(&race_ready, 1);
 	}
 	return NULL;

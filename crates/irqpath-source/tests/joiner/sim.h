@@ -15,6 +15,7 @@
 struct sim_task {
 	struct task_struct t;	/* first: programs get a pointer to it */
 	struct pt_regs regs;
+	struct cred cred;
 };
 
 struct sim_map {
@@ -31,7 +32,7 @@ static struct sim_task sim_idle[SIM_CPUS], sim_tasks[SIM_TASKS];
 static __u32 sim_nr_tasks;
 static struct task_struct *sim_current[SIM_CPUS];
 static struct irqaction sim_actions[SIM_ACTIONS];
-static struct sim_map sim_maps[8];
+static struct sim_map sim_maps[16];
 static __u32 sim_nr_maps;
 
 static void sim_die(char *what, char *which)
@@ -55,6 +56,7 @@ static struct sim_task *sim_task(__u32 tid)
 	s = &sim_tasks[sim_nr_tasks++];
 	s->t.pid = s->t.tgid = tid;
 	s->t.prio = s->t.normal_prio = 120;
+	s->t.real_cred = &s->cred;
 	snprintf(s->t.comm, sizeof(s->t.comm), "t%u", tid);
 	return s;
 }

@@ -174,6 +174,7 @@ mod tests {
                 via: Via::empty(),
                 comm: "t".into(),
                 sched: None,
+                folded: false,
             };
             let mut total = Histogram::default();
             total.record(ns);

@@ -3,6 +3,7 @@
 //! Rule: nothing here changes the state, apart from clamping a scroll position that ran past
 //! the end.
 
+use irqpath_report::target;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
@@ -78,6 +79,10 @@ fn header_text(app: &App) -> Paragraph<'static> {
         counts.push(if s.nr_slow > 0 { text.red() } else { text.into() });
     }
     counts.push(lost);
+    let first = match target::folded(s) {
+        Some(text) => Line::from(format!("irqpath {text}")).yellow().bold(),
+        None => first,
+    };
     Paragraph::new(vec![first, Line::from(counts), Line::from(cost(app)).dim()])
 }
 

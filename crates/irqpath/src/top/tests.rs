@@ -44,6 +44,7 @@ fn summary() -> Summary {
             via: Via::empty(),
             comm: Comm::from(comm),
             sched: None,
+            folded: false,
         };
         let mut stats = PathStats::new(key);
         for wait in waits {
