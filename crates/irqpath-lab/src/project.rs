@@ -3,13 +3,22 @@
 //! `make install` put them below `share/irqpath`.
 //!
 //! The mark of such a directory is `lab/kernels.toml`. Nothing is ever written there.
+//!
+//! The lab compiles and runs what lies there. A directory that the user names is trusted; one that
+//! is found above the current directory only if nobody but root and the caller could have made it.
+//! Under `sudo` the user who called it counts, as `SUDO_UID` says, as git does for
+//! `safe.directory`.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use irqpath_files::tree::{self, TreeError};
+
 /// The file by which a project directory is known.
 const MARK: &str = "lab/kernels.toml";
+/// What is used of it.
+const PARTS: [&str; 3] = ["lab", "experiments", "kernel"];
 
 /// The directory with the lab's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +36,14 @@ pub enum ProjectError {
         path: PathBuf,
         /// What named it: `--project` or `IRQPATH_PROJECT`.
         origin: &'static str,
+    },
+    /// One was found that others can write to.
+    #[error("{root} has the lab's files, but {source}; give --project {root} if you trust all of it", root = .root.display())]
+    Untrusted {
+        /// The directory.
+        root: PathBuf,
+        /// What others can write to.
+        source: TreeError,
     },
     /// Nothing was named and nothing was found.
     #[error(
@@ -50,7 +67,7 @@ impl Project {
             return Self::at(&path).ok_or(ProjectError::NotHere { path, origin });
         }
         search(env::current_dir().ok().as_deref(), env::current_exe().ok().as_deref())
-            .ok_or(ProjectError::NotFound)
+            .unwrap_or(Err(ProjectError::NotFound))
     }
 
     /// The project in this directory, if it is one.
@@ -99,18 +116,21 @@ impl Project {
     }
 }
 
-fn search(here: Option<&Path>, program: Option<&Path>) -> Option<Project> {
-    let above = here.into_iter().flat_map(Path::ancestors).find_map(Project::at);
-    above.or_else(|| {
-        let prefix = program?.parent()?.parent()?;
-        Project::at(&prefix.join("share/irqpath"))
-    })
+fn search(here: Option<&Path>, program: Option<&Path>) -> Option<Result<Project, ProjectError>> {
+    if let Some(above) = here.into_iter().flat_map(Path::ancestors).find_map(Project::at) {
+        let untrusted = |source| ProjectError::Untrusted { root: above.root.clone(), source };
+        return Some(tree::check(&above.root, &PARTS).map_err(untrusted).map(|()| above));
+    }
+    // Whoever can write there can replace this program.
+    let prefix = program?.parent()?.parent()?;
+    Project::at(&prefix.join("share/irqpath")).map(Ok)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn project(root: &Path) {
         fs::create_dir_all(root.join("lab")).unwrap();
@@ -126,10 +146,29 @@ mod tests {
         let program = dir.path().join("usr/bin/irqpath");
         let installed = dir.path().join("usr/share/irqpath");
         project(&installed);
-        assert_eq!(search(Some(&deep), Some(&program)).unwrap().root(), installed);
+        let found = |here: &Path| search(Some(here), Some(&program)).unwrap().unwrap();
+        assert_eq!(found(&deep).root(), installed);
         project(&checkout);
-        assert_eq!(search(Some(&deep), Some(&program)).unwrap().root(), checkout);
-        assert_eq!(search(Some(dir.path()), None), None);
+        assert_eq!(found(&deep).root(), checkout);
+        assert!(search(Some(dir.path()), None).is_none());
+    }
+
+    #[test]
+    fn a_tree_that_others_can_write_to_must_be_named() {
+        let dir = tempfile::tempdir().unwrap();
+        project(dir.path());
+        fs::create_dir(dir.path().join("experiments")).unwrap();
+        search(Some(dir.path()), None).unwrap().unwrap();
+        for part in ["experiments", "lab", "lab/kernels.toml", ""] {
+            let path = dir.path().join(part);
+            let before = path.metadata().unwrap().permissions();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+            let refused = search(Some(dir.path()), None).unwrap().unwrap_err().to_string();
+            assert!(refused.contains("can be written by others"), "{part}: {refused}");
+            assert!(refused.contains("--project") && !refused.contains('\n'), "{refused}");
+            Project::locate(Some(dir.path())).unwrap();
+            fs::set_permissions(&path, before).unwrap();
+        }
     }
 
     #[test]

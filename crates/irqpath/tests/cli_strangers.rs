@@ -125,3 +125,36 @@ fn a_lab_and_manual_pages_are_written_below_no_link() {
     scene.assert_untouched();
     assert!(!scene.root.path().join("new").exists());
 }
+
+#[test]
+fn a_lab_tree_of_a_stranger_above_is_not_used() {
+    let Some(scene) = Scene::new("a_lab_tree_of_a_stranger") else { return };
+    let list = |here: &Path, sudo: Option<&str>, more: &[&str]| {
+        let mut command = irqpath();
+        command.args(["lab", "list"]).args(more).current_dir(here).env_remove("IRQPATH_PROJECT");
+        match sudo {
+            Some(uid) => command.env("SUDO_UID", uid),
+            None => command.env_remove("SUDO_UID"),
+        };
+        command.output().unwrap()
+    };
+    let plant = "mkdir -p t/lab t/experiments t/deep && : > t/lab/kernels.toml && chmod 755 t";
+    scene.stranger(plant);
+    let tree = scene.shared().join("t");
+    let deep = tree.join("deep");
+    let line = error_line(&list(&deep, None, &[]));
+    assert!(line.contains("belongs to nobody (uid 65534)"), "{line}");
+    assert!(line.contains("--project"), "{line}");
+    // Nor in a directory of root's below it, which is where root often stands.
+    let own = scene.shared().join("own");
+    fs::create_dir(&own).unwrap();
+    scene.stranger("mkdir lab && : > lab/kernels.toml");
+    assert!(error_line(&list(&own, None, &[])).contains("can be written by others"));
+    // Named, it is trusted as far as it goes: the next error is of its content.
+    let named = list(&own, None, &["--project", tree.to_str().unwrap()]);
+    assert!(!String::from_utf8_lossy(&named.stderr).contains("belongs to"), "{named:?}");
+    // The user who called sudo uses a checkout of his own; not one of somebody else's.
+    let own = list(&deep, Some("65534"), &[]);
+    assert!(!String::from_utf8_lossy(&own.stderr).contains("belongs to"), "{own:?}");
+    assert!(error_line(&list(&deep, Some("65533"), &[])).contains("belongs to nobody"));
+}
