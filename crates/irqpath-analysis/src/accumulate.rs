@@ -6,15 +6,17 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use irqpath_model::{
-    Comm, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, Scheduling, SlowPath,
-    Snapshot, Summary, Via,
+    Comm, MAX_PATHS, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, Scheduling,
+    SlowPath, Snapshot, Summary, Via,
 };
 
 /// Statistics of every path, from its records.
 #[derive(Debug, Default)]
 pub struct Accumulator {
     paths: HashMap<(Origin, Via, Scheduling), HashMap<Comm, PathStats>>,
+    nr_paths: usize,
     nr_records: u64,
+    nr_left_out: u64,
 }
 
 impl Accumulator {
@@ -26,16 +28,25 @@ impl Accumulator {
     /// Add one record.
     pub fn record(&mut self, record: &PathRecord) {
         self.nr_records += 1;
-        let sched = record.target.scheduling();
-        let comms = self.paths.entry((record.origin, record.via, sched)).or_default();
+        let comm = &record.target.comm;
         // A lookup first: the name is copied for the first record of a path only.
-        match comms.get_mut(&record.target.comm) {
-            Some(stats) => stats.record(record),
-            None => comms
-                .entry(record.target.comm.clone())
-                .or_insert_with(|| PathStats::new(record.key()))
-                .record(record),
+        let line = (record.origin, record.via, record.target.scheduling());
+        let known = self.paths.get_mut(&line).and_then(|comms| comms.get_mut(comm));
+        if let Some(stats) = known {
+            stats.record(record);
+        } else if self.nr_paths < MAX_PATHS {
+            let mut stats = PathStats::new(record.key());
+            stats.record(record);
+            self.paths.entry(line).or_default().insert(comm.clone(), stats);
+            self.nr_paths += 1;
+        } else {
+            self.nr_left_out += 1;
         }
+    }
+
+    /// Records of paths beyond the first [`MAX_PATHS`], which are in no statistics.
+    pub fn nr_left_out(&self) -> u64 {
+        self.nr_left_out
     }
 
     /// Records added so far.

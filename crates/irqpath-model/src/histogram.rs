@@ -18,6 +18,11 @@ use crate::Quantiles;
 /// Longest time a histogram can hold, ns (about 68 s). Longer ones count as overflow.
 pub const MAX_TRACKABLE_NS: u64 = 1 << 36;
 
+/// Bytes before the counts of the V2 encoding.
+const HEADER_LEN: usize = 40;
+/// First bytes of the V2 encoding, not compressed.
+const V2_COOKIE: u32 = 0x1c84_9303 | 0x10;
+
 /// A stored histogram could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("not an HDR histogram (V2, base64): {0}")]
@@ -63,7 +68,7 @@ impl Histogram {
     /// maximum and sum come separately, by [`Histogram::widen`].
     pub fn record_n(&mut self, ns: u64, n: u32) {
         if ns >= MAX_TRACKABLE_NS {
-            self.nr_overflow += u64::from(n);
+            self.add_overflow(u64::from(n));
         } else {
             self.count(BOUNDS.lowest_equivalent(ns), n);
         }
@@ -97,7 +102,7 @@ impl Histogram {
 
     /// Count `n` times that were too long to hold.
     pub fn add_overflow(&mut self, n: u64) {
-        self.nr_overflow += n;
+        self.nr_overflow = self.nr_overflow.saturating_add(n);
     }
 
     /// Add another histogram.
@@ -106,12 +111,13 @@ impl Histogram {
             self.count(low, n);
         }
         self.widen(other.min_ns, other.max_ns, other.sum_ns);
-        self.nr_overflow += other.nr_overflow;
+        self.add_overflow(other.nr_overflow);
     }
 
     /// Number of recorded times, overflow included.
     pub fn len(&self) -> u64 {
-        self.buckets.iter().map(|bucket| u64::from(bucket.1)).sum::<u64>() + self.nr_overflow
+        let counted = self.buckets.iter().map(|bucket| u64::from(bucket.1)).sum::<u64>();
+        counted.saturating_add(self.nr_overflow)
     }
 
     /// True if nothing was recorded.
@@ -194,6 +200,7 @@ impl TryFrom<Stored> for Histogram {
     fn try_from(stored: Stored) -> Result<Self, HistogramError> {
         let bytes =
             STANDARD.decode(&stored.hdr_v2_base64).map_err(|e| HistogramError(e.to_string()))?;
+        check_header(&bytes)?;
         let hdr: Hdr = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|e| HistogramError(format!("{e:?}")))?;
@@ -207,10 +214,32 @@ impl TryFrom<Stored> for Histogram {
         for bucket in hdr.iter_recorded() {
             histogram.record_n(bucket.value_iterated_to(), bucket.count_at_value());
         }
-        if stored.max_ns < stored.min_ns && !histogram.is_empty() {
+        histogram.buckets.shrink_to_fit();
+        if histogram.is_empty() {
+            return Ok(Self::default());
+        }
+        if stored.max_ns < stored.min_ns {
             return Err(HistogramError("max below min".to_owned()));
         }
         Ok(histogram)
+    }
+}
+
+/// Check what the decoder allocates by: it believes the claims about length, range and precision.
+fn check_header(bytes: &[u8]) -> Result<(), HistogramError> {
+    let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let long = |at: usize| Some(u64::from(number(at)?) << 32 | u64::from(number(at + 4)?));
+    let counts = bytes.len().checked_sub(HEADER_LEN).and_then(|len| u32::try_from(len).ok());
+    let claims = [
+        ("cookie", number(0) == Some(V2_COOKIE)),
+        ("length", counts.is_some() && number(4) == counts),
+        ("precision", number(12) == Some(2)),
+        ("lowest value", long(16) == Some(1)),
+        ("highest value", long(24).is_some_and(|high| high < MAX_TRACKABLE_NS * 2)),
+    ];
+    match claims.into_iter().find(|(_, is_ours)| !is_ours) {
+        Some((what, _)) => Err(HistogramError(format!("another {what} than irqpath writes"))),
+        None => Ok(()),
     }
 }
 
@@ -267,6 +296,54 @@ mod tests {
             );
             let _ = serde_json::from_str::<Histogram>(&text);
         }
+    }
+
+    fn stored(histogram: &Histogram) -> serde_json::Value {
+        serde_json::to_value(histogram).unwrap()
+    }
+
+    /// The stored form with bytes of its encoding replaced.
+    fn with(at: usize, bytes: &[u8]) -> serde_json::Value {
+        let mut histogram = Histogram::default();
+        histogram.record(1_000);
+        let mut value = stored(&histogram);
+        let mut hdr = STANDARD.decode(value["hdr_v2_base64"].as_str().unwrap()).unwrap();
+        hdr[at..at + bytes.len()].copy_from_slice(bytes);
+        value["hdr_v2_base64"] = STANDARD.encode(hdr).into();
+        value
+    }
+
+    #[test]
+    fn claims_of_an_encoding_are_not_believed() {
+        serde_json::from_value::<Histogram>(with(0, &[])).unwrap();
+        for (at, bytes, what) in [
+            (0, &[0x1c, 0x84, 0x93, 0x14][..], "cookie"),
+            (4, &[0x40, 0, 0, 0], "length"),
+            (12, &[0, 0, 0, 5], "precision"),
+            (16, &[0, 0, 0, 0, 0, 0, 0, 2], "lowest"),
+            (24, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0], "highest"),
+        ] {
+            let error = serde_json::from_value::<Histogram>(with(at, bytes)).unwrap_err();
+            assert!(error.to_string().contains(what), "{what}: {error}");
+        }
+    }
+
+    #[test]
+    fn extremes_that_contradict_each_other_are_an_error_and_never_a_panic() {
+        for (histogram, nr_overflow) in [(Histogram::default(), 3), (Histogram::default(), 0)] {
+            let mut value = stored(&histogram);
+            (value["min_ns"], value["max_ns"]) = (5.into(), 4.into());
+            value["nr_overflow"] = nr_overflow.into();
+            match serde_json::from_value::<Histogram>(value) {
+                Ok(read) => assert_eq!((read.quantiles(), nr_overflow), (Quantiles::default(), 0)),
+                Err(error) => assert!(error.to_string().contains("max below min"), "{error}"),
+            }
+        }
+        let mut value = with(0, &[]);
+        value["nr_overflow"] = u64::MAX.into();
+        let mut read: Histogram = serde_json::from_value(value).unwrap();
+        read.merge(&read.clone());
+        assert_eq!(read.quantiles().n, u64::MAX);
     }
 
     #[test]

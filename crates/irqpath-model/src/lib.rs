@@ -51,7 +51,7 @@ pub use result::{
     SCHEMA_VERSION, StageSummary, Summary, schema,
 };
 pub use sched::{Sched, SchedError};
-pub use stats::{LineStats, NapiStats, PathStats, Quantiles, SoftirqStats};
+pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, Quantiles, SoftirqStats};
 pub use task::{Comm, Policy, Scheduling, Task};
 pub use tune::{
     Association, Carrier, Left, LeftAlone, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,

@@ -39,6 +39,11 @@ pub struct PathStats {
     pub stages: BTreeMap<Point, Histogram>,
 }
 
+/// Most paths that statistics are kept of when they are made from records. The tables of a live
+/// source hold fewer; a recording can name more, each in a few bytes
+/// and with some kilobytes of histograms.
+pub const MAX_PATHS: usize = 8192;
+
 impl PathStats {
     /// Empty statistics for a path.
     pub fn new(key: PathKey) -> Self {

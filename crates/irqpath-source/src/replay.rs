@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use irqpath_model::{Event, Meta, PathKey, PathStats, Snapshot};
+use irqpath_model::{Event, Loss, LossReason, MAX_PATHS, Meta, PathKey, PathStats, Snapshot};
 
 pub use writer::RecordingWriter;
 
@@ -39,8 +39,14 @@ pub struct Replay {
     path: PathBuf,
     opened: reader::Opened,
     state: State,
+    /// Some were delivered.
+    has_records: bool,
+    /// False for a caller that makes statistics itself.
+    keeps_paths: bool,
     /// Statistics of the paths delivered so far.
     paths: BTreeMap<PathKey, PathStats>,
+    /// Records of paths for which there was no room.
+    nr_left_out: u64,
     /// Latest time delivered so far, ns.
     latest_ns: u64,
 }
@@ -52,9 +58,17 @@ impl Replay {
             path: path.to_owned(),
             opened: reader::open(path)?,
             state: State::Running,
+            has_records: false,
+            keeps_paths: true,
             paths: BTreeMap::new(),
+            nr_left_out: 0,
             latest_ns: 0,
         })
+    }
+
+    /// The same, without statistics of paths before its end: for a caller that makes its own.
+    pub fn without_paths(self) -> Self {
+        Self { keeps_paths: false, ..self }
     }
 
     /// Who recorded it, when, and on what; as it was at the end of the measurement.
@@ -73,8 +87,17 @@ impl Replay {
         for event in events {
             self.latest_ns = self.latest_ns.max(latest_ns(event));
             if let Event::Path(record) = event {
+                self.has_records = true;
+                if !self.keeps_paths {
+                    continue;
+                }
                 let key = record.key();
-                self.paths.entry(key.clone()).or_insert_with(|| PathStats::new(key)).record(record);
+                if self.paths.len() < MAX_PATHS || self.paths.contains_key(&key) {
+                    let new = || PathStats::new(key.clone());
+                    self.paths.entry(key.clone()).or_insert_with(new).record(record);
+                } else {
+                    self.nr_left_out += 1;
+                }
             }
         }
     }
@@ -83,7 +106,7 @@ impl Replay {
     fn settle(&mut self) -> Result<Vec<Event>, SourceError> {
         let until = self.latest_ns.saturating_add(SETTLE_NS);
         let mut settled = Vec::new();
-        while !self.paths.is_empty() {
+        while self.has_records {
             let Some(events) = self.next_events()? else { break };
             let beyond = events.iter().any(|event| latest_ns(event) > until);
             settled.extend(events.into_iter().filter(|e| matches!(e, Event::Occupancy(_))));
@@ -123,7 +146,10 @@ impl Source for Replay {
         if self.state == State::Exhausted {
             return Ok(self.opened.snapshot.clone());
         }
+        let mut loss = Loss::default();
+        loss.add(LossReason::HistogramTableFull, self.nr_left_out);
         Ok(Snapshot {
+            loss,
             ns: self.latest_ns,
             paths: self.paths.values().cloned().collect(),
             missing: self.opened.snapshot.missing.clone(),

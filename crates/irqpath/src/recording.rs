@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use irqpath_analysis::Accumulator;
-use irqpath_model::{Event, Meta, Names, Origin, PathRecord, Snapshot, SoftirqVec, Vector};
+use irqpath_model::{
+    Event, LossReason, Meta, Names, Origin, PathRecord, Snapshot, SoftirqVec, Vector,
+};
 use irqpath_report::json::printable_meta;
 use irqpath_source::replay::Replay;
 use irqpath_source::{Config, Source, SourceError};
@@ -44,7 +46,7 @@ pub fn open(path: &Path, what: &What) -> anyhow::Result<Recording> {
     let source: Box<dyn Source> = if is_everything(&config) {
         Box::new(replay)
     } else {
-        Box::new(Narrowed::new(replay, config))
+        Box::new(Narrowed::new(replay.without_paths(), config))
     };
     Ok(Recording { meta, source })
 }
@@ -108,7 +110,9 @@ impl Narrowed {
     }
 
     fn with_own_paths(&self, snapshot: Snapshot) -> Snapshot {
-        Snapshot { paths: self.paths.stats(), ..snapshot }
+        let mut loss = snapshot.loss;
+        loss.add(LossReason::HistogramTableFull, self.paths.nr_left_out());
+        Snapshot { paths: self.paths.stats(), loss, ..snapshot }
     }
 }
 

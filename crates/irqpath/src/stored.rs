@@ -2,14 +2,18 @@
 //! Reads result directories back. What is inside the files is judged by `irqpath_report::json`;
 //! this file says which directory it was, and tells a wrong directory from a damaged one.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
+use irqpath_files::input;
 use irqpath_model::{Meta, Summary};
 use irqpath_report::json::{self, JsonError};
 use serde::Deserialize;
+
+/// Of a file of JSON, bytes. The largest that was measured, with every path table full, has 5 MB;
+/// decoded it can take a dozen times as much memory.
+pub const MAX_FILE: u64 = 12 << 20;
 
 /// What is stored about one measurement.
 #[derive(Debug)]
@@ -45,7 +49,8 @@ fn file<T>(
     name: &str,
     parse: fn(&[u8]) -> Result<T, JsonError>,
 ) -> anyhow::Result<T> {
-    let bytes = fs::read(directory.join(name)).map_err(|e| unreadable(directory, name, e))?;
+    let read = input::read(&directory.join(name), MAX_FILE);
+    let bytes = read.map_err(|e| unreadable(directory, name, e))?;
     parse(&bytes).map_err(|e| anyhow!("{}: {e}", directory.display()))
 }
 

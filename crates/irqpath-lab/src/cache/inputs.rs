@@ -114,7 +114,7 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, CacheError> {
 
 /// SHA-256 of a file, hexadecimal.
 pub fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = fs::File::open(path)?;
+    let mut file = irqpath_files::input::open(path)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use irqpath_files::input;
 use serde::Deserialize;
 
 use super::check::Check;
@@ -59,6 +60,9 @@ pub struct Definition {
     #[serde(skip)]
     pub recipe: String,
 }
+
+/// Of an experiment's file; they have some kilobytes.
+const MAX_DEFINITION: u64 = 1 << 20;
 
 /// Keys of the file that say something about the measurement and change nothing in it.
 const SAID: [&str; 6] = ["title", "source", "workload", "time_limit_s", "check", "gate"];
@@ -270,7 +274,7 @@ pub struct Gate {
 impl Definition {
     /// Reads one file and checks it.
     pub fn read(path: &Path) -> Result<Self, ExperimentError> {
-        let text = std::fs::read_to_string(path)
+        let text = input::read_text(path, MAX_DEFINITION)
             .map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
         let syntax =
             |source| ExperimentError::Syntax { path: path.to_owned(), source: Box::new(source) };

@@ -12,7 +12,7 @@ use std::path::Path;
 use irqpath_analysis::bench::{self, Options};
 use irqpath_model::bench::{BOTTOM_HALF, BenchCapture, BenchSeries, Latencies, TOP_HALF};
 use irqpath_report::json::{self, Document};
-use irqpath_source::intsight::read_raw;
+use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
 
 use super::definition::{Definition, Series};
@@ -112,7 +112,7 @@ fn runs(
     column: &str,
     raw: &Path,
 ) -> Result<(Vec<BenchSeries>, Vec<u64>), String> {
-    let mut capture = read_raw(raw, &[]).map_err(|error| error.to_string())?;
+    let mut capture = read_raw(raw, &[], Room::OTHERS).map_err(|error| error.to_string())?;
     let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
     capture.before = counts("before");
     capture.after = counts("after");

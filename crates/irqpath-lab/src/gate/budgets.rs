@@ -2,9 +2,11 @@
 //! `lab/budgets.toml`: read, looked up, replaced.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use irqpath_files::input;
+use irqpath_files::output::{OutputError, StagedFile};
 use serde::{Deserialize, Serialize};
 
 use crate::flame::FunctionTable;
@@ -16,6 +18,9 @@ const HEAD: &str = "\
 # `functions` is where the median path of the experiment's flame graph spends them.
 
 ";
+
+/// Of the file; it has a tenth of that.
+const MAX_BUDGETS: u64 = 4 << 20;
 
 /// Every budget: experiment, column, figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -66,6 +71,9 @@ pub enum GateError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The budgets cannot be written where they are.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The budgets are not what the gate writes.
     #[error("{path}: {what}; restore it, or write it again with `irqpath lab gate --bless`", path = .path.display())]
     Malformed {
@@ -79,7 +87,7 @@ pub enum GateError {
 impl Budgets {
     /// Reads the file; one that does not exist has no budgets.
     pub fn read(path: &Path) -> Result<Self, GateError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match input::read_text(path, MAX_BUDGETS) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             read => read.map_err(|source| GateError::Io { path: path.to_owned(), source })?,
         };
@@ -95,8 +103,11 @@ impl Budgets {
             path: path.to_owned(),
             what: error.to_string(),
         })?;
-        std::fs::write(path, format!("{HEAD}{text}"))
-            .map_err(|source| GateError::Io { path: path.to_owned(), source })
+        let (staged, mut file) = StagedFile::create(path)?;
+        write!(file, "{HEAD}{text}")
+            .map_err(|source| GateError::Io { path: path.to_owned(), source })?;
+        staged.commit()?;
+        Ok(())
     }
 
     /// The budget of a column.

@@ -11,7 +11,7 @@ use irqpath_files::input;
 use irqpath_files::output::Directory;
 use irqpath_model::bench::{BenchCapture, BenchConfig, Clock};
 
-use super::{DIRECTORY, IntsightError, params, raw};
+use super::{DIRECTORY, IntsightError, Room, params, raw};
 
 /// Parameters that a benchmark changes, in the order in which they are restored.
 const PARAMETERS: [&str; 7] = [
@@ -158,7 +158,7 @@ impl Intsight {
 
     /// Read the results; see [`raw::read_raw`].
     pub fn read(&self, only: &[Clock]) -> Result<BenchCapture, IntsightError> {
-        raw::read_raw(&self.directory, only)
+        raw::read_raw(&self.directory, only, Room::OWN)
     }
 
     /// Copy parameters and results into `target`, which exists, as `cp -r` would, but for the

@@ -4,16 +4,33 @@
 //! Read line by line, so that a result of any length takes the memory of its columns only. An
 //! empty line is a run without checkpoints.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use irqpath_files::input;
 use irqpath_model::bench::{Clock, Runs};
 
 use super::IntsightError;
 
 /// No run has that many bytes in one file; a longer line is another kind of file.
 const MAX_LINE: u64 = 1 << 20;
+
+/// How much of a capture is read: checkpoints of all runs and their stamps by every clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room(usize);
+
+impl Room {
+    /// For one that others may have made: 96 MB of stamps.
+    pub const OTHERS: Self = Self(12_000_000);
+    /// For one that was measured just now, as long as its user asked for.
+    pub const OWN: Self = Self(usize::MAX);
+
+    pub(super) fn take(&mut self, nr: usize) -> Result<(), String> {
+        self.0 =
+            self.0.checked_sub(nr).ok_or("the capture has more stamps than fit into memory")?;
+        Ok(())
+    }
+}
 
 /// Longest checkpoint name; the kernel's longest tracepoint has half of it.
 const MAX_NAME: usize = 128;
@@ -25,7 +42,7 @@ fn lines(
 ) -> Result<(), IntsightError> {
     let unreadable = |source: io::Error| IntsightError::Read { path: path.to_owned(), source };
     let malformed = |line, reason| IntsightError::Malformed { path: path.to_owned(), line, reason };
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::with_capacity(1 << 16, input::open(path).map_err(unreadable)?);
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
@@ -44,19 +61,25 @@ fn lines(
 }
 
 /// The names of the checkpoints: the runs, without their clocks.
-pub(super) fn read_names(path: &Path) -> Result<Runs, IntsightError> {
+pub(super) fn read_names(path: &Path, room: &mut Room) -> Result<Runs, IntsightError> {
     let mut runs = Runs::default();
     lines(path, |_, line| {
         if let Some(bad) = fields(line).find(|f| !is_name(f)) {
             return Err(format!("'{}' is not the name of a checkpoint", shortened(bad)));
         }
+        room.take(1 + fields(line).count())?;
         runs.push(fields(line)).map_err(|e| e.to_string())
     })?;
     Ok(runs)
 }
 
 /// One clock's stamps; each line must have as many as the run has checkpoints.
-pub(super) fn read_clock(path: &Path, clock: Clock, runs: &mut Runs) -> Result<(), IntsightError> {
+pub(super) fn read_clock(
+    path: &Path,
+    clock: Clock,
+    runs: &mut Runs,
+    room: &mut Room,
+) -> Result<(), IntsightError> {
     let mut ticks = Vec::new();
     let mut nr_lines = 0;
     lines(path, |line, text| {
@@ -65,10 +88,12 @@ pub(super) fn read_clock(path: &Path, clock: Clock, runs: &mut Runs) -> Result<(
             return Err(format!("there are {} runs only", runs.len()));
         }
         let before = ticks.len();
+        let want = runs.nr_checkpoints(line - 1);
+        room.take(want)?;
         for field in fields(text) {
             ticks.push(stamp(field)?);
         }
-        let (got, want) = (ticks.len() - before, runs.nr_checkpoints(line - 1));
+        let got = ticks.len() - before;
         if got == want { Ok(()) } else { Err(format!("{got} stamps for {want} checkpoints")) }
     })?;
     if nr_lines < runs.len() {

@@ -17,6 +17,7 @@ mod raw;
 mod tests;
 
 pub use control::{Available, Intsight};
+pub use csv::Room;
 pub use error::IntsightError;
 pub use raw::{RATES_FILE, read_raw};
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The parameter files: read into a [`BenchConfig`], and written from one.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
+use irqpath_files::input;
 use irqpath_model::bench::BenchConfig;
 
 use super::IntsightError;
 
+/// Of a file of parameters; the longest is a matrix of a few rows.
+const MAX_PARAMETER: u64 = 1 << 20;
+
 /// A file's text without space around it; `None` if there is no such file.
 pub(super) fn text(directory: &Path, file: &str) -> Result<Option<String>, IntsightError> {
     let path = directory.join(file);
-    match fs::read(&path) {
+    match input::read(&path, MAX_PARAMETER) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(IntsightError::Read { path, source }),

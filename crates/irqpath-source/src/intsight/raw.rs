@@ -7,6 +7,7 @@ use std::path::Path;
 
 use irqpath_model::bench::{BenchCapture, BenchOverflow, Clock, ClockRate, RateSource};
 
+use super::csv::Room;
 use super::{IntsightError, csv, params};
 
 /// Rates that the maker of a capture knew: lines of a clock's name and its ticks per second.
@@ -16,13 +17,17 @@ pub const RATES_FILE: &str = "clock_rates";
 ///
 /// Every clock is read, unless `only` names those that are wanted and recorded. The counts of
 /// interrupts are not in there: `before` and `after` of the result are for the caller to fill.
-pub fn read_raw(directory: &Path, only: &[Clock]) -> Result<BenchCapture, IntsightError> {
+pub fn read_raw(
+    directory: &Path,
+    only: &[Clock],
+    mut room: Room,
+) -> Result<BenchCapture, IntsightError> {
     let config = params::read(directory)?;
     let results = directory.join("csv_results");
-    let mut runs = csv::read_names(&results.join("name"))?;
+    let mut runs = csv::read_names(&results.join("name"), &mut room)?;
     for clock in clocks(&results)? {
         if only.is_empty() || only.contains(&clock) {
-            csv::read_clock(&results.join(clock.name()), clock, &mut runs)?;
+            csv::read_clock(&results.join(clock.name()), clock, &mut runs, &mut room)?;
         }
     }
     Ok(BenchCapture {

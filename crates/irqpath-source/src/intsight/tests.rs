@@ -10,7 +10,7 @@ use irqpath_model::bench::{BenchConfig, BenchOverflow, Clock, ClockRate, Mechani
 use irqpath_model::bench::{RateSource, TOP_HALF};
 use proptest::prelude::*;
 
-use super::{DIRECTORY, Intsight, IntsightError, RATES_FILE, read_raw};
+use super::{DIRECTORY, Intsight, IntsightError, RATES_FILE, Room, read_raw};
 
 const NAMES: &str = "trigger,top_half,bottom_half\ntrigger,top_half,softirq_entry,bottom_half\n\n";
 const TSC: &str = "10,20,30\n110,120,125,140\n\n";
@@ -55,7 +55,7 @@ fn a_copied_directory_is_read() {
     let directory = raw(root.path());
     fs::write(directory.join("load"), "256\n").unwrap();
     fs::write(directory.join(RATES_FILE), "tsc 2400000000\n").unwrap();
-    let capture = read_raw(&directory, &[]).unwrap();
+    let capture = read_raw(&directory, &[], Room::OTHERS).unwrap();
     let want = BenchConfig {
         mechanism: Mechanism::Tasklet,
         nr_reps: 3,
@@ -76,7 +76,7 @@ fn a_copied_directory_is_read() {
     let run = capture.runs.by_clock(Clock::Tsc).unwrap().nth(1).unwrap();
     assert_eq!(run.ticks, [110, 120, 125, 140]);
     assert_eq!(capture.runs.name_index(TOP_HALF), Some(run.names[1]));
-    let one = read_raw(&directory, &[Clock::Ktime]).unwrap();
+    let one = read_raw(&directory, &[Clock::Ktime], Room::OTHERS).unwrap();
     assert_eq!(one.runs.clocks().collect::<Vec<_>>(), [Clock::Ktime]);
 }
 
@@ -87,7 +87,7 @@ fn the_thesis_had_milliseconds_and_no_more_files() {
     for file in ["delay_us", "trigger", "tracepoints", "overflows", "checkpoint_cost"] {
         fs::remove_file(directory.join(file)).unwrap();
     }
-    let capture = read_raw(&directory, &[]).unwrap();
+    let capture = read_raw(&directory, &[], Room::OTHERS).unwrap();
     assert_eq!(capture.config.delay_us, 20_000);
     assert_eq!((capture.overflow, capture.checkpoint_cost_ticks), (None, None));
 }
@@ -114,7 +114,7 @@ fn damage_names_file_and_line() {
         let root = tempfile::tempdir().unwrap();
         let directory = raw(root.path());
         fs::write(directory.join(file), text).unwrap();
-        let error = read_raw(&directory, &[]).unwrap_err();
+        let error = read_raw(&directory, &[], Room::OTHERS).unwrap_err();
         let IntsightError::Malformed { path, line: got, .. } = &error else { panic!("{error}") };
         assert!(path.ends_with(file), "{error}");
         assert_eq!(*got, line, "{error}");
@@ -128,9 +128,9 @@ fn what_is_absent_is_named() {
     let root = tempfile::tempdir().unwrap();
     let directory = raw(root.path());
     fs::remove_file(directory.join("csv_results/name")).unwrap();
-    let error = read_raw(&directory, &[]).unwrap_err().to_string();
+    let error = read_raw(&directory, &[], Room::OTHERS).unwrap_err().to_string();
     assert!(error.contains("csv_results/name cannot be read"), "{error}");
-    let error = read_raw(root.path(), &[]).unwrap_err().to_string();
+    let error = read_raw(root.path(), &[], Room::OTHERS).unwrap_err().to_string();
     assert!(error.contains("bottom_handler cannot be read"), "{error}");
 }
 
@@ -139,7 +139,7 @@ fn a_line_without_end_is_an_error_and_not_a_full_memory() {
     let root = tempfile::tempdir().unwrap();
     let directory = raw(root.path());
     fs::write(directory.join("csv_results/name"), vec![b'a'; 3 << 20]).unwrap();
-    let error = read_raw(&directory, &[]).unwrap_err().to_string();
+    let error = read_raw(&directory, &[], Room::OTHERS).unwrap_err().to_string();
     assert!(error.contains("line 1: the line has more than"), "{error}");
 }
 
@@ -173,7 +173,7 @@ fn a_benchmark_sets_runs_copies_and_restores() {
         let copy = root.path().join("copy");
         fs::create_dir(&copy).unwrap();
         module.copy_to(&Directory::open(&copy, false).unwrap()).unwrap();
-        assert_eq!(read_raw(&copy, &[]).unwrap(), module.read(&[]).unwrap());
+        assert_eq!(read_raw(&copy, &[], Room::OTHERS).unwrap(), module.read(&[]).unwrap());
         assert!(!copy.join("do_trigger").exists());
     }
     assert_eq!(read_file(&directory, "bottom_handler"), "tasklet\n");
@@ -241,7 +241,7 @@ proptest! {
         let directory = raw(root.path());
         fs::write(directory.join("csv_results/name"), names).unwrap();
         fs::write(directory.join("csv_results/tsc"), ticks).unwrap();
-        let _ = read_raw(&directory, &[Clock::Tsc]);
+        let _ = read_raw(&directory, &[Clock::Tsc], Room::OTHERS);
     }
 
     #[test]
@@ -256,7 +256,7 @@ proptest! {
         };
         fs::write(directory.join("csv_results/name"), text(|c| c.0.clone())).unwrap();
         fs::write(directory.join("csv_results/tsc"), text(|c| c.1.to_string())).unwrap();
-        let capture = read_raw(&directory, &[Clock::Tsc]).unwrap();
+        let capture = read_raw(&directory, &[Clock::Tsc], Room::OTHERS).unwrap();
         prop_assert_eq!(capture.runs.len(), runs.len());
         for (got, want) in capture.runs.by_clock(Clock::Tsc).unwrap().zip(&runs) {
             let names = got.names.iter().map(|&n| capture.runs.names()[usize::from(n)].clone());

@@ -14,9 +14,12 @@
 //!
 //! The rule to know: lengths in a file are claims. Nothing is allocated by them alone.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 
-use serde::de::DeserializeOwned;
+use irqpath_model::Event;
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// First bytes of a recording. The line end shows transfers that changed line ends.
 pub(super) const MAGIC: [u8; 8] = *b"IRQPATH\n";
@@ -31,8 +34,10 @@ pub(super) const OLDEST_VERSION: u32 = 2;
 pub(super) const HEADER_LEN: u64 = 12;
 /// Length of the trailer.
 pub(super) const TRAILER_LEN: u64 = 28;
-/// Longest frame of meta or snapshot.
-pub(super) const MAX_FRAME: u32 = 64 << 20;
+/// Longest frame of meta or snapshot; a full table of paths takes a quarter of it.
+pub(super) const MAX_FRAME: u32 = 8 << 20;
+/// Paths and transitions per frame of events, about 300 KiB, and the most events of one.
+pub(super) const FRAME_WEIGHT: usize = 4096;
 /// Longest frame of events. Decoded, they take several times as much memory.
 pub(super) const MAX_EVENTS_FRAME: u32 = 4 << 20;
 /// Largest zstd window accepted, as a power of two; the writer's level uses less.
@@ -216,13 +221,42 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Decode MessagePack, all of it.
-pub(super) fn decode<T: DeserializeOwned>(mut payload: &[u8]) -> Result<T, FrameError> {
-    match rmp_serde::from_read(&mut payload) {
-        Ok(_) if !payload.is_empty() => {
-            Err(FrameError::Damaged(format!("a frame is {} bytes too long", payload.len())))
+/// The events of a frame, no more than one can have: an empty block of transitions is a few bytes
+/// of the frame and hundreds in memory.
+pub(super) struct Events(pub Vec<Event>);
+
+impl<'de> Deserialize<'de> for Events {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bounded;
+        impl<'de> Visitor<'de> for Bounded {
+            type Value = Events;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("events")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Events, A::Error> {
+                let mut events = Vec::new();
+                while let Some(event) = seq.next_element()? {
+                    if events.len() == FRAME_WEIGHT {
+                        return Err(A::Error::custom("more events than a frame has"));
+                    }
+                    events.push(event);
+                }
+                Ok(Events(events))
+            }
         }
-        Ok(value) => Ok(value),
-        Err(e) => Err(FrameError::Damaged(e.to_string())),
+        deserializer.deserialize_seq(Bounded)
+    }
+}
+
+/// Decode MessagePack, all of it. From a slice: from a reader the decoder allocates a text by the
+/// length that it claims.
+pub(super) fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, FrameError> {
+    let damaged = |e: rmp_serde::decode::Error| FrameError::Damaged(e.to_string());
+    let mut decoder = rmp_serde::Deserializer::from_read_ref(payload);
+    let value = T::deserialize(&mut decoder).map_err(damaged)?;
+    // Nothing can be read at the end, not even the first byte of a value.
+    match bool::deserialize(&mut decoder) {
+        Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(value),
+        _ => Err(FrameError::Damaged("a frame is too long".to_owned())),
     }
 }

@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use irqpath_files::input;
 use irqpath_model::{Event, Meta, Snapshot};
 
 use super::format::{
-    END_MAGIC, FrameError, FrameReader, HEADER_LEN, Kind, MAGIC, OLDEST_VERSION, TRAILER_LEN,
-    Trailer, VERSION, decode,
+    END_MAGIC, Events, FrameError, FrameReader, HEADER_LEN, Kind, MAGIC, OLDEST_VERSION,
+    TRAILER_LEN, Trailer, VERSION, decode,
 };
 use crate::SourceError;
 
@@ -51,11 +52,7 @@ pub(super) fn located(path: &Path, error: FrameError) -> SourceError {
 /// Open and check.
 pub(super) fn open(path: &Path) -> Result<Opened, SourceError> {
     let io = |source| SourceError::Io { path: path.to_owned(), source };
-    // Looked at before it is opened: opening a pipe would wait for its writer.
-    if !path.metadata().map_err(io)?.is_file() {
-        return Err(located(path, damaged("it is not a regular file")));
-    }
-    let file = File::open(path).map_err(io)?;
+    let file = input::open(path).map_err(io)?;
     read(file).map_err(|error| match error {
         OpenError::Frame(error) => located(path, error),
         OpenError::Version(found) => {
@@ -142,7 +139,7 @@ impl Opened {
     /// The next events; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Event>>, FrameError> {
         match self.frames.next()? {
-            Some((Kind::Events, payload)) => decode(&payload).map(Some),
+            Some((Kind::Events, payload)) => decode(&payload).map(|Events(events)| Some(events)),
             Some((kind, _)) => Err(FrameError::Damaged(format!("{kind:?} among the events"))),
             None if self.frames.nr_frames != self.nr_expected => {
                 Err(damaged("it has not as many frames as it says"))

@@ -10,11 +10,8 @@ use std::path::Path;
 use irqpath_files::output::StagedFile;
 use irqpath_model::{Event, Meta, Snapshot};
 
-use super::format::{END_MAGIC, FrameWriter, Kind, MAGIC, Summed, Trailer, VERSION};
+use super::format::{END_MAGIC, FRAME_WEIGHT, FrameWriter, Kind, MAGIC, Summed, Trailer, VERSION};
 use crate::SourceError;
-
-/// Paths and transitions per frame: about 300 KiB, far below the limit of a frame.
-const FRAME_WEIGHT: usize = 4096;
 
 /// Writes a recording; dropped without [`RecordingWriter::finish`] it leaves nothing behind.
 pub struct RecordingWriter {

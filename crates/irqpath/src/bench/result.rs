@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use irqpath_analysis::bench::{Options, analyse, finish};
 use irqpath_model::bench::{BenchCapture, BenchSeries, Clock};
 use irqpath_model::{SCHEMA_VERSION, Summary};
-use irqpath_source::intsight::read_raw;
+use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
 
 use crate::cli_bench::AllOr;
@@ -17,10 +17,11 @@ pub fn summary(
     directories: &[impl AsRef<Path>],
     clocks: &[AllOr<Clock>],
     is_exact: bool,
+    room: Room,
 ) -> anyhow::Result<Summary> {
     let mut bench = Vec::new();
     for directory in directories {
-        bench.extend(series(directory.as_ref(), clocks, is_exact)?);
+        bench.extend(series(directory.as_ref(), clocks, is_exact, room)?);
     }
     Ok(Summary { schema_version: SCHEMA_VERSION, bench: finish(bench), ..Summary::default() })
 }
@@ -29,9 +30,10 @@ fn series(
     directory: &Path,
     clocks: &[AllOr<Clock>],
     is_exact: bool,
+    room: Room,
 ) -> anyhow::Result<Vec<BenchSeries>> {
     // Every clock is read: those that are not asked for may tell the rate of one that is.
-    let mut capture = read_raw(directory, &[])?;
+    let mut capture = read_raw(directory, &[], room)?;
     capture.before = Host::new(directory.join("before")).interrupt_counts().ok();
     capture.after = Host::new(directory.join("after")).interrupt_counts().ok();
     let options = Options { is_exact, set: String::new() };

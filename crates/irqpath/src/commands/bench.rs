@@ -12,7 +12,7 @@ use anyhow::ensure;
 use irqpath_files::output::Directory;
 use irqpath_model::bench::BenchConfig;
 use irqpath_model::{Meta, Names, SCHEMA_VERSION, Summary};
-use irqpath_source::intsight::Intsight;
+use irqpath_source::intsight::{Intsight, Room};
 use irqpath_source::ticks::TickMeter;
 use irqpath_system::Host;
 
@@ -48,7 +48,7 @@ struct Measured {
 fn copied(arguments: &Bench) -> anyhow::Result<Measured> {
     let what = &arguments.what;
     let outputs = ResultOutputs::open(&arguments.output)?;
-    let summary = result::summary(&what.raw, &arguments.looks.clock, what.exact)?;
+    let summary = result::summary(&what.raw, &arguments.looks.clock, what.exact, Room::OTHERS)?;
     let names: Vec<_> = what.raw.iter().map(|d| d.display().to_string()).collect();
     let meta = Meta {
         schema_version: SCHEMA_VERSION,
@@ -92,7 +92,7 @@ fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
         out::note(&format!("ended early: {} of {} benchmarks", done.len(), plan.len()));
     }
     let places: Vec<_> = done.iter().map(Directory::current_path).collect();
-    let summary = result::summary(&places, &arguments.looks.clock, meta.is_exact)?;
+    let summary = result::summary(&places, &arguments.looks.clock, meta.is_exact, Room::OWN)?;
     Ok(Measured { meta, summary, outputs })
 }
 

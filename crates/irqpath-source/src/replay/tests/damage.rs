@@ -135,7 +135,7 @@ fn frames_that_mislead_are_refused() {
         (&two_metas, &tail, 4, "Meta among the events"),
         (&with(&endless), &tail, 4, ""),
         (&with(&long_name), &tail, 4, ""),
-        (&with(&[0x90, 0]), &tail, 4, "a frame is 1 bytes too long"),
+        (&with(&[0x90, 0]), &tail, 4, "a frame is too long"),
         (&head, &tail, 4, "it has not as many frames as it says"),
         (&head, &tail, 0, "it lacks frames"),
         (&head, &frames(&[(Kind::Meta, &meta)]), 2, "the frame Snapshot is missing"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use irqpath_files::input;
 use irqpath_files::output::{StagedFile, full};
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode};
@@ -15,8 +16,8 @@ use irqpath_report::{json, markdown};
 use serde::Serialize;
 
 use crate::cli_lab::{LabList, RESULTS};
-use crate::out;
 use crate::page::Page;
+use crate::{out, stored};
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
@@ -46,7 +47,7 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
     let kernels = kernel::own(lab)?;
     let table = Reproduction {
-        experiments: experiment::collect(&definitions, &kernels, &stored(&arguments.results)?),
+        experiments: experiment::collect(&definitions, &kernels, &tables(&arguments.results)?),
         // The page says itself which results these were.
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };
@@ -70,7 +71,7 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
 }
 
 /// The tables in these directories; the default one need not be there.
-fn stored(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
+fn tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     let is_needed = |directory: &&PathBuf| {
         directory.as_path() != Path::new(RESULTS) || directory.join(TABLE).exists()
     };
@@ -81,7 +82,7 @@ fn stored(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
 fn table_in(place: &Path) -> anyhow::Result<Reproduction> {
     let path = if place.is_file() { place.to_owned() } else { place.join(TABLE) };
     let what = || format!("{} is not a table that irqpath lab has written", path.display());
-    let text = std::fs::read(&path).with_context(what)?;
+    let text = input::read(&path, stored::MAX_FILE).with_context(what)?;
     serde_json::from_slice(&text).with_context(what)
 }
 
