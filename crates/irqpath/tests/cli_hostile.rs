@@ -141,7 +141,7 @@ fn a_result_takes_a_bounded_multiple_of_its_bytes() {
                 json!({"origin": {"irq": 1}, "cpu": 0, "nr": 0, "run_ns": 0, "max_run_ns": 0});
                 300_000
             ]
-            .into()
+            .into();
         },
         |s| s["slow"] = vec![s["slow"][0].clone(); 20_000].into(),
         |s| s["padding"] = "x".repeat(100 << 20).into(),
