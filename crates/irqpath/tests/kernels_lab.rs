@@ -2,9 +2,9 @@
 //! The oldest and the newest kernel that Debian has, with PREEMPT_RT and without: every program loads
 //! and attaches, paths are joined, `tune` learns, a shield is set and undone.
 //!
-//! `kernels_lab.sh` is what runs in a guest with two CPUs. For arm64 the binary is cross-built.
+//! `kernels_lab.sh` is what runs in a guest with two CPUs. For arm64 the binary must have been cross-built.
 
-#![allow(clippy::unwrap_used)] // a panic is how a test fails
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
 #[path = "../../irqpath-lab/tests/common/mod.rs"]
 mod common;
@@ -77,6 +77,20 @@ fn on(flavour: Flavour, missing: &[&str]) {
     holds(&kernel, &outcome, missing);
 }
 
+/// The same on arm64, with a binary for it that links its libraries statically.
+fn on_arm64(flavour: Flavour) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let binary = root.join("target/aarch64-unknown-linux-gnu/debug/irqpath");
+    if !binary.is_file() {
+        println!(
+            "skipped: {flavour} for arm64: cargo build --target aarch64-unknown-linux-gnu has left none"
+        );
+        return;
+    }
+    let Some((lab, kernel)) = common::kernel(flavour, Arch::Arm64) else { return };
+    holds(&kernel, &run(&lab, &kernel, &binary), &[]);
+}
+
 /// Linux 6.4 has it.
 const OLD: [&str; 1] = ["tracepoint ipi_send_cpu"];
 
@@ -108,4 +122,14 @@ fn the_newest() {
 #[test]
 fn the_newest_with_preempt_rt() {
     on(Flavour::StockSidRt, &[]);
+}
+
+#[test]
+fn arm64_with_preempt_rt() {
+    on_arm64(Flavour::StockRt);
+}
+
+#[test]
+fn arm64_the_newest_with_preempt_rt() {
+    on_arm64(Flavour::StockSidRt);
 }
