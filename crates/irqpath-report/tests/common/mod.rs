@@ -111,6 +111,7 @@ pub fn summary() -> Summary {
     loss.add(LossReason::TaskExit, 3);
     Summary {
         schema_version: SCHEMA_VERSION,
+        folded: irqpath_model::Folded::default(),
         paths: vec![
             path(Origin::Vector(Vector::LocalTimer), Via::default(), "cyclictest", 2),
             path(Origin::Irq(36), Via::softirq(SoftirqVec::Block) | Via::REMOTE, "fio", 1),
