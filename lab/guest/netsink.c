@@ -8,11 +8,15 @@
  * Ends after COUNT of them or when nothing has come for as long as -T says, and prints one line per
  * port; with -v first a CSV line for each: port, number, their cycles and those in user space.
  *
+ * With -s each message is looked at so many times by a filter of its socket before it is there, which takes
+ * longer than all else.
+ *
  * With -f an ordinary task has the sockets first and hands them to another one, whose first call is
  * recv(), in which it sleeps.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <linux/filter.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +40,23 @@ struct sample {
 };
 
 static const char usage[] =
-"usage: netsink [-6ftv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] FIRST_PORT [NR_PORTS]\n";
+"usage: netsink [-6ftv] [-n COUNT] [-T TIMEOUT_MS] [-p FIFO_PRIORITY] [-s LOOKS] FIRST_PORT [NR_PORTS]\n";
+
+/* Each dissects the headers again, in vain. */
+static void look(int fd, uint64_t looks)
+{
+	struct sock_filter code[BPF_MAXINSNS];
+	struct sock_fprog filter = { .filter = code };
+
+	if (looks >= BPF_MAXINSNS)
+		quit(usage);
+	for (; looks; looks--)
+		code[filter.len++] = (struct sock_filter)
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, SKF_AD_OFF + SKF_AD_PAY_OFFSET);
+	code[filter.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
+		die("filter");
+}
 
 static bool receive(int fd, struct port *port, struct sample *sample, int flags)
 {
@@ -82,7 +102,8 @@ static void hand_over(struct pollfd *fds, uint64_t nr)
 
 int main(int argc, char **argv)
 {
-	uint64_t count = 1000, priority = 0, timeout_ms = 1000, first, nr_ports = 1, nr = 0, i;
+	uint64_t count = 1000, priority = 0, timeout_ms = 1000, looks = 0, first, nr_ports = 1;
+	uint64_t nr = 0, i;
 	struct port ports[MAX_PORTS] = { 0 };
 	struct pollfd fds[MAX_PORTS];
 	struct sample *samples;
@@ -90,7 +111,7 @@ int main(int argc, char **argv)
 	const char *ip = ANY_IP;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "6ftvn:p:T:")) != -1) {
+	while ((opt = getopt(argc, argv, "6ftvn:p:s:T:")) != -1) {
 		switch (opt) {
 		case '6': ip = ANY_IPV6; break;
 		case 'f': handed = true; break;
@@ -98,6 +119,7 @@ int main(int argc, char **argv)
 		case 'v': verbose = true; break;
 		case 'n': count = number(optarg); break;
 		case 'p': priority = number(optarg); break;
+		case 's': looks = number(optarg); break;
 		case 'T': timeout_ms = number(optarg); break;
 		default: quit(usage);
 		}
@@ -113,6 +135,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_ports; i++) {
 		fds[i].fd = bound_socket(stream ? SOCK_STREAM : SOCK_DGRAM, ip, first + i);
 		fds[i].events = POLLIN;
+		if (looks)
+			look(fds[i].fd, looks);
 	}
 	if (handed)
 		hand_over(fds, nr_ports);

@@ -17,7 +17,7 @@ fn policies_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
     let tests = "irqpath_learns irqpath_migrates irqpath_direct irqpath_direct_migrates \
         irqpath_respects_priority irqpath_toggles irqpath_selective_follows \
-        irqpath_selective_obeys device_many_users kernel_log";
+        irqpath_selective_obeys device_many_users netprio_off_in_flood kernel_log";
     // Switches patch code: virtual CPUs with a thread each may execute the breakpoint meanwhile.
     scene.run(scene.turns(), &format!("TESTS='{tests}'"));
 }

@@ -370,6 +370,42 @@ test_netprio_toggles() {
 	unload
 }
 
+has_dropped() {
+	[ "$(netprio_count dropped)" -gt 0 ]
+}
+
+# A flood that comes more quickly than what is held can be served keeps nobody from
+# switching netprio off: what waits is served, and what comes later is held no more. It
+# comes to CPU 0 and is served by CPU 1, by a socket that looks at each packet for long.
+test_netprio_off_in_flood() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU, where nothing comes while something is served"
+	needs fifo
+	echo 1000000 > /proc/sys/net/core/optmem_max # the filter is large
+	NP_PPS=300
+	NP_SINK="-s 4000 -p 20"
+	netprio 1 1000000
+	echo 20 > $NP/queue_limit
+	soon pidof netprio/20 > /dev/null || fail "no thread for FIFO 20"
+	taskset -p 2 "$(pidof netprio/20)" > /dev/null || fail "cannot bind netprio/20"
+	line=$(awk '$NF == "isight0" { print $1 + 0 }' /proc/interrupts)
+	echo 1 > "/proc/irq/$line/smp_affinity" || fail "cannot bind the NIC"
+	taskset 1 netjob -n 1 -i 1000000000000 -p 30 > /dev/null &
+	job=$!
+	sleep 0.2
+	taskset 1 fifo 90 sh -c "echo 3000 > $N/burst" || fail "no burst"
+	soon has_dropped || skip "no flood on this machine: $(cd $NP && grep . $NP_COUNTS)"
+	kill $job
+	wait $job 2> /dev/null
+	taskset 2 fifo 60 sh -c "echo 0 > $NP/enabled" || fail "netprio cannot be disabled"
+	left=$(cat $N/burst)
+	echo "# $left packets of 3000 were to come when it was off"
+	[ "$left" -gt 0 ] || fail "it waits for the end of the flood"
+	kill $sink
+	wait $sink 2> /dev/null
+	netprio_off
+	unload
+}
+
 # The NIC goes while its packets and it are held.
 test_netprio_unload() {
 	NP_NAPI_US=50000

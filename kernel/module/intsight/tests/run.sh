@@ -59,6 +59,7 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_keeps_order netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
-	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles netprio_unload \
+	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles \
+	netprio_off_in_flood netprio_unload \
 	netprio_ends netprio_veth netprio_virtio netprio_exempt netprio_never_holds \
 	shield_irqs unload_busy_loop leaks kernel_log}

@@ -30,6 +30,9 @@ atomic_t irqpath_nr_held;
 /* If not, packets may still have to go behind others. */
 bool irqpath_may_hold;
 
+/* If not, none is held, not even behind others. */
+bool irqpath_may_follow;
+
 /**
  * struct poll - what became of the packets that a NAPI has brought
  * @napi: the NAPI that is being polled, or NULL
@@ -98,7 +101,8 @@ static struct irqpath_level *choose(struct irqpath_receiver *r,
 
 	lockdep_assert_held(&r->lock);
 
-	if (r->nr_held && !irqpath_is_suspended(IRQPATH_RULE_FLOW))
+	if (r->nr_held && READ_ONCE(irqpath_may_follow) &&
+	    !irqpath_is_suspended(IRQPATH_RULE_FLOW))
 		return r->where;
 	level = irqpath_receiver_level(r);
 	if (!irqpath_waits(level, work) || !READ_ONCE(irqpath_may_hold))

@@ -111,6 +111,7 @@ extern unsigned int irqpath_max_hold_us;
 extern unsigned int irqpath_napi_hold_us;
 extern unsigned int irqpath_queue_limit;
 extern bool irqpath_may_hold;
+extern bool irqpath_may_follow;
 extern atomic_t irqpath_nr_held;
 
 /* netprio.c: no state, for the tests too */
@@ -142,7 +143,7 @@ struct irqpath_level *irqpath_current_level(void);
 u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns);
 int irqpath_level_begin(struct irqpath_level *level);
 void irqpath_level_end(struct irqpath_level *level);
-void irqpath_level_drain(struct irqpath_level *level);
+bool irqpath_level_drain(struct irqpath_level *level);
 bool irqpath_holds_any(void);
 int irqpath_guard_begin(void);
 void irqpath_guard_wake(void);

@@ -14,6 +14,12 @@
 
 #include "netprio.h"
 
+/*
+ * How long the packets of a flow keep their order when the policy goes: no longer
+ * than they come more quickly than they are served.
+ */
+#define DRAIN_LIMIT	(HZ / 5)
+
 /* Read by who handles packets; written under the mutex. */
 struct irqpath_level *irqpath_levels[IRQPATH_NR_LEVELS];
 static DEFINE_MUTEX(levels_mutex);
@@ -174,23 +180,34 @@ int irqpath_netprio_start(void)
 		irqpath_guard_end();
 		return ret;
 	}
+	WRITE_ONCE(irqpath_may_follow, true);
 	WRITE_ONCE(irqpath_may_hold, true);
 	static_branch_enable(&irqpath_netprio_key);
 	return 0;
 }
 
-/* Those that must go behind others still come, until there are no others. */
-static void drain(void)
+static bool drain_once(void)
 {
+	bool more = false;
 	unsigned int nr;
 
-	while (irqpath_holds_any()) {
-		for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
-			if (irqpath_levels[nr])
-				irqpath_level_drain(irqpath_levels[nr]);
-		}
-		/* What is being served is somebody else's. */
-		schedule_timeout_uninterruptible(1);
+	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
+		if (irqpath_levels[nr])
+			more |= irqpath_level_drain(irqpath_levels[nr]);
+	}
+	return more;
+}
+
+/* Serve all that is held, until @deadline in jiffies if there is one. */
+static void drain(const unsigned long *deadline)
+{
+	while (irqpath_holds_any() &&
+	       !(deadline && time_after(jiffies, *deadline))) {
+		if (drain_once())
+			cond_resched();
+		else
+			/* What is being served is somebody else's. */
+			schedule_timeout_uninterruptible(1);
 	}
 }
 
@@ -201,11 +218,18 @@ static void drain(void)
  */
 void irqpath_netprio_stop(void)
 {
+	unsigned long deadline = jiffies + DRAIN_LIMIT;
 	unsigned int nr;
 
 	WRITE_ONCE(irqpath_may_hold, false);
+	/* Those that must go behind others still come, as long as there are any. */
+	drain(&deadline);
+	WRITE_ONCE(irqpath_may_follow, false);
+	/* First, as RCU may not come to the CPUs before this is done. */
+	drain(NULL);
 	synchronize_net();
-	drain();
+	/* What was being added meanwhile. */
+	drain(NULL);
 	static_branch_disable(&irqpath_netprio_key);
 	/* Who still has a level in its hands finds no packet to go behind. */
 	synchronize_net();

@@ -390,14 +390,16 @@ void irqpath_level_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_drain() - serve what is held, beside the level's thread
+ * irqpath_level_drain() - serve some of what is held, beside the level's thread
  * @level: where
+ *
+ * Return: whether there may be more to serve at once.
  */
-void irqpath_level_drain(struct irqpath_level *level)
+bool irqpath_level_drain(struct irqpath_level *level)
 {
-	while (serve(level, false) == BATCH)
-		cond_resched();
-	irqpath_level_poll(level);
+	bool more = serve(level, false) == BATCH;
+
+	return irqpath_level_poll(level) || more;
 }
 
 /**
