@@ -164,6 +164,19 @@ static int __init irqpath_files_init(void)
 }
 late_initcall(irqpath_files_init);
 
+/*
+ * Whether request_nmi() made it. free_nmi() frees it with the line's raw lock
+ * held, and tells nobody; and its handler is nobody's origin, as it wakes no
+ * task.
+ */
+static bool is_nmi(const struct irqaction *action)
+{
+	const unsigned long flags = IRQF_PERCPU | IRQF_NO_THREAD |
+				    IRQF_NOBALANCING;
+
+	return (action->flags & flags) == flags;
+}
+
 /**
  * irqpath_action_add() - an action has been registered
  * @desc: its line
@@ -177,7 +190,7 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 {
 	struct irqpath_origin *o;
 
-	if (irq_settings_is_per_cpu_devid(desc))
+	if (irq_settings_is_per_cpu_devid(desc) || is_nmi(action))
 		return;
 
 	mutex_lock(&irqpath_origins_mutex);
