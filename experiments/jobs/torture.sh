@@ -4,7 +4,7 @@
 # line is masked, the module goes, and with it what was learned of its interrupts.
 #
 # Tasks wait for two devices and for packets, a third device raises interrupts as fast as it can.
-# The tasks are killed, moved, stopped by ptrace, frozen and given other priorities, and so are the
+# The tasks are killed, moved, stopped by ptrace, frozen, demoted and given other priorities, and so are the
 # interrupts' threads and lines; one becomes another program again and again, and of one the memory
 # is paged out while it waits; CPUs go off and on; hackbench and stress-ng run beside; POLICIES
 # and their settings are switched all the time, also while the books are made and the module goes;
@@ -144,7 +144,7 @@ switch_shield() {
 	fi
 }
 # What is switched beside the policies, put back in the end. watchdog_us is never 0, as what drop_every has
-# dropped would stay so.
+# dropped would stay so; other kernels refuse it.
 SETTINGS="migrate/early_demux migrate/las migrate/watchdog_us selective/quiet
 	netprio/max_hold_us netprio/napi_hold_us"
 values_of() {
@@ -221,7 +221,7 @@ books() {
 # What the policies have counted since boot, which may be that of other series.
 counted() {
 	for file in learn/learned migrate/offered migrate/demuxed migrate/migrated migrate/mispredicted \
-		migrate/lazy migrate/mm_switched migrate/lost migrate/elsewhere migrate/rescued \
+		migrate/lazy migrate/mm_switched migrate/lost migrate/elsewhere migrate/rescued migrate/lent \
 		direct/switched direct/overtaken direct/busy direct/outranked direct/remote direct/unfit direct/blocked \
 		selective/promoted selective/demoted \
 		netprio/classified netprio/passed netprio/held netprio/dropped netprio/served netprio/expired \
@@ -270,6 +270,7 @@ torture_round() {
 		kills kill 1000
 		moves move 200
 		priorities prioritise 200
+		demotions demote 150
 		threads thread 5000
 		traced trace 400
 		frozen freeze 800

@@ -4,7 +4,8 @@
  * a file STOP.
  *
  * FAULT: kill one of them (SIGKILL), move each to other CPUs, prioritise (give each FIFO task another
- * priority, 40 to 89), thread (give the thread of one of the test devices' interrupts one, 1 to 98), trace each
+ * priority, 40 to 89), demote (give each FIFO task one below a task that computes meanwhile, and then its own
+ * again: it may be running a handler), thread (give the thread of one of the test devices' interrupts one, 1 to 98), trace each
  * (stop it as a debugger does, and let it go on), freeze all of them (cgroup v2). How often that went well is
  * added to the number in the file COUNT. What is gone by then is no error.
  *
@@ -16,11 +17,13 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "tasks.h"
 
 #define STOPPED_US	5000
 #define FROZEN_US	20000
+#define DEMOTED_US	3000
 #define FREEZER		"/tmp/cgroup/targets/"
 /* Who has this directory, has no CPU go off or come back meanwhile: see torture.sh. */
 #define CPUS_STAY	"/tmp/moving"
@@ -100,6 +103,37 @@ static int prioritise(void)
 	return nr;
 }
 
+static void compute(long us)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
+}
+
+/* At FIFO 90, to find them in the middle of something. */
+static int demote(void)
+{
+	struct sched_param param;
+	int nr = 0, i;
+
+	be_fifo(90);
+	find(&tasks, is_named);
+	for (i = 0; i < tasks.nr; i++) {
+		if (sched_getscheduler(tasks.task[i].pid) != SCHED_FIFO ||
+		    sched_getparam(tasks.task[i].pid, &param) || !set_fifo(i, 1, 1))
+			continue;
+		be_fifo(2);
+		compute(DEMOTED_US);
+		be_fifo(90);
+		nr += !sched_setscheduler(tasks.task[i].pid, SCHED_FIFO, &param);
+	}
+	be_ordinary();
+	return nr;
+}
+
 /* One only: `selective` leaves alone what was set by hand, as long as it is there. */
 static int set_thread(void)
 {
@@ -172,7 +206,7 @@ static const struct {
 	int (*once)(void);
 } faults[] = {
 	{ "kill", kill_one }, { "move", move }, { "prioritise", prioritise },
-	{ "thread", set_thread }, { "trace", trace }, { "freeze", freeze },
+	{ "demote", demote }, { "thread", set_thread }, { "trace", trace }, { "freeze", freeze },
 };
 
 int main(int argc, char **argv)
@@ -188,7 +222,7 @@ int main(int argc, char **argv)
 			once = faults[i].once;
 	}
 	if (!once)
-		quit("usage: harass kill|move|prioritise|thread|trace|freeze MS COUNT STOP [NAME]...");
+		quit("usage: harass kill|move|prioritise|demote|thread|trace|freeze MS COUNT STOP [NAME]...");
 	ms = number(argv[2]);
 	names = argv + 5;
 	count = fopen(argv[3], "a+");

@@ -11,12 +11,14 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "intsight_mark.h"
@@ -35,6 +37,7 @@ static const char usage[] =
 "               -T (the handler is threaded by itself) | -N (no line: the timer wakes)]\n"
 "              [-P PERIOD_NS (armed once, and again by itself) | -a (another process arms)]\n"
 "              [-H (CPU-bound task below)]\n"
+"              [-b PRIORITY:MS (a thread of that priority waits for a mutex of the task, so long of each 2 MS)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
 "       KIND: handler tasklet hardirq thread irqs_off preempt_off\n";
 
@@ -61,6 +64,57 @@ static void start_hog(void)
 		for (;;)
 			__asm__ __volatile__("" : : : "memory");
 	}
+}
+
+struct lender {
+	pthread_mutex_t mutex;
+	int priority;
+	unsigned int ms;
+};
+
+static struct timespec in_ms(unsigned int ms)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	time.tv_sec += ms / 1000;
+	time.tv_nsec += ms % 1000 * 1000000;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000000000;
+	}
+	return time;
+}
+
+/* The task that has the mutex inherits its priority while it waits. */
+static void *lend(void *data)
+{
+	struct lender *lender = data;
+	struct timespec limit;
+
+	be_fifo(lender->priority);
+	for (;;) {
+		limit = in_ms(lender->ms);
+		if (pthread_mutex_timedlock(&lender->mutex, &limit) != ETIMEDOUT)
+			quit("waiter: the mutex is free");
+		usleep(lender->ms * 1000);
+	}
+	return NULL;
+}
+
+static void start_lender(const char *what)
+{
+	static struct lender lender;
+	pthread_mutexattr_t attr;
+	pthread_t thread;
+
+	if (sscanf(what, "%d:%u", &lender.priority, &lender.ms) != 2)
+		quit(usage);
+	if (pthread_mutexattr_init(&attr) ||
+	    pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) ||
+	    pthread_mutex_init(&lender.mutex, &attr) || pthread_mutex_lock(&lender.mutex) ||
+	    pthread_create(&thread, NULL, lend, &lender))
+		quit("waiter: no lender");
 }
 
 /* Instead of a delay: the device is armed and raises by itself. */
@@ -173,7 +227,7 @@ static void print_counts(int fd)
 
 struct options {
 	const char *path;
-	const char *how;
+	const char *how, *lender;
 	uint64_t reps, warmup, delay_ns, spread_ns, period_ns, priority;
 	enum intsight_mode mode;
 	bool hog, attached;
@@ -186,7 +240,7 @@ static void parse(int argc, char **argv, struct options *o)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:aDWTNHk:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:b:aDWTNHk:")) != -1) {
 		switch (opt) {
 		case 'd': o->path = optarg; break;
 		case 'n': o->reps = number(optarg); break;
@@ -197,6 +251,7 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'c': CPU_SET(number(optarg), &o->cpus); break;
 		case 's': o->how = optarg; break;
 		case 'P': o->period_ns = number(optarg); break;
+		case 'b': o->lender = optarg; break;
 		case 'a': o->attached = true; break;
 		case 'D': o->mode = INTSIGHT_MODE_DIRECT; break;
 		case 'W': o->mode = INTSIGHT_MODE_WORK; break;
@@ -256,6 +311,8 @@ int main(int argc, char **argv)
 		start_hog();
 	lock_memory();
 	be_fifo(o.priority);
+	if (o.lender)
+		start_lender(o.lender);
 	if (o.period_ns)
 		arm_periodically(fd, o.period_ns);
 	if (o.period_ns || o.attached) {

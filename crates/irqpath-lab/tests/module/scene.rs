@@ -21,11 +21,12 @@ const MODULE: &str = "kernel/module/intsight";
 const SELFTESTS: &str = "kernel/overlay/tools/testing/selftests/irqpath";
 const ABI: &str = "kernel/overlay/Documentation/ABI/testing";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 15] = [
     "devmemory",
     "devmisuse",
     "devwaits",
     "fifo",
+    "harass",
     "netjob",
     "netping",
     "netsend",

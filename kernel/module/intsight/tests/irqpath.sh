@@ -405,6 +405,28 @@ test_irqpath_selective_obeys() {
 	nothing_left
 }
 
+# A priority that is set by hand just when selective is about to set another one stays.
+# Its worker takes its time between its look at the thread and the change.
+test_irqpath_selective_crossed() {
+	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	selective
+	echo 1 > $P/selective/enabled
+	thread_is "0 0" "it serves nobody"
+	suspended=$(cat $P/migrate/suspended)
+	echo $((suspended | 1 << 21)) > $P/migrate/suspended
+	echo "$line" > $P/selective/allow
+	sleep 0.03
+	prio 70 "irq/$line-" > /dev/null || fail "prio failed"
+	sleep 0.3
+	echo "$suspended" > $P/migrate/suspended
+	thread_is_now "1 70" || fail "the thread is '$now', not as somebody set it"
+	echo > $P/selective/allow
+	echo 0 > $P/selective/enabled
+	thread_is "1 70" "selective is off"
+	unload
+	nothing_left
+}
+
 # Ordinary tasks take a mutex again as long as their slice lasts, and no longer if
 # somebody has come for it in vain.
 test_irqpath_selective_hands_over() {

@@ -20,7 +20,7 @@ needs_rule() {
 
 # As before, after a test that broke off.
 rule_again() {
-	pidof waiter urgent tracer netjob netsink | xargs -r kill 2> /dev/null
+	pidof waiter urgent tracer netjob netsink harass | xargs -r kill -9 2> /dev/null
 	sleep 0.1
 	echo 0 > $P/migrate/suspended
 	echo 0 > $P/migrate/drop_every
@@ -50,7 +50,10 @@ test_irqpath_needs_outranked() { needs_rule 13 irqpath_outranked; }
 test_irqpath_needs_signal() { needs_rule 14 irqpath_killed; }
 test_irqpath_needs_reorder() { needs_rule 15 irqpath_reordered; }
 test_irqpath_needs_by_hand() { needs_rule 17 irqpath_selective_obeys; }
+test_irqpath_needs_uncrossed() { needs_rule 17 irqpath_selective_crossed; }
 test_irqpath_needs_flow() { needs_rule 18 netprio_keeps_order; }
+test_irqpath_needs_lend() { needs_rule 19 irqpath_lends; }
+test_irqpath_needs_own_priority() { needs_rule 20 irqpath_borrowed; }
 
 # For a guest of its own: KASAN sees the task use what was freed.
 test_irqpath_needs_withdraw() {

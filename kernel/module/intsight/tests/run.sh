@@ -23,6 +23,7 @@ SELFTESTS=${SELFTESTS:-$here/../../../overlay/tools/testing/selftests/irqpath}
 . "$here/nic.sh"
 . "$here/irqpath.sh"
 . "$here/irqpath_las.sh"
+. "$here/irqpath_lends.sh"
 . "$here/irqpath_rules.sh"
 . "$here/irqpath_needs.sh"
 . "$here/netprio.sh"
@@ -48,15 +49,19 @@ run_tests ${TESTS:-only_init_at_first files thesis_script parameters \
 	irqpath_unmasks irqpath_drains irqpath_own_softirqs irqpath_foreign_softirqs \
 	irqpath_traced irqpath_moved irqpath_most_urgent_first irqpath_outranked \
 	irqpath_killed irqpath_reordered irqpath_withdraws \
+	irqpath_lends irqpath_lends_ordinary irqpath_lends_raised irqpath_borrowed \
+	irqpath_stopped \
 	irqpath_readers \
 	irqpath_needs_forced irqpath_needs_token irqpath_needs_runner \
 	irqpath_needs_unmask irqpath_needs_drain irqpath_needs_own \
 	irqpath_needs_foreign irqpath_needs_priority irqpath_needs_fit \
 	irqpath_needs_traced irqpath_needs_affinity irqpath_needs_order \
 	irqpath_needs_outranked irqpath_needs_signal irqpath_needs_reorder \
-	irqpath_needs_by_hand irqpath_needs_flow \
+	irqpath_needs_by_hand irqpath_needs_uncrossed irqpath_needs_flow \
+	irqpath_needs_lend irqpath_needs_own_priority \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
-	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_hands_over \
+	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_crossed \
+	irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_keeps_order netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles \

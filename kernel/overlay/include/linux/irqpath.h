@@ -57,6 +57,8 @@ DECLARE_STATIC_KEY_FALSE(irqpath_sched_key);
 void irqpath_fork(struct task_struct *p);
 void irqpath_exit(struct task_struct *p);
 void irqpath_task_free(struct task_struct *p);
+int irqpath_check_setscheduler(struct task_struct *p, int policy);
+void irqpath_prio_changed(struct task_struct *p);
 void irqpath_setscheduler(struct task_struct *p);
 void irqpath_action_add(struct irq_desc *desc, struct irqaction *action);
 void irqpath_action_del(struct irqaction *action);
@@ -77,7 +79,7 @@ int __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 				       const enum hrtimer_mode mode);
 void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
-bool __irqpath_thread_yields(struct irqaction *action, int nr);
+void __irqpath_wait_for_runner(struct irqaction *action);
 void __irqpath_sched_switch(struct task_struct *next);
 struct mm_struct *__irqpath_mm(struct task_struct *p);
 bool __irqpath_direct_wake(struct task_struct *p);
@@ -193,18 +195,24 @@ static inline bool irqpath_offer(struct irq_desc *desc,
 }
 
 /**
- * irqpath_claim_for_thread() - take the token, unless a task runs the handler
+ * irqpath_claim_for_thread() - take the token, and wait for a task that runs
+ *				the handler
  * @action: the irq thread's action
  * @nr: IRQTF_RUNTHREAD
  *
- * Context: the irq thread, with its state set for sleeping: who holds it up
- * wakes it.
+ * Without a token, too: the thread lends its priority to the task.
+ *
+ * Context: the irq thread, with its state set for sleeping. It is running
+ * afterwards if it has waited.
+ * Return: whether there was a token.
  */
 static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 {
-	return test_and_clear_bit(nr, &action->thread_flags) &&
-	       !(static_branch_unlikely(&irqpath_claim_key) &&
-		 __irqpath_thread_yields(action, nr));
+	bool claimed = test_and_clear_bit(nr, &action->thread_flags);
+
+	if (static_branch_unlikely(&irqpath_claim_key))
+		__irqpath_wait_for_runner(action);
+	return claimed;
 }
 
 /* Context: __schedule(), rq->lock held. */
@@ -279,6 +287,9 @@ static inline bool irqpath_direct_wake(struct task_struct *p, bool hooked)
 static inline void irqpath_fork(struct task_struct *p) { }
 static inline void irqpath_exit(struct task_struct *p) { }
 static inline void irqpath_task_free(struct task_struct *p) { }
+static inline int irqpath_check_setscheduler(struct task_struct *p,
+					     int policy) { return 0; }
+static inline void irqpath_prio_changed(struct task_struct *p) { }
 static inline void irqpath_setscheduler(struct task_struct *p) { }
 static inline void irqpath_action_add(struct irq_desc *desc,
 				      struct irqaction *action) { }

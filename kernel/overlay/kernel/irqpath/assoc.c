@@ -295,9 +295,9 @@ void irqpath_setscheduler(struct task_struct *p)
 		irqpath_disarm(t);
 	if (!rt_or_dl_prio(p->normal_prio))
 		task_forget(t, NULL);
-	/* Of the kernel's own threads only those of interrupts have one. */
-	if (p->flags & PF_KTHREAD && READ_ONCE(t->origin))
-		irqpath_select_thread_set(t);
+	/* An interrupt's thread that begins, and has its own idea of itself. */
+	if (p == current && p->flags & PF_KTHREAD && READ_ONCE(t->origin))
+		irqpath_select();
 }
 
 /* PF_EXITING is set: nothing is learned after this. */

@@ -61,7 +61,13 @@ enum irqpath_rule {
 #define IRQPATH_RULE_BY_HAND	(IRQPATH_NR_RULES + 3)
 /* netprio: no packet overtakes those of its receiver that wait. */
 #define IRQPATH_RULE_FLOW	(IRQPATH_NR_RULES + 4)
-#define IRQPATH_ALL_RULES	(BIT(IRQPATH_NR_RULES + 5) - 1)
+/* Who falls below the thread while it runs its handler is lent its priority. */
+#define IRQPATH_RULE_LEND	(IRQPATH_NR_RULES + 5)
+/* A priority that was lent to a task is not what handlers are offered for. */
+#define IRQPATH_RULE_OWN_PRIO	(IRQPATH_NR_RULES + 6)
+/* No rule: selective takes its time between its look at a thread and the change. */
+#define IRQPATH_FAULT_SLOW	(IRQPATH_NR_RULES + 7)
+#define IRQPATH_ALL_RULES	(BIT(IRQPATH_NR_RULES + 8) - 1)
 
 #ifdef CONFIG_IRQPATH_FAULTS
 extern unsigned int irqpath_drop_every;

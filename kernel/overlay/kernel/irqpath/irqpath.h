@@ -23,8 +23,9 @@
  * An origin is never freed, only reused: a stale pointer to one can name the
  * wrong interrupt, which is a misprediction, but never free memory.
  *
- * Lock order: irqpath_cpu.lock, then p->pi_lock, then rq->lock. Neither
- * irqpath_task.lock nor irqpath_cpu.lock is taken with the other held.
+ * Lock order: irqpath_cpu.lock, then the wait_lock of irqpath_origin.run, then
+ * p->pi_lock, then rq->lock. Neither irqpath_task.lock nor irqpath_cpu.lock is
+ * taken with the other held.
  */
 #ifndef _KERNEL_IRQPATH_H
 #define _KERNEL_IRQPATH_H
@@ -34,6 +35,7 @@
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
+#include <linux/rtmutex.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
@@ -60,7 +62,8 @@
  * @name: of the action, cut
  * @has_file: /proc/irq/N/irqpath_target of the line is this origin's
  * @peek: looks at the packet behind the interrupt, or NULL
- * @runner: the task that runs the handler in the thread's place
+ * @run: held by the task that runs the handler in the thread's place; the
+ *	 thread waits for it, and so lends the task its priority
  * @nr_targets: associations that name this origin
  * @quiet: activations since the last wakeup of a real-time task
  * @key: lockdep class of @map
@@ -76,7 +79,7 @@ struct irqpath_origin {
 	char			name[TASK_COMM_LEN];
 	bool			has_file;
 	irqpath_peek_t		peek;
-	struct task_struct	*runner;
+	struct rt_mutex		run;
 	atomic_t		nr_targets;
 	unsigned int		quiet;
 #ifdef CONFIG_LOCKDEP
@@ -161,6 +164,8 @@ enum irqpath_state {
  * @demoted: an interrupt's thread that selective has made an ordinary task
  * @set_by_hand: an interrupt's thread whose priority the administrator chose
  *
+ * The last two are written with the lock of the task's run queue held.
+ *
  * @node to @action, and @flow of a parked task, are protected by
  * irqpath_cpu.lock of @cpu; only the task itself leaves IRQPATH_IDLE or
  * changes @cpu.
@@ -196,7 +201,9 @@ struct irqpath_task {
  * @mm_switched: address spaces loaded for a handler's sake, before it or, if
  *		 lazy, after it
  * @lost: offers that the irq thread took first
- * @elsewhere: offers that the task met on another CPU and handed back
+ * @elsewhere: offers that the task handed back, as it met them on another CPU
+ *	       or was below the thread by then
+ * @lent: times that a thread waited for the task that ran its handler
  * @rescued: offers that the watchdog took back
  * @promoted: interrupts' threads that became real-time again
  * @demoted: interrupts' threads that became ordinary tasks
@@ -228,6 +235,7 @@ struct irqpath_stats {
 	unsigned long mm_switched;
 	unsigned long lost;
 	unsigned long elsewhere;
+	unsigned long lent;
 	unsigned long rescued;
 	unsigned long promoted;
 	unsigned long demoted;
@@ -344,6 +352,33 @@ static inline void irqpath_count_mm(struct irqpath_task *t)
 	t->offered->mm_switched++;
 }
 
+/**
+ * irqpath_outranks() - whether a task may run a handler in its thread's place
+ * @p: the task
+ * @action: with a thread
+ *
+ * By its own priority: one that was lent to it may be taken back while it runs
+ * the handler. A task that shares its slice with its equals has to be above
+ * the thread, which does not.
+ */
+static inline bool irqpath_outranks(const struct task_struct *p,
+				    const struct irqaction *action)
+{
+	int thread = READ_ONCE(action->thread->normal_prio);
+	int prio = READ_ONCE(p->normal_prio);
+
+	if (irqpath_is_suspended(IRQPATH_RULE_OWN_PRIO))
+		prio = READ_ONCE(p->prio);
+	return rt_or_dl_prio(prio) && prio <= thread - (p->policy == SCHED_RR);
+}
+
+/* Whether a task runs the handler of an origin. */
+static inline bool irqpath_has_runner(struct irqpath_origin *o)
+{
+	return rt_mutex_base_is_locked(&o->run.rtmutex) &&
+	       irqpath_rule(IRQPATH_RULE_RUNNER);
+}
+
 bool irqpath_stack_is_deep_enough(void);
 
 typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
@@ -369,7 +404,6 @@ bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 		    unsigned int limit, bool allowed, bool denied);
 void irqpath_select(void);
 int irqpath_quiet_set(unsigned int quiet);
-void irqpath_select_thread_set(struct irqpath_task *t);
 bool irqpath_park(void);
 bool irqpath_unpark(bool may_sleep_on);
 void irqpath_sched_hold(void);

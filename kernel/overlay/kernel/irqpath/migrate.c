@@ -16,7 +16,9 @@
  * it cannot hold what the handler needs.
  *
  * Exactly one runs a handler: the token goes to one, and a thread that takes
- * the next token waits for irqpath_origin.runner.
+ * the next token waits for irqpath_origin.run. That is a mutex that inherits
+ * priority. A task that falls below the thread while it runs the handler finds
+ * the thread waiting for it: see irqpath_prio_changed().
  */
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -131,16 +133,31 @@ bool irqpath_park(void)
 	return true;
 }
 
-/* No runner any more. A thread that sleeps for the runner's sake is woken. */
-static void end_run(struct irqpath_origin *o, struct irqaction *action)
+/*
+ * The current task runs the handler that it was offered, if nobody else does.
+ * Its origin is known first: a priority that is set from now on is noticed.
+ */
+static bool begin_run(struct irqpath_task *t)
 {
-	/*
-	 * Pairs with the thread that sets its state and looks for a runner:
-	 * either it finds none, or this finds its token.
-	 */
-	smp_store_mb(o->runner, NULL);
-	if (unlikely(test_bit(IRQTF_RUNTHREAD, &action->thread_flags)))
-		wake_up_process(action->thread);
+	WRITE_ONCE(t->origin, t->from);
+	if (!rt_mutex_trylock(&t->from->run)) {
+		WRITE_ONCE(t->origin, NULL);
+		return false;
+	}
+	/* Pairs with irqpath_prio_changed(): it sees us, or we the priority. */
+	smp_mb();
+	return true;
+}
+
+/* It does not after all. Whoever found it here has left a token to the thread. */
+static void give_up_run(struct irqpath_task *t)
+{
+	WRITE_ONCE(t->origin, NULL);
+	rt_mutex_unlock(&t->from->run);
+	/* Either who has the next token finds no runner, or this finds it. */
+	smp_mb();
+	if (test_bit(IRQTF_RUNTHREAD, &t->action->thread_flags))
+		wake_up_process(t->action->thread);
 }
 
 /*
@@ -154,16 +171,13 @@ static void return_token(struct irqpath_origin *o, struct irqaction *action)
 }
 
 /*
- * The runner comes first, then the token: a thread that takes the next token
- * finds the runner. One task at most is runner: an offer that was lost to the
- * thread may be found late, beside the offer that followed it, or while the
- * thread runs the handler: then the token is not the only one that counts.
+ * The runner takes it: a thread that takes the next token finds the runner. One
+ * task at most is runner: an offer that was lost to the thread may be found
+ * late, beside the offer that followed it, or while the thread runs the
+ * handler: then the token is not the only one that counts.
  */
 static bool take_token(struct irqpath_origin *o, struct irqaction *action)
 {
-	if (cmpxchg(&o->runner, NULL, current) &&
-	    irqpath_rule(IRQPATH_RULE_RUNNER))
-		return false;
 	if (test_and_clear_bit(IRQTF_RUNTHREAD, &action->thread_flags)) {
 		if (likely(atomic_read(&o->desc->threads_active) == 1) ||
 		    !irqpath_rule(IRQPATH_RULE_RUNNER))
@@ -173,7 +187,33 @@ static bool take_token(struct irqpath_origin *o, struct irqaction *action)
 		atomic_inc(&o->desc->threads_active);
 		return true;
 	}
-	end_run(o, action);
+	return false;
+}
+
+/* Demoted since, or on another CPU, it might not run when the thread would. */
+static bool is_fit(const struct irqpath_task *t)
+{
+	return (t->cpu == smp_processor_id() &&
+		irqpath_outranks(current, t->action)) ||
+	       !irqpath_rule(IRQPATH_RULE_FIT);
+}
+
+/* Return: whether the offer is taken; if not, the thread gets the token. */
+static bool accept(struct irqpath_task *t)
+{
+	if (!irqpath_forgets_offer() && begin_run(t)) {
+		bool fit = is_fit(t);
+
+		if (fit && take_token(t->from, t->action))
+			return true;
+		give_up_run(t);
+		if (!fit) {
+			irqpath_count(elsewhere);
+			trace_irqpath_handback(t->from, current);
+			return false;
+		}
+	}
+	irqpath_count(lost);
 	return false;
 }
 
@@ -181,26 +221,14 @@ static bool take_token(struct irqpath_origin *o, struct irqaction *action)
 static struct irqaction *claim(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
-	/* Demoted since, it might not run when the thread would. */
-	bool fit = (t->cpu == smp_processor_id() &&
-		    rt_or_dl_prio(current->prio)) ||
-		   !irqpath_rule(IRQPATH_RULE_FIT);
 	struct irqaction *action = NULL;
 
 	raw_spin_lock_irq(&c->lock);
 	if (t->state == IRQPATH_OFFERED) {
 		list_del_init(&t->node);
 		irqpath_update_expected(c);
-		if (!fit) {
-			irqpath_count(elsewhere);
-			trace_irqpath_handback(t->from, current);
-			wake_up_process(t->action->thread);
-		} else if (!irqpath_forgets_offer() &&
-			   take_token(t->from, t->action)) {
+		if (accept(t))
 			action = t->action;
-		} else {
-			irqpath_count(lost);
-		}
 	}
 	t->state = IRQPATH_IDLE;
 	raw_spin_unlock_irq(&c->lock);
@@ -282,7 +310,6 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	bool woke;
 
 	trace_irqpath_run_entry(o, current);
-	WRITE_ONCE(t->origin, o);
 	t->own_softirqs = 0;
 	/* A lazy task never left it, and may have been woken since. */
 	if (t->lazy)
@@ -313,9 +340,13 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	if (ret == IRQ_WAKE_THREAD)
 		irqpath_wake_secondary(desc, action);
 
-	end_run(o, action);
 	if (irqpath_rule(IRQPATH_RULE_DRAIN))
 		end_thread(desc);
+	/*
+	 * Last: what the thread has lent is gone after this. The line may be,
+	 * too, the origin is not.
+	 */
+	rt_mutex_unlock(&o->run);
 	return woke;
 }
 
@@ -381,28 +412,54 @@ void irqpath_handler_end(struct irqaction *action)
 }
 #endif
 
-/* Whether a task runs the handler of this thread. Context: the thread. */
-static bool target_runs(struct irqaction *action)
+/*
+ * The thread. Whoever took a token before its own is the runner, and was before
+ * it took that token: it is seen here.
+ */
+void __irqpath_wait_for_runner(struct irqaction *action)
 {
 	struct irqpath_origin *o = READ_ONCE(action->irqpath);
 
-	return o && READ_ONCE(o->runner) && irqpath_rule(IRQPATH_RULE_RUNNER);
+	if (likely(!o || !irqpath_has_runner(o)))
+		return;
+	__set_current_state(TASK_RUNNING);
+	irqpath_count(lent);
+	rt_mutex_lock(&o->run);
+	rt_mutex_unlock(&o->run);
 }
 
-/*
- * The thread has the token. A task that took the one before set itself as
- * runner before, so that the thread sees it here, gives the token back and
- * sleeps until that task has finished.
+/**
+ * irqpath_prio_changed() - the priority of a task was set
+ * @p: the task
+ *
+ * If it runs a handler it may be below the handler's thread now; or it is the
+ * thread, and above the task. The thread has no token, and waits for the task
+ * nevertheless, until which it lends its priority. By then a task that is
+ * about to begin sees its new priority.
+ *
+ * Context: preemption disabled: whoever set it may be as low as it has set.
  */
-bool __irqpath_thread_yields(struct irqaction *action, int nr)
+void irqpath_prio_changed(struct task_struct *p)
 {
-	while (unlikely(target_runs(action))) {
-		return_token(action->irqpath, action);
-		/* Pairs with end_run(): it sees the token, or we no runner. */
-		smp_mb__after_atomic();
-		if (target_runs(action) ||
-		    !test_and_clear_bit(nr, &action->thread_flags))
-			return true;
-	}
-	return false;
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+	struct irqpath_origin *o;
+	struct irqaction *action;
+	struct irqpath_cpu *c;
+	unsigned long flags;
+
+	if (!static_branch_unlikely(&irqpath_claim_key) || !t)
+		return;
+	/* Pairs with begin_run(). */
+	smp_mb();
+	o = READ_ONCE(t->origin);
+	if (!o || !irqpath_has_runner(o) ||
+	    irqpath_is_suspended(IRQPATH_RULE_LEND))
+		return;
+	/* The action stays until irqpath_withdraw() has had every CPU's lock. */
+	c = this_cpu_ptr(&irqpath_cpus);
+	raw_spin_lock_irqsave(&c->lock, flags);
+	action = READ_ONCE(o->action);
+	if (action && action->thread)
+		wake_up_process(action->thread);
+	raw_spin_unlock_irqrestore(&c->lock, flags);
 }

@@ -16,7 +16,7 @@ static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
 	struct task_struct *p = t->task;
 
 	return irqpath_is_fifo_or_rr(p) &&
-	       (p->prio <= action->thread->prio ||
+	       (irqpath_outranks(p, action) ||
 		!irqpath_rule(IRQPATH_RULE_PRIORITY)) &&
 	       READ_ONCE(p->__state) & TASK_NORMAL &&
 	       (!p->ptrace || !irqpath_rule(IRQPATH_RULE_TRACED)) &&
@@ -75,8 +75,8 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
  */
 static bool is_running(struct irqpath_origin *o, struct irq_desc *desc)
 {
-	return (atomic_read(&desc->threads_active) != 1 ||
-		READ_ONCE(o->runner)) && irqpath_rule(IRQPATH_RULE_RUNNER);
+	return (atomic_read(&desc->threads_active) != 1 &&
+		irqpath_rule(IRQPATH_RULE_RUNNER)) || irqpath_has_runner(o);
 }
 
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)

@@ -96,12 +96,13 @@ static struct irqpath_origin *origin_find_free(void)
 	lockdep_assert_held(&irqpath_origins_mutex);
 
 	list_for_each_entry(o, &irqpath_origins, node) {
-		if (!o->action && !READ_ONCE(o->runner))
+		if (!o->action && !rt_mutex_base_is_locked(&o->run.rtmutex))
 			return o;
 	}
 	o = kzalloc(sizeof(*o), GFP_KERNEL);
 	if (!o)
 		return NULL;
+	rt_mutex_init(&o->run);
 #ifdef CONFIG_LOCKDEP
 	lockdep_register_key(&o->key);
 	lockdep_init_map(&o->map, "irq_handler", &o->key, 0);

@@ -10,14 +10,17 @@
  *
  * An interrupt serves a task as long as there is an association that it has
  * confirmed within the last irqpath_quiet activations. A thread whose
- * priority somebody has set by hand is never touched.
+ * priority somebody has set by hand is never touched: the scheduler asks
+ * irqpath_check_setscheduler() with the lock held under which it sets it.
  *
  * Priorities change in a worker: a wakeup that makes an association holds
  * p->pi_lock, a task that loses one may be exiting.
  */
+#include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <trace/events/irqpath.h>
+#include <uapi/linux/sched/types.h>
 
 #include "irqpath.h"
 
@@ -54,6 +57,19 @@ bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 	return nr_targets && quiet < limit;
 }
 
+/* The priority that the kernel gives it, or none. Fails if set by hand. */
+static int set_thread(struct task_struct *p, bool serves)
+{
+	struct sched_attr attr = {
+		.sched_policy = serves ? SCHED_FIFO : SCHED_NORMAL,
+		.sched_priority = serves ? MAX_RT_PRIO / 2 : 0,
+	};
+
+	if (irqpath_is_suspended(IRQPATH_FAULT_SLOW))
+		msleep(100);
+	return sched_setattr_nocheck(p, &attr);
+}
+
 static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 			  bool serves)
 {
@@ -62,20 +78,16 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 	if (!action || !action->thread)
 		return;
 	t = action->thread->irqpath;
-	if (!t || (t->set_by_hand && !irqpath_is_suspended(IRQPATH_RULE_BY_HAND)) ||
-	    t->demoted == !serves)
+	if (!t || READ_ONCE(t->demoted) == !serves ||
+	    set_thread(t->task, serves))
 		return;
 	if (serves) {
-		sched_set_fifo(t->task);
 		irqpath_count(promoted);
 		trace_irqpath_promote(o, t->task);
 	} else {
-		sched_set_normal(t->task, 0);
 		irqpath_count(demoted);
 		trace_irqpath_demote(o, t->task);
 	}
-	/* Last: a thread that begins sets its own priority, and says it is not. */
-	t->demoted = !serves;
 }
 
 /*
@@ -137,23 +149,34 @@ int irqpath_quiet_set(unsigned int quiet)
 }
 
 /**
- * irqpath_select_thread_set() - the priority of an interrupt's thread was set
- * @t: the thread
+ * irqpath_check_setscheduler() - the policy of a task is about to be set
+ * @p: the task
+ * @policy: the one that it gets
  *
- * Context: by whoever set it. The thread does so itself when it begins.
+ * Context: rq->lock of @p held. A priority that somebody chose for an
+ * interrupt's thread, and ours, come one after the other.
+ * Return: 0, or -EBUSY if it is selective that comes second.
  */
-void irqpath_select_thread_set(struct irqpath_task *t)
+int irqpath_check_setscheduler(struct task_struct *p, int policy)
 {
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
 	struct kthread_worker *w = READ_ONCE(worker);
 
-	if (w && current == w->task)
-		return;
-	if (current == t->task) {
-		t->demoted = false;
-		irqpath_select();
-	} else {
-		t->set_by_hand = true;
+	/* Of the kernel's own threads only those of interrupts have an origin. */
+	if (!(p->flags & PF_KTHREAD) || !t || !READ_ONCE(t->origin))
+		return 0;
+	if (!w || current != w->task) {
+		/* The thread sets its own when it begins. */
+		if (current == p)
+			WRITE_ONCE(t->demoted, false);
+		else
+			t->set_by_hand = true;
+		return 0;
 	}
+	if (t->set_by_hand && !irqpath_is_suspended(IRQPATH_RULE_BY_HAND))
+		return -EBUSY;
+	WRITE_ONCE(t->demoted, policy == SCHED_NORMAL);
+	return 0;
 }
 
 /**

@@ -133,6 +133,9 @@ ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 
 static int migrate_start(void)
 {
+	/* A group may have no time left in the middle of a handler. */
+	if (IS_ENABLED(CONFIG_RT_GROUP_SCHED))
+		return -EOPNOTSUPP;
 	static_branch_enable(&irqpath_claim_key);
 	static_branch_enable(&irqpath_migrate_key);
 	return 0;
@@ -171,7 +174,8 @@ static struct irqpath_setting watchdog_us = {
 	.set = watchdog_set,
 	.min = WATCHDOG_MIN_US,
 	.max = WATCHDOG_MAX_US,
-	.or_zero = true,
+	/* Without a limit an interrupt can be lost, as tests of the limit want. */
+	.or_zero = IS_ENABLED(CONFIG_IRQPATH_FAULTS),
 };
 
 static struct irqpath_setting early_demux = {
@@ -273,6 +277,7 @@ static struct attribute *migrate_attrs[] = {
 	&IRQPATH_COUNTER(mm_switched).file.attr,
 	&IRQPATH_COUNTER(lost).file.attr,
 	&IRQPATH_COUNTER(elsewhere).file.attr,
+	&IRQPATH_COUNTER(lent).file.attr,
 	&IRQPATH_COUNTER(rescued).file.attr,
 	NULL,
 };
