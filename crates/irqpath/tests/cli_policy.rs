@@ -24,7 +24,8 @@ echo 200 > migrate/watchdog_us
 echo 3 > learn/learned
 printf 'irq\\tname\\tpid\\tcomm\\tprio\\thits\\truns\\tmisses\\tage_ms\\tcredit\\tpinned\\tmm_switched\\n' > associations
 printf '24\\tsnd\\t70\\tmy task\\t80\\t40\\t10\\t1\\t1500\\t12\\t0\\t10\\n' >> associations
-chmod 444 learn/learned associations
+chmod 444 learn/learned
+chmod 400 associations
 cd /
 ";
 
@@ -142,6 +143,8 @@ fn a_user_may_look_and_is_told_what_switching_needs() {
         "{line}"
     );
     assert_eq!(run("status").status.code(), Some(0));
+    let line = error_line(&run("assoc"));
+    assert!(line.contains("associations may not be read by this user; run with sudo"), "{line}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Scene {
     /// Runs one of the kernel's selftests of irqpath, as a machine without this lab does.
     pub fn selftest(&self, machine: Machine, script: &str) {
         // The system's: Debian's busybox has none.
-        let guest = self.guest().program("chrt");
+        let guest = self.guest().program("chrt").program("setpriv");
         check(self.outcome(machine, guest, &format!("{SELFTESTS}/{script}"), ""));
     }
 

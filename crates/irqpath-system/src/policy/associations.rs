@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The kernel's table of associations: fields between tabs. It ends with the page.
+//! The kernel's table of associations: fields between tabs. It ends with the page, and then with a
+//! line that says how many are missing. Names are escaped by the kernel.
 
 use std::cmp::Reverse;
+use std::io::ErrorKind;
 
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PolicyError, require_policies};
-use crate::Host;
 use crate::change::Access;
+use crate::{Host, SystemError};
 
 const PATH: &str = "sys/kernel/irqpath/associations";
 const TITLES: &str =
@@ -24,7 +26,7 @@ pub struct Association {
     pub name: String,
     /// The task.
     pub tid: u32,
-    /// Its name.
+    /// Its name; what is not printable is escaped, as in C.
     pub comm: String,
     /// Its own real-time priority.
     pub priority: u32,
@@ -53,14 +55,19 @@ pub struct Associations {
     pub list: Vec<Association>,
     /// False if there are more than the kernel shows.
     pub complete: bool,
-    /// Lines that could not be read, as those of a task whose name holds a tab or a line break.
+    /// Lines that could not be read.
     pub nr_unreadable: usize,
 }
 
-/// What the kernel has learned. Needs no privilege.
+/// What the kernel has learned. The table names tasks of all users, so only root may read it.
 pub fn associations(host: &Host) -> Result<Associations, PolicyError> {
     require_policies(host)?;
-    let text = host.read(PATH)?;
+    let text = host.read(PATH).map_err(|error| match &error {
+        SystemError::Read { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            PolicyError::Hidden { path: PATH.to_owned() }
+        }
+        _ => error.into(),
+    })?;
     let (titles, rows) = text.split_once('\n').unwrap_or((&text, ""));
     if titles != TITLES {
         return Err(PolicyError::OtherColumns { path: PATH.to_owned(), found: titles.to_owned() });
@@ -94,13 +101,13 @@ pub fn pin(
 }
 
 pub(super) fn parse(rows: &str) -> Associations {
-    // The page may end within a line, whose numbers are then wrong.
-    let (whole, cut) = rows.rsplit_once('\n').unwrap_or(("", rows));
-    let read: Vec<Option<Association>> = whole.lines().map(row).collect();
+    let (missing, rows): (Vec<&str>, Vec<&str>) =
+        rows.lines().partition(|line| line.starts_with('#'));
+    let read: Vec<Option<Association>> = rows.into_iter().map(row).collect();
     let nr_unreadable = read.iter().filter(|row| row.is_none()).count();
     let mut list: Vec<Association> = read.into_iter().flatten().collect();
     list.sort_by_key(|a| (a.irq, Reverse(a.priority), a.tid));
-    Associations { list, complete: cut.is_empty(), nr_unreadable }
+    Associations { list, complete: missing.is_empty(), nr_unreadable }
 }
 
 fn row(line: &str) -> Option<Association> {

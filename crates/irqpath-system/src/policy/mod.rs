@@ -65,6 +65,12 @@ pub enum PolicyError {
         /// Those that have it.
         policies: Vec<String>,
     },
+    /// A file that names other users' tasks may not be read.
+    #[error("/{path} may not be read by this user; run with sudo")]
+    Hidden {
+        /// Relative to the host's root.
+        path: String,
+    },
     /// A file that has to be written may not be.
     #[error("/{path} may not be written by this user; run with sudo")]
     Forbidden {

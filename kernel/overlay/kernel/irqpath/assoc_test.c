@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests for the parts of irqpath that need no interrupt: which slot an
- * association gets, how long a prediction is trusted, whose packet it is, and
- * which interrupts are real-time work. In the guests of the lab and wherever
- * CONFIG_IRQPATH_KUNIT_TEST is set they run at boot.
+ * association gets, how long a prediction is trusted, who may run a handler,
+ * whose packet it is, which interrupts are real-time work, and how names are
+ * shown. In the guests of the lab and wherever CONFIG_IRQPATH_KUNIT_TEST is set
+ * they run at boot.
  */
 #include <kunit/test.h>
 #include <linux/in.h>
@@ -122,6 +123,90 @@ static void serves_while_not_quiet(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, irqpath_serves(1, 0, 10, false, true));
 }
 
+struct rivals {
+	struct task_struct task;
+	struct task_struct thread;
+	struct irqaction action;
+};
+
+/* A task and an interrupt's thread, both with FIFO priorities. */
+static struct rivals *rivals(struct kunit *test, int task, int thread)
+{
+	struct rivals *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->task.policy = SCHED_FIFO;
+	r->task.normal_prio = MAX_RT_PRIO - 1 - task;
+	r->task.prio = r->task.normal_prio;
+	r->thread.normal_prio = MAX_RT_PRIO - 1 - thread;
+	r->thread.prio = r->thread.normal_prio;
+	r->action.thread = &r->thread;
+	return r;
+}
+
+static void task_outranks_its_equals(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	KUNIT_EXPECT_TRUE(test, irqpath_outranks(&r->task, &r->action));
+	r->task.normal_prio++;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+/* The thread does not go behind its equals when a slice ends; a task of RR does. */
+static void task_with_a_slice_must_be_above(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	r->task.policy = SCHED_RR;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+	r->task.normal_prio--;
+	KUNIT_EXPECT_TRUE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+static void lent_priority_does_not_count(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 30, 50);
+
+	r->task.prio = MAX_RT_PRIO - 1 - 60;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+/* Not even a thread that selective has made one. */
+static void ordinary_tasks_outrank_nobody(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	r->task.policy = SCHED_NORMAL;
+	r->task.normal_prio = DEFAULT_PRIO;
+	r->thread.normal_prio = DEFAULT_PRIO;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+static void expect_name(struct kunit *test, const char *name, const char *want)
+{
+	char shown[IRQPATH_SHOWN_NAME];
+
+	irqpath_escape_name(shown, sizeof(shown), name);
+	KUNIT_EXPECT_STREQ(test, shown, want);
+}
+
+/* One field of one line, and nothing that a terminal obeys. */
+static void names_are_printable(struct kunit *test)
+{
+	expect_name(test, "irq/24-eth0:rx", "irq/24-eth0:rx");
+	expect_name(test, "", "");
+	expect_name(test, "a b", "a b");
+	expect_name(test, "a\tb\nc", "a\\tb\\nc");
+	expect_name(test, "a\\tb", "a\\\\tb");
+	expect_name(test, "\x1b[2J", "\\e[2J");
+	expect_name(test, "\x9b\xc3\xa9", "\\233\\303\\251");
+	/* All that a task can have, at its longest. */
+	expect_name(test, "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1",
+		    "\\001\\001\\001\\001\\001\\001\\001\\001"
+		    "\\001\\001\\001\\001\\001\\001\\001");
+}
+
 static void packet_names_the_socket(struct kunit *test)
 {
 	static const struct irqpath_flow packet = {
@@ -176,6 +261,11 @@ static struct kunit_case irqpath_cases[] = {
 	KUNIT_CASE(credit_comes_back_with_wakeups),
 	KUNIT_CASE(credit_asks_for_one_in_five),
 	KUNIT_CASE(serves_while_not_quiet),
+	KUNIT_CASE(task_outranks_its_equals),
+	KUNIT_CASE(task_with_a_slice_must_be_above),
+	KUNIT_CASE(lent_priority_does_not_count),
+	KUNIT_CASE(ordinary_tasks_outrank_nobody),
+	KUNIT_CASE(names_are_printable),
 	KUNIT_CASE(packet_names_the_socket),
 	KUNIT_CASE(stack_has_room_for_a_handler),
 	{}

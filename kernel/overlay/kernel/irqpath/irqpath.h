@@ -17,6 +17,7 @@
  * sched.c    the scheduler calls what of this it has to
  * selective.c interrupts that serve no real-time task are ordinary work
  * netprio*.c received packets in the order of their receivers' priorities
+ * show.c     what of a task a reader is shown
  * proc.c     /proc/irq/N/irqpath_target, associations made by hand
  * sysfs*.c   /sys/kernel/irqpath
  *
@@ -48,6 +49,9 @@
 #define IRQPATH_CREDIT_MAX	16
 #define IRQPATH_CREDIT_START	8
 #define IRQPATH_CREDIT_GAIN	4
+
+/* Room for a name that is shown, each byte as a backslash and three digits. */
+#define IRQPATH_SHOWN_NAME	(4 * TASK_COMM_LEN)
 
 /* Interrupt numbers that the lists of selective can hold. */
 #define IRQPATH_NR_LISTED	4096
@@ -386,6 +390,8 @@ typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_raised(void);
 struct irqpath_origin *irqpath_origin_of(unsigned int irq);
+pid_t irqpath_visible_pid(struct task_struct *p);
+void irqpath_escape_name(char *shown, size_t size, const char *name);
 bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq);
 void irqpath_proc_del(struct irq_desc *desc);
 int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned);

@@ -21,17 +21,20 @@
 
 static void show_task(struct seq_file *m, struct task_struct *p, unsigned int irq)
 {
+	char own[TASK_COMM_LEN], comm[IRQPATH_SHOWN_NAME];
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
+	pid_t pid = t ? irqpath_visible_pid(p) : 0;
 	int i;
 
-	for (i = 0; t && i < IRQPATH_NR_SLOTS; i++) {
+	for (i = 0; pid && i < IRQPATH_NR_SLOTS; i++) {
 		struct irqpath_slot *slot = &t->slot[i];
 		struct irqpath_origin *o = READ_ONCE(slot->origin);
 
 		if (!o || o->irq != irq)
 			continue;
-		seq_printf(m, "%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\t%d\n", p->pid,
-			   p->comm, p->rt_priority, slot->hits, slot->runs,
+		irqpath_escape_name(comm, sizeof(comm), get_task_comm(own, p));
+		seq_printf(m, "%d\t%s\t%u\t%lu\t%lu\t%lu\t%u\t%u\t%d\n", pid,
+			   comm, p->rt_priority, slot->hits, slot->runs,
 			   slot->misses,
 			   jiffies_to_msecs(jiffies - slot->last),
 			   irqpath_trust(slot), slot->pinned);
@@ -106,7 +109,7 @@ static const struct proc_ops target_ops = {
  */
 bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq)
 {
-	return proc_create_data(NAME, 0644, desc->dir, &target_ops,
+	return proc_create_data(NAME, 0600, desc->dir, &target_ops,
 				(void *)(unsigned long)irq);
 }
 

@@ -53,10 +53,7 @@ pub fn associations(associations: &Associations) -> Page {
         text.line("There are more; the kernel shows one page.");
     }
     if associations.nr_unreadable > 0 {
-        text.line(format_args!(
-            "Lines that could not be read, as those of a task with a line break in its name: {}.",
-            associations.nr_unreadable
-        ));
+        text.line(format_args!("Lines that could not be read: {}.", associations.nr_unreadable));
     }
     text
 }
@@ -131,7 +128,7 @@ mod tests {
              \x20 24:snd     jackd (70)    80     4000          1000             1   99.9 %      1.5 s      16         1000\n\
              \x20 24:snd     jackd (7)     80     4000             0             1        -      1.5 s  pinned            0\n\
              There are more; the kernel shows one page.\n\
-             Lines that could not be read, as those of a task with a line break in its name: 2.\n"
+             Lines that could not be read: 2.\n"
         );
     }
 

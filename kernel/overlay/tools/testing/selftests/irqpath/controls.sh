@@ -199,14 +199,19 @@ test_controls_lists() {
 	takes $deny ""
 }
 
-# Not even root may write one.
+# read_only FILE MODE: not even root may write it.
+read_only() {
+	[ "$(stat -c %a "$1")" = "$2" ] || fail "the mode of $1 is not $2"
+	if (put "$1" 1) 2> /dev/null; then
+		fail "$1 takes a value"
+	fi
+}
+
 test_controls_counters() {
-	for file in $(counters) $P/associations; do
-		[ "$(stat -c %a "$file")" = 444 ] || fail "$file is not read-only"
-		if (put "$file" 1) 2> /dev/null; then
-			fail "$file takes a value"
-		fi
+	for file in $(counters); do
+		read_only "$file" 444
 	done
+	read_only $P/associations 400
 	for file in $(counters); do
 		cat "$file"
 	done | grep -v -x '[0-9][0-9]*' && fail "a counter is no number"
@@ -240,6 +245,26 @@ real_time() {
 		tries=$((tries + 1))
 		[ $tries -lt 500 ] || fail "no real-time task"
 		sleep 0.01
+	done
+}
+
+# several NR: so many more of them, in $sleepers.
+several() {
+	sleepers=
+	while [ "$(echo $sleepers | wc -w)" -lt "$1" ]; do
+		chrt -f 20 sleep 1000 &
+		sleepers="$sleepers $!"
+	done
+	# shellcheck disable=SC2086 # several
+	trap 'kill $task $sleepers 2> /dev/null' EXIT
+	# They are in line before this is.
+	for sleeper in $sleepers; do
+		tries=0
+		until grep -q -x sleep "/proc/$sleeper/comm"; do
+			tries=$((tries + 1))
+			[ $tries -lt 500 ] || fail "no real-time task"
+			sleep 0.01
+		done
 	done
 }
 
@@ -316,6 +341,103 @@ test_controls_target_limit() {
 	refuses "$line" "$task" "No space left on device"
 }
 
+# Who may not look at a task is not told of it, whatever file it has got hold of.
+test_controls_strangers() {
+	real_time
+	line=$(free_lines | head -n 1)
+	[ -n "$line" ] || skip "no line without a target"
+	put "$line" "$task" || fail "cannot be made"
+	for file in "$line" $P/associations; do
+		mode=$(stat -c %a "$file")
+		[ "${mode#?}" = 00 ] || fail "others may use $file: $mode"
+	done
+	# Not that of a busybox, which has no users.
+	setpriv=/usr/bin/setpriv
+	$setpriv --reuid 65534 --clear-groups true 2> /dev/null ||
+		skip "no program setpriv of util-linux"
+	for file in "$line" $P/associations; do
+		if $setpriv --reuid 65534 --clear-groups cat "$file" > "$T/read" 2>&1; then
+			fail "another user reads $file: $(cat "$T/read")"
+		fi
+		# Root, without what hidepid= would ask for; and opened by who may.
+		$setpriv --bounding-set -all --inh-caps -all cat "$file" > "$T/read" ||
+			fail "root cannot read $file"
+		[ "$(wc -l < "$T/read")" = 1 ] || fail "$file: $(cat "$T/read")"
+		$setpriv --reuid 65534 --clear-groups cat < "$file" > "$T/read"
+		[ "$(wc -l < "$T/read")" = 1 ] || fail "handed on, $file: $(cat "$T/read")"
+	done
+}
+
+# A reader in a namespace of its own sees its tasks, by its numbers, and no others.
+test_controls_namespace() {
+	real_time
+	line=$(free_lines | head -n 1)
+	[ -n "$line" ] || skip "no line without a target"
+	put "$line" "$task" || fail "cannot be made"
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -p -f sh -c '
+		cat "$1" "$2" > "$3.before"
+		chrt -f 20 sleep 1000 &
+		until echo $! > "$1"; do sleep 0.01; done
+		cat "$1" > "$3.line"
+		cat "$2" > "$3.all"
+		echo $! > "$3.pid"
+		kill $!' sh "$line" $P/associations "$T/inner" 2> /dev/null ||
+		skip "no namespaces of processes"
+	[ "$(wc -l < "$T/inner.before")" = 2 ] || fail "outer: $(cat "$T/inner.before")"
+	inner=$(cat "$T/inner.pid")
+	[ "$inner" -lt 100 ] || fail "not in a namespace: $inner"
+	[ "$(sed 1d "$T/inner.line" | cut -f 1)" = "$inner" ] ||
+		fail "not $inner: $(cat "$T/inner.line")"
+	[ "$(sed 1d "$T/inner.all" | cut -f 3)" = "$inner" ] ||
+		fail "not $inner: $(cat "$T/inner.all")"
+}
+
+# A name is one field of one line, whatever is in it.
+test_controls_names() {
+	command -v chrt > /dev/null || skip "no program chrt"
+	line=$(free_lines | head -n 1)
+	[ -n "$line" ] || skip "no line without a target"
+	mkfifo "$T/end"
+	# shellcheck disable=SC2016 # the inner shell's
+	chrt -f 20 sh -c 'printf "a\tb\nc\033\\d" > /proc/$$/comm; read -r end < "$0"' \
+		"$T/end" &
+	task=$!
+	trap 'kill $task 2> /dev/null' EXIT
+	tries=0
+	until grep -q '^a	b$' "/proc/$task/comm"; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "it has another name"
+		sleep 0.01
+	done
+	put "$line" "$task" || fail "cannot be made"
+	want='a\tb\nc\e\\d'
+	[ "$(sed 1d "$line" | cut -f 2)" = "$want" ] || fail "$(cat "$line")"
+	[ "$(sed 1d $P/associations | cut -f 4)" = "$want" ] || fail "$(cat $P/associations)"
+}
+
+# What does not fit is counted, and all lines are whole.
+test_controls_many() {
+	real_time
+	[ "$(free_lines | wc -l)" -ge 4 ] || skip "less than four lines"
+	several 40
+	lines=$(free_lines | head -n 4)
+	for line in $lines; do
+		for sleeper in $sleepers; do
+			put "$line" "$sleeper" || fail "cannot be made"
+		done
+	done
+	awk -F '\t' '
+	NR == 1 { fields = NF; next }
+	/^# [0-9]* more$/ { split($0, word, " "); more = word[2]; last = NR; next }
+	NF != fields { print "# line " NR ": " $0; wrong = 1 }
+	{ seen++ }
+	END {
+		print "# " seen " shown, " more " more"
+		exit wrong || last != NR || seen + more != 160
+	}' $P/associations || fail "not whole: $(tail -n 3 $P/associations)"
+}
+
 [ "$(id -u)" = 0 ] || skip_all "not root"
 [ -d $P ] || skip_all "no $P: a kernel without CONFIG_IRQPATH"
 T=$(mktemp -d) || skip_all "no temporary directory"
@@ -327,4 +449,5 @@ all_off
 run_tests ${TESTS:-controls_described controls_switches \
 	controls_switches_together controls_switches_refuse controls_settings \
 	controls_all_settings controls_lists controls_counters controls_off \
-	controls_target_refuses controls_target controls_target_limit}
+	controls_target_refuses controls_target controls_target_limit \
+	controls_strangers controls_namespace controls_names controls_many}
