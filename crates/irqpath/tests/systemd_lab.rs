@@ -29,6 +29,13 @@ const TARGETS: [(&str, &str); 5] = [
 /// What the units print, for who has to find out why one failed.
 const OUTPUT: &str = "[Service]\nStandardOutput=append:/results/units.txt\nStandardError=inherit\n";
 
+/// A manager of a user has other state directories, and a guest that runs from its initramfs no root
+/// that can be mounted again; what the units shut out that way is left open here.
+const OPEN: &str = "[Service]\nStateDirectory=\nRuntimeDirectory=\nProtectSystem=no\nProtectHome=no\n\
+    PrivateTmp=no\nPrivateDevices=no\nDevicePolicy=auto\nPrivateNetwork=no\nProtectControlGroups=no\n\
+    ProtectKernelLogs=no\nProtectKernelModules=no\nProtectClock=no\nProtectHostname=no\n\
+    IPAddressDeny=\nKeyringMode=inherit\n";
+
 /// Kernel parameters: a host that is busy is not what is tested.
 const PATIENT: &str = "no_timer_check watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300";
 
@@ -49,6 +56,7 @@ fn with_units(guest: Guest) -> Guest {
     });
     guest
         .text("/etc/systemd/user/service.d/output.conf", OUTPUT, 0o644)
+        .text("/etc/systemd/user/service.d/open.conf", OPEN, 0o644)
         .text("/etc/machine-id", "0123456789abcdef0123456789abcdef\n", 0o444)
         .text("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n", 0o644)
         .text("/etc/group", "root:x:0:\n", 0o644)
