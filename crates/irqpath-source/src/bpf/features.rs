@@ -38,6 +38,18 @@ pub fn closes(tracepoint: &str) -> bool {
     tracepoint.ends_with("_exit") || tracepoint.ends_with("_end")
 }
 
+/// In which order the programs are attached. What a wakeup needs comes first: of a switch or a move
+/// that is not seen, neither the end of a wait nor who occupied the CPU is known. What closes
+/// something comes before what opens it: an entry without its exit would keep a CPU inside an
+/// interrupt.
+pub fn attach_order(program: &str) -> u8 {
+    match program.trim_start_matches("ip_") {
+        "sched_switch" | "sched_migrate_task" => 0,
+        name if closes(name) => 1,
+        _ => 2,
+    }
+}
+
 /// True if it follows a context that may interrupt a softirq or a thread. A wakeup inside a context
 /// that is not followed would be taken for one by what it interrupted.
 pub fn is_context(tracepoint: &str) -> bool {
@@ -123,6 +135,16 @@ mod tests {
         assert_eq!(partner("softirq_exit").as_deref(), Some("softirq_entry"));
         assert_eq!(partner("workqueue_execute_end").as_deref(), Some("workqueue_execute_start"));
         assert_eq!(partner("softirq_raise"), None);
+    }
+
+    #[test]
+    fn a_wakeup_is_seen_only_when_its_switch_will_be() {
+        let mut programs =
+            ["ip_sched_waking", "ip_softirq_entry", "ip_softirq_exit", "ip_sched_switch"];
+        programs.sort_by_key(|program| attach_order(program));
+        let in_order =
+            ["ip_sched_switch", "ip_softirq_exit", "ip_sched_waking", "ip_softirq_entry"];
+        assert_eq!(programs, in_order);
     }
 
     #[test]

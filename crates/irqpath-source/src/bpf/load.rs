@@ -88,14 +88,13 @@ fn apply(open: &mut OpenIrqpathSkel<'static>, selection: &Selection) {
     }
 }
 
-/// Attach the programs that close something before those that open it: an entry whose exit is
-/// not seen would leave a CPU inside an interrupt for ever.
+/// Attach the programs, see [`features::attach_order`].
 fn attach(mut skel: IrqpathSkel<'static>) -> libbpf_rs::Result<(IrqpathSkel<'static>, Vec<Link>)> {
     let mut links = Vec::new();
-    for closing in [true, false] {
+    for order in 0..3 {
         for prog in skel.object_mut().progs_mut().filter(|p| p.autoload()) {
             let name = prog.name().to_string_lossy();
-            if closing == features::closes(&name) {
+            if order == features::attach_order(&name) {
                 let attached = prog.attach();
                 links.push(attached.inspect_err(|error| complaints::note(&name, error))?);
             }

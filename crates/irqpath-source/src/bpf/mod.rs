@@ -30,6 +30,7 @@ use self::selection::Selection;
 use self::skel::{IrqpathSkel, OpenIrqpathSkel};
 use self::transitions::Puller;
 use self::urgency::Urgency;
+use crate::realtime::now_ns;
 use crate::{Config, Source, SourceError};
 
 /// Default size of the record buffer: slow paths only, and everything.
@@ -156,11 +157,13 @@ impl Source for BpfSource {
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
         let attached = !self.links.is_empty();
         self.sample.stop(&self.skel);
+        let until_ns = now_ns();
         self.detach();
         while self.consume()? > 0 {}
         let mut events: Vec<Event> = self.queue.borrow_mut().drain(..).collect();
         if attached {
             events.extend(self.puller.pull_rest(&self.skel));
+            events = events.into_iter().filter_map(|event| happened(event, until_ns)).collect();
         }
         Ok((events, self.snapshot()?))
     }
@@ -232,6 +235,20 @@ fn configure(
         }
     }
     Ok(())
+}
+
+/// The part of an event that lies before `until_ns`, when the first program was detached: an exit
+/// after that may have had an entry which nobody saw.
+fn happened(event: Event, until_ns: u64) -> Option<Event> {
+    match event {
+        Event::Path(record) => {
+            record.last().is_none_or(|last| last.ns <= until_ns).then_some(Event::Path(record))
+        }
+        Event::Occupancy(mut block) => {
+            block.retain(|transition| transition.ns <= until_ns);
+            (!block.is_empty()).then_some(Event::Occupancy(block))
+        }
+    }
 }
 
 #[cfg(test)]
