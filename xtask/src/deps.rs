@@ -15,6 +15,8 @@ use std::process::Command;
 /// Crate, and the crates of this project that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("irqpath-files", &[]),
+    // For tests: must not share what it judges.
+    ("irqpath-witness", &["irqpath-model"]),
     ("irqpath-model", &[]),
     ("irqpath-source", &["irqpath-files", "irqpath-model"]),
     ("irqpath-system", &["irqpath-files", "irqpath-model"]),
@@ -35,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "irqpath",
         &[
             "irqpath-lab",
+            "irqpath-witness",
             "irqpath-files",
             "irqpath-model",
             "irqpath-source",

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether the causes of a stage are what had the CPUs that the stage waited for.
+
+use std::collections::HashMap;
+
+use irqpath_model::{PathRecord, Point, StageCauses, StageSpan};
+
+use crate::difference::{Difference, Kind};
+use crate::join::Wakeup;
+use crate::judge::TOLERANCE_NS;
+use crate::named::Named;
+use crate::occupied::{Occupied, Shares, Who, Window};
+
+/// Time by name, ns.
+type Causes = HashMap<Named, u64>;
+
+/// A boundary between two occupants may be off by this, as the clock is read twice.
+const BOUNDARY_NS: u64 = 1_000;
+
+/// How the causes of one stage differ, if they do.
+pub(crate) fn judge(
+    occupied: &Occupied,
+    record: &PathRecord,
+    wakeup: &Wakeup,
+    (span, stage): (&StageSpan, &StageCauses),
+    slack_ns: u64,
+) -> Option<Difference> {
+    let windows = windows(occupied, record, wakeup, span);
+    let truth = occupied.shares(&windows);
+    let mut causes = Causes::new();
+    for cause in &stage.causes {
+        *causes.entry(Named::of(cause)).or_default() += cause.ns;
+    }
+    let allowed_ns = TOLERANCE_NS + BOUNDARY_NS * truth.nr_pieces as u64;
+    let (excess_ns, (worst, worst_ns)) = excess(&causes, &truth);
+    if excess_ns > allowed_ns + truth.of(Who::Unseen) + truth.unsure_ns {
+        let kind =
+            if excess_ns <= 2 * slack_ns && is_boundary(occupied, &windows, &causes, slack_ns) {
+                Kind::Boundary
+            } else {
+                blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
+            };
+        let text = format!(
+            "{} {excess_ns} of {} ns: {worst:?} has {worst_ns} ns too much of {:?}; waited for {windows:?}: {:?}",
+            stage.to, stage.ns, stage.causes, truth.ns
+        );
+        return Some(Difference::new(kind, record, excess_ns, &text));
+    }
+    // What is unseen here ends for irqpath when it looks at the current task again, which is later.
+    if truth.of(Who::Unseen) > 0 {
+        return None;
+    }
+    let unknown_ns = causes.get(&Named::Unknown).copied().unwrap_or(0);
+    (unknown_ns > allowed_ns).then(|| {
+        let text = format!("{} {unknown_ns} of {} ns: {:?}", stage.to, stage.ns, truth.ns);
+        Difference::new(Kind::Unexplained, record, unknown_ns, &text)
+    })
+}
+
+/// True if every cause would be right were the switches some time earlier or later: a hypervisor or
+/// an interrupt may come in between the two readings of the clock at one event.
+fn is_boundary(occupied: &Occupied, windows: &[Window], causes: &Causes, slack_ns: u64) -> bool {
+    causes.iter().all(|(who, ns)| match who {
+        Named::Known(who) => *ns <= occupied.at_most(windows, *who, slack_ns),
+        Named::Nmi | Named::Unknown => true,
+        Named::Nonsense => false,
+    })
+}
+
+/// What the stage waited for: a task's run queue, or the CPU where it ended.
+fn windows(
+    occupied: &Occupied,
+    record: &PathRecord,
+    wakeup: &Wakeup,
+    span: &StageSpan,
+) -> Vec<Window> {
+    let (start_ns, end_ns) = (span.start.ns, span.end.ns);
+    let waiter = match span.to {
+        Point::SwitchIn | Point::User => Some(record.target.tid),
+        Point::IrqThread => Some(wakeup.chain.carrier),
+        _ => None,
+    };
+    let places = waiter.map(|tid| occupied.places(tid, start_ns, end_ns)).unwrap_or_default();
+    if places.is_empty() { vec![Window { cpu: span.end.cpu, start_ns, end_ns }] } else { places }
+}
+
+/// By how much the causes say more than the truth, in all and for the worst of them.
+fn excess(causes: &Causes, truth: &Shares) -> (u64, (Named, u64)) {
+    let mut all_ns = 0;
+    let mut worst = (Named::Unknown, 0);
+    for (&who, &ns) in causes {
+        let true_ns = match who {
+            Named::Known(who) => truth.of(who),
+            Named::Nmi | Named::Unknown => ns,
+            Named::Nonsense => 0,
+        };
+        let too_much_ns = ns.saturating_sub(true_ns);
+        all_ns += too_much_ns;
+        if too_much_ns > worst.1 {
+            worst = (who, too_much_ns);
+        }
+    }
+    (all_ns, worst)
+}
+
+/// Why a cause was named that was not there.
+fn blame(
+    occupied: &Occupied,
+    truth: &Shares,
+    windows: &[Window],
+    (causes, excess_ns, worst): (&Causes, u64, Named),
+) -> Kind {
+    if matches!(worst, Named::Known(Who::Task(tid)) if occupied.hides(tid)) {
+        return Kind::UnseenCause;
+    }
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Kind::Cause };
+    let (start_ns, end_ns) = (first.start_ns, last.end_ns);
+    // Do they fit better to a CPU that was not waited for all the time?
+    let fits_elsewhere = occupied.cpus().into_iter().any(|cpu| {
+        let elsewhere = [Window { cpu, start_ns, end_ns }];
+        elsewhere != windows && excess(causes, &occupied.shares(&elsewhere)).0 <= excess_ns / 2
+    });
+    if fits_elsewhere {
+        Kind::WrongCpu
+    } else if truth.of(Who::Steal) + truth.unsure_ns >= excess_ns / 2 {
+        Kind::Steal
+    } else {
+        Kind::Cause
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where work comes from, as it is handed on from context to context.
+
+use irqpath_model::{Origin, Point, SoftirqVec, Stamp, Via};
+
+/// The way of a path so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// What it began with.
+    pub origin: Origin,
+    /// What it went through.
+    pub via: Via,
+    /// Where and when.
+    pub stamps: [Option<Stamp>; Point::COUNT],
+    /// Something on the way was not traced, so that this may be wrong.
+    pub is_unsure: bool,
+    /// The thread that carried it last, or 0.
+    pub carrier: u32,
+}
+
+impl Chain {
+    pub(crate) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            via: Via::empty(),
+            stamps: [None; Point::COUNT],
+            is_unsure: false,
+            carrier: 0,
+        }
+    }
+
+    pub(crate) fn by_task(vec: SoftirqVec) -> Self {
+        Self::new(Origin::Softirq(vec))
+    }
+
+    /// The same, one point further. Work that goes round forgets its first round.
+    pub(crate) fn at(&self, point: Point, ns: u64, cpu: u16) -> Self {
+        let mut next = self.clone();
+        next.stamps[point.index()] = Some(Stamp { ns, cpu });
+        for later in &mut next.stamps[point.index() + 1..] {
+            *later = None;
+        }
+        next
+    }
+
+    pub(crate) fn via(mut self, via: Via) -> Self {
+        self.via |= via;
+        self
+    }
+
+    pub(crate) fn stamp(&self, point: Point) -> Option<Stamp> {
+        self.stamps[point.index()]
+    }
+
+    /// The raise, as a timer's expiry: never later than what followed it.
+    pub(crate) fn raised(&self, ns: u64, cpu: u16) -> Self {
+        let first = self.stamps[Point::Raise.index() + 1..].iter().flatten().next();
+        let mut raised = self.clone();
+        let ns = first.map_or(ns, |first| ns.min(first.ns));
+        raised.stamps[Point::Raise.index()] = Some(Stamp { ns, cpu });
+        raised
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Compares what irqpath says about paths with a whole record of the same time.
+
+use std::collections::HashMap;
+
+use irqpath_model::{PathEnd, PathRecord, Point, SlowPath, Stamp};
+
+use crate::causes;
+use crate::difference::{Difference, Kind};
+use crate::join::{Joiner, Outcome, Wakeup};
+use crate::occupied::Occupied;
+use crate::recorder::Record;
+
+/// How far two readings of the clock at one event may be apart, and times of paths.
+pub const TOLERANCE_NS: u64 = 5_000;
+/// Now and then two readings are apart by so much, as a hypervisor came in between.
+const SLACK_NS: u64 = 50_000;
+/// Two records of a wakeup that are further apart are two wakeups.
+const SAME_NS: u64 = 20_000_000;
+/// At its beginning a record does not know what was under way.
+const SETTLE_NS: u64 = 100_000_000;
+
+/// The truth, as far as it was recorded.
+#[derive(Debug)]
+pub struct Judge {
+    by_tid: HashMap<u32, Vec<Wakeup>>,
+    occupied: Occupied,
+    /// Paths that lie outside are not judged.
+    window: (u64, u64),
+    slack_ns: u64,
+}
+
+impl Judge {
+    /// From a record that lost nothing.
+    pub fn new(record: &Record) -> Self {
+        let mut by_tid: HashMap<u32, Vec<Wakeup>> = HashMap::new();
+        for wakeup in Joiner::join(&record.events) {
+            by_tid.entry(wakeup.tid).or_default().push(wakeup);
+        }
+        let first = record.events.first().map_or(0, |event| event.ns) + SETTLE_NS;
+        let last = record.events.last().map_or(0, |event| event.ns);
+        Self {
+            by_tid,
+            occupied: Occupied::new(&record.events),
+            window: (first, last),
+            slack_ns: SLACK_NS,
+        }
+    }
+
+    /// The same where a CPU may stand still for so long between two readings of the clock.
+    pub fn with_slack(self, slack_ns: u64) -> Self {
+        Self { slack_ns, ..self }
+    }
+
+    /// Switches that the kernel did not tell of.
+    pub fn nr_unseen(&self) -> u64 {
+        self.occupied.nr_unseen()
+    }
+
+    /// What is wrong with a path and its causes; `None` if it lies outside of the record.
+    pub fn judge(&self, path: &SlowPath) -> Option<Vec<Difference>> {
+        let record = &path.record;
+        let (first, last) = (record.first()?.ns, record.last()?.ns);
+        if first < self.window.0 || last > self.window.1 {
+            return None;
+        }
+        let Some(wakeup) = self.wakeup_of(record) else {
+            // Whether it runs is read twice, too, and nothing is joined with it.
+            let is_join = record.end != PathEnd::AlreadyRunning;
+            let kind = if is_join { Kind::NoSuchWakeup } else { Kind::End };
+            return Some(vec![Difference::new(kind, record, 0, "")]);
+        };
+        let mut found = self.judge_join(record, wakeup);
+        if !found.iter().any(|difference| difference.kind.is_false_join()) {
+            let spans = record.stages();
+            let stages = spans.iter().zip(&path.stages);
+            found.extend(stages.filter_map(|(span, stage)| {
+                causes::judge(&self.occupied, record, wakeup, (span, stage), self.slack_ns)
+            }));
+        }
+        if wakeup.chain.is_unsure {
+            found.retain(|difference| !difference.kind.is_false_join());
+            found.push(Difference::new(Kind::Unsure, record, 0, ""));
+        }
+        Some(found)
+    }
+
+    fn wakeup_of(&self, record: &PathRecord) -> Option<&Wakeup> {
+        let waking = record.stamps[Point::Waking.index()]?;
+        let wakeups = self.by_tid.get(&record.target.tid)?;
+        let same_cpu = wakeups.iter().filter(|w| w.waking().cpu == waking.cpu);
+        same_cpu
+            .min_by_key(|w| w.waking().ns.abs_diff(waking.ns))
+            .filter(|w| w.waking().ns.abs_diff(waking.ns) < SAME_NS)
+    }
+
+    fn judge_join(&self, record: &PathRecord, wakeup: &Wakeup) -> Vec<Difference> {
+        let chain = &wakeup.chain;
+        let difference = |kind, ns, text: &str| Difference::new(kind, record, ns, text);
+        if let Some(kind) = wrong_switch(record, wakeup) {
+            let really = chain.stamp(Point::SwitchIn);
+            return vec![difference(kind, 0, &format!("{:?} {really:?}", wakeup.outcome))];
+        }
+        let mut found = Vec::new();
+        if chain.origin != record.origin {
+            found.push(difference(Kind::WrongOrigin, 0, &format!("{:?}", chain.origin)));
+        }
+        if Outcome::Ended(record.end) != wakeup.outcome {
+            found.push(difference(Kind::End, 0, &format!("{:?}", wakeup.outcome)));
+            return found; // the points after it differ for that reason
+        }
+        if chain.via != record.via {
+            found.push(difference(Kind::Via, 0, &chain.via.describe()));
+        }
+        found.extend(Point::ALL.into_iter().filter_map(|point| {
+            let (is, was) = (record.stamps[point.index()], chain.stamp(point));
+            let (kind, ns) = self.judge_stamps(is, was)?;
+            Some(difference(kind, ns, &format!("{point} {was:?}")))
+        }));
+        // Where another event came in between the two readings, the length says no more.
+        let is_interrupted = found.iter().any(|d| d.kind == Kind::Interrupted);
+        let wrong_ns = record.total_ns().abs_diff(length_ns(&chain.stamps));
+        if wrong_ns > TOLERANCE_NS && !is_interrupted {
+            found.push(difference(Kind::Duration, wrong_ns, ""));
+        }
+        found
+    }
+
+    fn judge_stamps(&self, is: Option<Stamp>, was: Option<Stamp>) -> Option<(Kind, u64)> {
+        let (is, was) = match (is, was) {
+            (Some(is), Some(was)) if is.cpu == was.cpu => (is, was),
+            (None, None) => return None,
+            _ => return Some((Kind::Points, 0)),
+        };
+        let (first, last) = (is.ns.min(was.ns), is.ns.max(was.ns));
+        if last - first <= TOLERANCE_NS {
+            return None;
+        }
+        let disturbed = self.occupied.is_disturbed(was.cpu, first, last);
+        Some((if disturbed { Kind::Interrupted } else { Kind::Time }, last - first))
+    }
+}
+
+/// Whether the path was joined with a switch that is not its own.
+fn wrong_switch(record: &PathRecord, wakeup: &Wakeup) -> Option<Kind> {
+    let is = record.stamps[Point::SwitchIn.index()]?;
+    match (wakeup.chain.stamp(Point::SwitchIn), wakeup.outcome) {
+        (Some(was), _) if was.cpu == is.cpu && was.ns.abs_diff(is.ns) < SAME_NS => None,
+        (None, Outcome::Unseen) => Some(Kind::UnseenSwitchIn),
+        _ => Some(Kind::WrongSwitchIn),
+    }
+}
+
+/// From the first to the last stamp.
+fn length_ns(stamps: &[Option<Stamp>]) -> u64 {
+    let times = || stamps.iter().flatten().map(|stamp| stamp.ns);
+    let first = times().next().unwrap_or(0);
+    times().max().unwrap_or(first).saturating_sub(first)
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What every CPU did at every moment, and where every task was.
+//!
+//! The rule to know: nothing is inferred across a gap. Where an event's current task is not the
+//! one that the last switch brought, a switch was not traced, and the time since the last event of
+//! that CPU is [`Who::Unseen`].
+
+use std::collections::{HashMap, HashSet};
+
+use irqpath_model::{Origin, SoftirqVec};
+
+use crate::event::{Event, What};
+
+/// What had a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// A hardirq.
+    Hardirq(Origin),
+    /// A softirq.
+    Softirq(SoftirqVec),
+    /// A task; 0 is the idle task.
+    Task(u32),
+    /// The hypervisor had taken the CPU away.
+    Steal,
+    /// The kernel did not say.
+    Unseen,
+}
+
+/// Since when, and by what.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    ns: u64,
+    steal_ns: u64,
+    who: Who,
+}
+
+/// One CPU while its events are read.
+#[derive(Debug, Default)]
+struct Cpu {
+    hardirqs: Vec<Origin>,
+    softirq: Option<SoftirqVec>,
+    /// The task that the last event showed; `None` before the first.
+    current: Option<u32>,
+    /// Tasks that were current while a switch was not traced.
+    hiding: HashSet<u32>,
+    pieces: Vec<Piece>,
+}
+
+impl Cpu {
+    fn who(&self) -> Who {
+        match (self.hardirqs.last(), self.softirq, self.current) {
+            (Some(&origin), _, _) => Who::Hardirq(origin),
+            (None, Some(vec), _) => Who::Softirq(vec),
+            (None, None, Some(tid)) => Who::Task(tid),
+            (None, None, None) => Who::Unseen,
+        }
+    }
+
+    /// True if a switch was not traced since the last event.
+    fn follow(&mut self, current: u32) -> bool {
+        let missed = self.current.is_some_and(|known| known != current);
+        if missed {
+            if let Some(last) = self.pieces.last_mut() {
+                last.who = Who::Unseen;
+            }
+            self.hiding.extend(self.current);
+            self.hardirqs.clear();
+            self.softirq = None;
+        }
+        self.current = Some(current);
+        missed
+    }
+}
+
+/// Time by occupant, ns, of some windows of some CPUs.
+#[derive(Debug, Default, Clone)]
+pub struct Shares {
+    /// Time of each occupant.
+    pub ns: HashMap<Who, u64>,
+    /// Stolen time that may or may not lie within the windows: it was noticed at an event after a
+    /// window's end, or began before its start.
+    pub unsure_ns: u64,
+    /// In how many pieces.
+    pub nr_pieces: usize,
+}
+
+impl Shares {
+    /// Time of one occupant.
+    pub fn of(&self, who: Who) -> u64 {
+        self.ns.get(&who).copied().unwrap_or(0)
+    }
+}
+
+/// A window on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// The CPU.
+    pub cpu: u16,
+    /// Start, ns.
+    pub start_ns: u64,
+    /// End, ns.
+    pub end_ns: u64,
+}
+
+/// The occupants of all CPUs and the places of all tasks.
+#[derive(Debug, Default)]
+pub struct Occupied {
+    cpus: HashMap<u16, Cpu>,
+    /// Per task: from when on it belonged to which CPU's run queue, ascending.
+    places: HashMap<u32, Vec<(u64, u16)>>,
+    /// Softirqs of tasks that were switched out within one (`PREEMPT_RT`).
+    suspended: HashMap<u32, SoftirqVec>,
+    nr_unseen: u64,
+}
+
+impl Occupied {
+    /// From a whole record, in order of time.
+    pub fn new(events: &[Event]) -> Self {
+        let mut this = Self::default();
+        for event in events {
+            this.push(event);
+        }
+        this
+    }
+
+    fn push(&mut self, event: &Event) {
+        if let What::Nmi { .. } = event.what {
+            return;
+        }
+        let cpu = self.cpus.entry(event.cpu).or_default();
+        self.nr_unseen += u64::from(cpu.follow(event.current));
+        match &event.what {
+            What::IrqEntry(origin) => cpu.hardirqs.push(*origin),
+            What::IrqExit { .. } => drop(cpu.hardirqs.pop()),
+            What::SoftirqEntry(vec) => cpu.softirq = Some(*vec),
+            What::SoftirqExit(_) => cpu.softirq = None,
+            What::Switch { prev, next, .. } => {
+                cpu.hardirqs.clear();
+                if let Some(vec) = cpu.softirq.take() {
+                    self.suspended.insert(*prev, vec);
+                }
+                cpu.softirq = self.suspended.remove(&next.tid);
+                cpu.current = Some(next.tid);
+            }
+            _ => {}
+        }
+        let (ns, steal_ns, who) = (event.ns, event.steal_ns, cpu.who());
+        cpu.pieces.push(Piece { ns, steal_ns, who });
+        let place = match &event.what {
+            What::Waking { task, cpu, .. } => Some((task.tid, *cpu)),
+            What::Wakeup { tid, cpu } => Some((*tid, *cpu)),
+            What::Migrate { tid, to, .. } => Some((*tid, *to)),
+            What::Switch { next, .. } => Some((next.tid, event.cpu)),
+            _ => None,
+        };
+        if let Some((tid, at)) = place.filter(|(tid, _)| *tid != 0) {
+            let places = self.places.entry(tid).or_default();
+            if places.last().is_none_or(|(_, last)| *last != at) {
+                places.push((ns, at));
+            }
+        }
+    }
+
+    /// Switches that were not traced.
+    pub fn nr_unseen(&self) -> u64 {
+        self.nr_unseen
+    }
+
+    /// True for a task while which nothing is traced.
+    pub fn hides(&self, tid: u32) -> bool {
+        self.cpus.values().any(|cpu| cpu.hiding.contains(&tid))
+    }
+
+    /// True if something happened on a CPU between two times, those excluded.
+    pub fn is_disturbed(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
+        let Some(cpu) = self.cpus.get(&cpu) else { return false };
+        let next = cpu.pieces.partition_point(|piece| piece.ns <= start_ns);
+        cpu.pieces.get(next).is_some_and(|piece| piece.ns < end_ns)
+    }
+
+    /// The run queues of a task between two times. What it was before it was first seen is not
+    /// known and left out.
+    pub fn places(&self, tid: u32, start_ns: u64, end_ns: u64) -> Vec<Window> {
+        let places = self.places.get(&tid).map_or(&[][..], Vec::as_slice);
+        let first = places.partition_point(|(ns, _)| *ns <= start_ns).saturating_sub(1);
+        let mut windows = Vec::new();
+        for (at, &(ns, cpu)) in places.iter().enumerate().skip(first) {
+            let until = places.get(at + 1).map_or(u64::MAX, |(next, _)| *next).min(end_ns);
+            let from = ns.max(start_ns);
+            if from < until {
+                windows.push(Window { cpu, start_ns: from, end_ns: until });
+            }
+            if until == end_ns {
+                break;
+            }
+        }
+        windows
+    }
+
+    /// Every CPU that was heard of.
+    pub fn cpus(&self) -> Vec<u16> {
+        self.cpus.keys().copied().collect()
+    }
+
+    /// Who had the CPUs in these windows.
+    pub fn shares(&self, windows: &[Window]) -> Shares {
+        let mut shares = Shares::default();
+        for window in windows {
+            self.add(window, &mut shares);
+        }
+        shares
+    }
+
+    /// The most time that `who` can have had in these windows if each of its pieces may have begun
+    /// earlier and ended later by `slack_ns`.
+    pub fn at_most(&self, windows: &[Window], who: Who, slack_ns: u64) -> u64 {
+        windows.iter().map(|window| self.at_most_in(window, who, slack_ns)).sum()
+    }
+
+    fn at_most_in(&self, window: &Window, who: Who, slack_ns: u64) -> u64 {
+        let Some(cpu) = self.cpus.get(&window.cpu) else { return 0 };
+        let from_ns = window.start_ns.saturating_sub(slack_ns);
+        let first = cpu.pieces.partition_point(|p| p.ns <= from_ns).saturating_sub(1);
+        let pieces = cpu.pieces[first..].iter().zip(&cpu.pieces[first + 1..]);
+        let near = pieces.take_while(|(piece, _)| piece.ns < window.end_ns + slack_ns);
+        let widened = near.filter(|(piece, _)| piece.who == who).map(|(piece, next)| {
+            let start_ns = piece.ns.saturating_sub(slack_ns).max(window.start_ns);
+            (next.ns + slack_ns).min(window.end_ns).saturating_sub(start_ns)
+        });
+        widened.sum()
+    }
+
+    fn add(&self, window: &Window, shares: &mut Shares) {
+        let Some(cpu) = self.cpus.get(&window.cpu) else { return };
+        let first = cpu.pieces.partition_point(|p| p.ns <= window.start_ns).saturating_sub(1);
+        for (piece, next) in cpu.pieces[first..].iter().zip(&cpu.pieces[first + 1..]) {
+            if piece.ns >= window.end_ns {
+                break;
+            }
+            let ns = next.ns.min(window.end_ns).saturating_sub(piece.ns.max(window.start_ns));
+            if ns == 0 {
+                continue;
+            }
+            let stolen = next.steal_ns.saturating_sub(piece.steal_ns);
+            let is_whole = piece.ns >= window.start_ns && next.ns <= window.end_ns;
+            let steal_ns = stolen.min(ns);
+            if is_whole {
+                *shares.ns.entry(Who::Steal).or_default() += steal_ns;
+                *shares.ns.entry(piece.who).or_default() += ns - steal_ns;
+            } else {
+                shares.unsure_ns += steal_ns;
+                *shares.ns.entry(piece.who).or_default() += ns;
+            }
+            shares.nr_pieces += 1;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Every path of some seconds under load.
+
+use std::time::Duration;
+
+use irqpath_witness::{Differences, Kind};
+
+use crate::session::Session;
+use crate::{Load, RECORD_BYTES, ready};
+
+/// Paths per load.
+const AT_LEAST: u64 = 10_000;
+/// A hypervisor has other things to do.
+const SLACK: Duration = Duration::from_micros(50);
+const ROUND: Duration = Duration::from_secs(3);
+/// A machine that is too slow for `AT_LEAST` paths in this many rounds fails.
+const ROUNDS: usize = 8;
+
+fn compare(load: &str) -> Differences {
+    let mut differences = Differences::default();
+    for _ in 0..ROUNDS {
+        let load = Load::start(load, ROUND.as_secs() + 4);
+        let session = Session::run(ROUND, RECORD_BYTES).expect("trace and record");
+        drop(load);
+        let judge = session.compare(&mut differences, SLACK);
+        println!(
+            "{} events, skipped {:?}, {} switches unseen, irqpath lost {:?}",
+            session.record.events.len(),
+            session.record.skipped,
+            judge.nr_unseen(),
+            session.loss.0
+        );
+        if differences.nr_paths >= AT_LEAST {
+            break;
+        }
+    }
+    println!("{load}: {differences}");
+    differences
+}
+
+/// What must hold everywhere and always. Two readings of the clock may be apart in one of a thousand.
+fn assert_true(differences: &Differences) {
+    let paths = differences.nr_paths;
+    assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
+    assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
+    assert_eq!(differences.nr(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
+    assert_eq!(differences.nr(Kind::UnseenCause), 0, "causes that nobody saw: {differences}");
+    let seldom = |kind: Kind, one_in: u64| {
+        let nr = differences.nr(kind);
+        assert!(nr * one_in <= paths, "{kind:?} in {nr} of {paths} paths: {differences}");
+    };
+    for kind in [Kind::Duration, Kind::Cause, Kind::Points, Kind::Via, Kind::End] {
+        seldom(kind, 1000);
+    }
+    // Too many moves during one wait are said to be unknown; stolen time goes by the name of the
+    // task that it was stolen from.
+    seldom(Kind::Unexplained, 200);
+    seldom(Kind::Steal, 200);
+}
+
+#[test]
+fn paths_under_the_demos_load_are_what_was_recorded() {
+    let Some(_alone) = ready("paths under the demo's load") else { return };
+    assert_true(&compare("demo_load"));
+}
+
+#[test]
+fn paths_of_tasks_that_are_moved_while_they_wait_are_what_was_recorded() {
+    let Some(_alone) = ready("paths of moved tasks") else { return };
+    assert_true(&compare("migration_load"));
+}
