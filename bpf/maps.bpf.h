@@ -3,8 +3,8 @@
  * maps.bpf.h - every map, and how to reach an entry.
  *
  * Tables that the hot path touches are arrays with a computed index: a lookup is a few
- * instructions that the JIT inlines. Tasks share slots by number, work items have two to
- * choose from; the loser of a collision is counted, never silently mixed up.
+ * instructions that the JIT inlines. Tasks and work items share slots by number; the loser of
+ * a collision is counted, never silently mixed up.
  */
 #ifndef IRQPATH_MAPS_BPF_H
 #define IRQPATH_MAPS_BPF_H
@@ -162,40 +162,12 @@ static __always_inline struct ip_slot *ip_slot_of(__u32 tid)
 	return bpf_map_lookup_elem(&ip_slots, &i);
 }
 
-/*
- * One of the two slots that a work item may have. work_structs are embedded in larger objects at
- * the same offset, so that only a product spreads them.
- */
-static __always_inline struct ip_work *ip_work_slot(__u64 work, int second)
+static __always_inline struct ip_work *ip_work_of(__u64 work)
 {
-	__u64 hash = work * 0x9e3779b97f4a7c15ULL;
-	__u32 i = (second ? hash >> 20 : hash >> 40) & (IP_WORK_SLOTS - 1);
+	/* work_structs are embedded in larger objects: fold the page bits in. */
+	__u32 i = ((work >> 3) ^ (work >> 16)) & (IP_WORK_SLOTS - 1);
 
 	return bpf_map_lookup_elem(&ip_works, &i);
-}
-
-/* The slot that holds the item, or NULL. */
-static __always_inline struct ip_work *ip_work_find(__u64 work)
-{
-	struct ip_work *w = ip_work_slot(work, 0);
-
-	if (w && w->work == work)
-		return w;
-	w = ip_work_slot(work, 1);
-	return w && w->work == work ? w : NULL;
-}
-
-/* The slot for a new item: its own, a free one, or that of the item that waits longer. */
-static __always_inline struct ip_work *ip_work_take(__u64 work)
-{
-	struct ip_work *own = ip_work_find(work);
-	struct ip_work *a = ip_work_slot(work, 0), *b = ip_work_slot(work, 1);
-
-	if (own || !a || !b)
-		return own;
-	if (!a->work || !b->work)
-		return a->work ? b : a;
-	return a->chain.ns[IP_WORK_QUEUE] < b->chain.ns[IP_WORK_QUEUE] ? a : b;
 }
 
 /* A softirq vector as an index that the verifier can see is in range. */

@@ -17,16 +17,15 @@ int BPF_PROG(ip_workqueue_queue_work, int req_cpu, struct pool_workqueue *pwq,
 	if (!c)
 		return 0;
 	c->nr_events++;
+	w = ip_work_of((__u64)work);
+	if (!w)
+		return 0;
 	context = ip_context(c);
 	if (!context) {
-		w = ip_work_find((__u64)work);
-		if (w)
+		if (w->work == (__u64)work)
 			w->work = 0;	/* it was cancelled and is now somebody else's */
 		return 0;
 	}
-	w = ip_work_take((__u64)work);
-	if (!w)
-		return 0;
 	if (w->work && w->work != (__u64)work)
 		ip_lose(c, IP_LOSS_WORK_SLOT);
 	w->work = 0;
@@ -49,8 +48,8 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	if (!c)
 		return 0;
 	c->nr_events++;
-	w = ip_work_find((__u64)work);
-	if (!w)
+	w = ip_work_of((__u64)work);
+	if (!w || w->work != (__u64)work)
 		return 0;
 	if (c->softirq_active) {
 		ch = &c->softirq;

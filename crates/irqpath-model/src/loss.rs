@@ -83,7 +83,7 @@ impl LossReason {
             Self::HistogramTableFull => "stages without histogram; narrow with --irq or --task",
             Self::NestingTooDeep => "nested interrupts not followed",
             Self::TaskSlotCollision => "wakeups forgotten, two tasks share a slot",
-            Self::WorkSlotCollision => "work items forgotten, others had both of their slots",
+            Self::WorkSlotCollision => "work items forgotten, two items share a slot",
             Self::StaleWakeup => "wakeups of targets that had not slept yet",
             Self::TaskExit => "targets exited on the way",
             Self::ThreadCoalesced => "interrupts that found their thread still running",

@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["respond", "--source", "hpet", "--device", "/nonexistent"], &["no HPET"]),
         (&["respond", "--report", "-"], &["only --json"]),
         (&["jitter", "--report", "-"], &["only --json"]),
-        (&["respond", "-o", "/nonexistent/x"], &["cannot be created"]),
+        (&["respond", "-o", "/nonexistent/x"], &["cannot be written", "choose a place"]),
     ];
     if absent("/dev/intsight") {
         table.push((&["respond", "--source", "device"], &["modprobe intsight"]));

@@ -14,7 +14,7 @@ use irqpath_model::{Origin, Point, Summary, Via};
 const JOB: &str = "
 waiter -n 50 -w 20 -t 5000000 -p 80 > /tmp/before.csv
 for policy in migrate direct; do echo 1 > /sys/kernel/irqpath/$policy/enabled; done
-waiter -n 400 -t 5000000 -p 80 > /tmp/waiter.csv &
+waiter -n 1600 -t 5000000 -p 80 > /tmp/waiter.csv &
 irqpath trace -d 1 -o /tmp/trace > /results/report
 cp /tmp/trace/summary.json /results/
 wait

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Work items: the path travels with the item, not with the kworker.
 
-use std::fmt::Write as _;
-
 use crate::harness::paths;
 
 #[test]
@@ -138,42 +136,25 @@ fn bh_work_runs_inside_a_softirq() {
     );
 }
 
-/// Three work items: the slots of the third are the first ones of the other two.
-const WORKS: [&str; 3] = ["0x10000", "0x16ea8", "0x7ac8"];
-
-/// Queues the first so many of [`WORKS`] and runs them.
-fn run_of(nr: usize) -> String {
-    let mut script = String::from("0 100 irq_entry 42 1\n");
-    for (at, work) in (101..).zip(&WORKS[..nr]) {
-        let _ = writeln!(script, "0 {at} queue_work {work}");
-    }
-    script.push_str("0 104 irq_exit 42 1\n0 110 switch 22\n");
-    for (i, work) in WORKS[..nr].iter().enumerate() {
-        let at = 120 + i * 10;
-        let _ = write!(script, "0 {at} work_start {work}\n0 {at} waking {}\n", 13 + i);
-        let _ = writeln!(script, "0 {at} work_end");
-    }
-    for i in 0..nr {
-        let _ = writeln!(script, "0 {} switch {} 1\n0 {} sys_exit", 150 + i, 13 + i, 150 + i);
-    }
-    script
-}
-
 #[test]
-fn an_item_whose_slot_is_taken_has_a_second_one() {
+fn items_that_share_a_slot_are_counted_and_not_mixed() {
+    // Both addresses fold to slot 1: the second item takes it.
     paths(
-        &run_of(2).replace(WORKS[1], WORKS[2]),
-        "path irq:42 t13:13 via=work user hardirq@0=100 work_queue@0+1 work@0+19 waking@0+0 switch_in@0+30 user@0+0
-         path irq:42 t14:14 via=work user hardirq@0=100 work_queue@0+2 work@0+28 waking@0+0 switch_in@0+21 user@0+0",
-    );
-}
-
-#[test]
-fn an_item_without_a_free_slot_replaces_the_older_one_and_is_counted() {
-    paths(
-        &run_of(3),
-        "path irq:42 t14:14 via=work user hardirq@0=100 work_queue@0+2 work@0+28 waking@0+0 switch_in@0+21 user@0+0
-         path irq:42 t15:15 via=work user hardirq@0=100 work_queue@0+3 work@0+37 waking@0+0 switch_in@0+12 user@0+0
+        "0 100 irq_entry 42 1
+         0 101 queue_work 0x10000
+         0 102 queue_work 0x8
+         0 103 irq_exit 42 1
+         0 110 switch 22
+         0 120 work_start 0x10000
+         0 121 waking 12
+         0 122 work_end
+         0 130 work_start 0x8
+         0 131 waking 13
+         0 132 work_end
+         0 140 switch 12 1
+         0 150 switch 13 1
+         0 151 sys_exit",
+        "path irq:42 t13:13 via=work user hardirq@0=100 work_queue@0+2 work@0+28 waking@0+1 switch_in@0+19 user@0+1
          loss work_slot 1",
     );
 }
