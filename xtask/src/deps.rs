@@ -15,9 +15,9 @@ use std::process::Command;
 /// Crate, and the crates of this project that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("irqpath-files", &[]),
+    ("irqpath-model", &[]),
     // For tests: must not share what it judges.
     ("irqpath-witness", &["irqpath-model"]),
-    ("irqpath-model", &[]),
     ("irqpath-source", &["irqpath-files", "irqpath-model"]),
     ("irqpath-system", &["irqpath-files", "irqpath-model"]),
     ("irqpath-analysis", &["irqpath-model"]),
