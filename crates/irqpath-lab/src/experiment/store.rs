@@ -27,7 +27,7 @@ pub fn store_column(
     command: &[String],
     started_at: &str,
 ) -> Result<(), OutputError> {
-    let directory = out.directory(table::directory(&definition.id, &run.column.name))?;
+    let directory = table::open(out, &definition.id, &run.column.name)?;
     let meta = Meta { command: command.to_vec(), started_at: started_at.to_owned(), ..meta(run)? };
     let summary = summary(run);
     directory.write("meta.json", |file| json::write_meta(file, &meta))?;
@@ -50,7 +50,7 @@ pub fn store_column(
 /// results of a run that went well; returns where.
 pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
     let column = format!("{} failed", remains.column);
-    let directory = out.directory(table::directory(&remains.experiment, &column))?;
+    let directory = table::open(out, &remains.experiment, &column)?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }

@@ -113,7 +113,21 @@ fn slow(run: &ColumnRun) -> impl Iterator<Item = SlowRuns> {
 
 /// Where a column's result directory lies below the table.
 pub fn directory(experiment: &str, column: &str) -> String {
-    format!("{experiment}/{}", column.replace([' ', '/'], "-"))
+    format!("{experiment}/{}", name_in(column))
+}
+
+/// The name of a column's directory in that of its experiment.
+fn name_in(column: &str) -> String {
+    column.replace([' ', '/'], "-")
+}
+
+/// Opens the same directory below `out`, and makes it if it is missing.
+pub(super) fn open(
+    out: &Directory,
+    experiment: &str,
+    column: &str,
+) -> Result<Directory, OutputError> {
+    out.directory(experiment)?.directory(name_in(column))
 }
 
 fn source(definition: &Definition) -> String {
@@ -245,6 +259,17 @@ pub fn write_page(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_is_stored_where_the_table_says_it_is() {
+        let below = tempfile::tempdir().unwrap();
+        let out = Directory::open(below.path(), false).unwrap();
+        for column in ["rt x86-64", "6.12-rt", "a/b failed"] {
+            let stored = open(&out, "ihm-net", column).unwrap();
+            assert_eq!(stored.path(), below.path().join(directory("ihm-net", column)));
+            assert!(stored.path().is_dir(), "{column}");
+        }
+    }
 
     #[test]
     fn a_figure_outside_of_its_range_is_seen_to_be() {
