@@ -25,10 +25,10 @@ kill $tasks
 wait
 
 hoststate before 2> /dev/null
-irqpath shield set --cpus 1 > set 2>&1 || fail "set: $(cat set)"
+irqpath shield set --cpus 1 > set.log 2>&1 || fail "set: $(cat set.log)"
 sleep 1000 &
 [ "$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/$!/status)" = 0 ] || fail "a new task may use CPU 1"
 kill $!
 irqpath shield verify -d 1s > verify 2>&1 || fail "verify: $(cat verify)"
 irqpath shield reset > reset 2>&1 || fail "reset: $(cat reset)"
-hoststate before 0-1 > diff 2>&1 || fail "after reset: $(cat diff)"
+hoststate before 0-1 > diff.log 2>&1 || fail "after reset: $(cat diff.log)"
