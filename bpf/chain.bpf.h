@@ -60,7 +60,7 @@ static __always_inline struct ip_chain *ip_context(struct ip_cpu *c)
 static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr,
 					  __u64 *raise_ns)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = ip_now(c);
 	__u32 depth = c->hard_depth;
 	__u64 raised;
 
@@ -82,13 +82,14 @@ static __always_inline void ip_hard_enter(struct ip_cpu *c, __u16 kind, __u32 nr
 	}
 	c->hard[depth].ns[IP_HARDIRQ] = now;
 	c->hard[depth].cpu[IP_HARDIRQ] = bpf_get_smp_processor_id();
-	c->hard_entry_ns[depth] = now;
+	c->hard_entry_ns[depth] = ip_run_ns(c, now);
 	ip_occ_hardirq(c, now, IP_OCC_HARDIRQ_ENTRY, kind, nr);
 }
 
 /* Leave the innermost hardirq. Returns its run time, or 0 if it was not followed. */
-static __always_inline __u64 ip_hard_exit(struct ip_cpu *c, __u64 now)
+static __always_inline __u64 ip_hard_exit(struct ip_cpu *c)
 {
+	__u64 now = ip_now(c);
 	__u32 depth = c->hard_depth;
 
 	c->nr_events++;
@@ -98,7 +99,7 @@ static __always_inline __u64 ip_hard_exit(struct ip_cpu *c, __u64 now)
 	if (depth >= IP_MAX_NEST)
 		return 0;
 	ip_occ_hardirq(c, now, IP_OCC_HARDIRQ_EXIT, 0, 0);
-	return now - c->hard_entry_ns[depth & (IP_MAX_NEST - 1)];
+	return ip_run_ns(c, now) - c->hard_entry_ns[depth & (IP_MAX_NEST - 1)];
 }
 
 static __always_inline void ip_line_add(struct ip_line *line, __u64 run_ns)

@@ -31,15 +31,15 @@ SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(ip_irq_handler_exit, int irq, struct irqaction *action, int ret)
 {
 	struct ip_cpu *c = ip_this_cpu();
-	__u64 now = bpf_ktime_get_ns(), run_ns;
 	struct ip_line *line;
 	__u32 nr = irq, depth;
 	bool followed;
+	__u64 run_ns;
 
 	if (!c)
 		return 0;
 	followed = c->hard_depth;
-	run_ns = ip_hard_exit(c, now);
+	run_ns = ip_hard_exit(c);
 	c->shared_next = (__u64)action->next;
 	line = bpf_map_lookup_elem(&ip_lines, &nr);
 	if (line)
@@ -74,7 +74,7 @@ static __always_inline int ip_vector_exit(enum ip_vector vector)
 	struct ip_cpu *c = ip_this_cpu();
 
 	if (c)
-		ip_line_add(&c->vectors[vector], ip_hard_exit(c, bpf_ktime_get_ns()));
+		ip_line_add(&c->vectors[vector], ip_hard_exit(c));
 	return 0;
 }
 

@@ -11,14 +11,15 @@ int BPF_PROG(ip_ipi_send_cpu, unsigned int cpu, unsigned long callsite, void *ca
 {
 	struct ip_cpu *this = ip_this_cpu(), *target;
 	__u32 zero = 0;
-	__u64 *raise;
+	__u64 *raise, now;
 
 	target = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, cpu);
 	if (!this || !target)
 		return 0;
+	now = ip_now(this);
 	this->nr_events++;
 	raise = callback ? &target->ipi_raise_ns[1] : &target->ipi_raise_ns[0];
 	if (!*raise)
-		*raise = bpf_ktime_get_ns();
+		*raise = now;
 	return 0;
 }

@@ -20,6 +20,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 #include "maps.bpf.h"
 #include "occupancy.bpf.h"
+#include "steal.bpf.h"
 #include "chain.bpf.h"
 #include "hist.bpf.h"
 #include "share.bpf.h"

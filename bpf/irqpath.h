@@ -139,6 +139,7 @@ enum ip_occ_kind {
 	IP_OCC_SOFTIRQ_EXIT,
 	IP_OCC_SWITCH_IN,	/* id: tid, prio, normal_prio, comm */
 	IP_OCC_UNSEEN,		/* the same; the switch to it was not seen */
+	IP_OCC_STOLEN,		/* id and above it flags: ns that the hypervisor took until now */
 };
 
 /* One transition. ns is written last: an entry older than its chunk is not written yet. */
@@ -279,6 +280,8 @@ struct ip_cpu {
 	__u64 flush_from_ns;	/* remote: another CPU wants the transitions since then */
 	__u64 ipi_raise_ns[2];	/* remote: reschedule, call function */
 	__u64 nr_events;
+	__u64 stolen_at;	/* address of the hypervisor's count, see steal.bpf.h */
+	__u64 stolen_ns;	/* and what it was when this CPU last looked */
 	__u32 hard_depth;
 	__u32 cur_tid;
 	__u8 await_user;	/* the running task's path waits for its return to user space */
@@ -287,14 +290,15 @@ struct ip_cpu {
 	__u8 softirq_active;
 	__u8 task_known;	/* cur_tid is from a switch that was seen */
 	__u8 leaver_woken;	/* remote: a task was woken on its way out of this CPU */
-	__u8 pad[2];
+	__u8 fresh;		/* no system call has returned since the last switch */
+	__u8 pad;
 	__u32 spare_page;	/* taken for a histogram that another CPU gave one meanwhile */
 	__u32 softirq_vec;
-	__u64 softirq_entry_ns;
+	__u64 softirq_entry_ns;	/* as ip_run_ns tells */
 	__u64 shared_next;	/* next irqaction of a shared line: not a new interrupt */
 	__u32 wake_tid;		/* irq thread that the last handler asked to wake */
 	__u32 wake_migrates;	/* no thread: a task that will run the handler */
-	__u64 hard_entry_ns[IP_MAX_NEST];
+	__u64 hard_entry_ns[IP_MAX_NEST];	/* the same */
 	struct ip_chain hard[IP_MAX_NEST];
 	struct ip_chain wake_chain;
 	struct ip_chain scratch;
@@ -349,6 +353,7 @@ struct ip_work {
 /* Settings, written before the programs are loaded. */
 struct ip_config {
 	__u64 threshold_ns;	/* 0: report new maxima instead */
+	__s64 rq_to_stolen;	/* from a CPU's struct rq to that count; 0 is none */
 	__u8 record_all;
 	__u8 filter_cpus;
 	__u8 nr_origins;

@@ -87,7 +87,8 @@ static __always_inline void ip_queues_start(struct ip_queues *q, __u32 cpu)
 
 /* The handler that the task runs wakes the task: from here on it is its target. */
 static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *tag,
-					      struct ip_chain *context, struct task_struct *p)
+					      struct ip_chain *context, struct task_struct *p,
+					      __u64 now)
 {
 	struct ip_slot *slot = ip_slot_of(p->pid);
 
@@ -96,7 +97,7 @@ static __always_inline bool ip_migrated_woken(struct ip_cpu *c, struct ip_tag *t
 		return false;
 	if (context != &slot->chain)
 		__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
-	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	ip_stamp(&slot->chain, IP_WAKING, now);
 	ip_queues_start(&slot->queues, bpf_get_smp_processor_id());
 	tag->kind = IP_TASK_TARGET;
 	tag->state = IP_SLOT_AWAIT_USER;
@@ -127,9 +128,12 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	struct ip_tag *tag;
 	__u32 tid = p->pid;
 	__u8 kind = ip_task_kind(p);
+	__u64 now;
 
 	if (!c)
 		return 0;
+	now = ip_now(c);
+	ip_check_current(c, now);
 	c->nr_events++;
 	if (c->wake_tid == tid && tid) {
 		context = &c->wake_chain;
@@ -153,10 +157,10 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
 		return 0;
 	if (ip_still_running(p)) {
-		if (kind != IP_TASK_TARGET || ip_migrated_woken(c, tag, context, p))
+		if (kind != IP_TASK_TARGET || ip_migrated_woken(c, tag, context, p, now))
 			return 0;
 		__builtin_memcpy(&c->scratch, context, sizeof(c->scratch));
-		ip_stamp(&c->scratch, IP_WAKING, bpf_ktime_get_ns());
+		ip_stamp(&c->scratch, IP_WAKING, now);
 		ip_finish(c, &c->scratch, NULL, IP_END_ALREADY_RUNNING, p);
 		return 0;
 	}
@@ -169,7 +173,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	tag->kind = kind;
 	tag->work = 0;
 	__builtin_memcpy(&slot->chain, context, sizeof(slot->chain));
-	ip_stamp(&slot->chain, IP_WAKING, bpf_ktime_get_ns());
+	ip_stamp(&slot->chain, IP_WAKING, now);
 	ip_queues_start(&slot->queues, p->thread_info.cpu);
 	tag->state = IP_SLOT_WOKEN;
 	if (ip_signed(p, on_cpu))
@@ -287,11 +291,12 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	     unsigned int prev_state)
 {
 	struct ip_cpu *c = ip_this_cpu();
-	__u64 now = bpf_ktime_get_ns();
 	struct ip_tag *tag;
+	__u64 now;
 
 	if (!c)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	if ((__u32)prev->pid != c->cur_tid)
 		ip_switch_unseen(c, prev, now);
@@ -299,6 +304,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	ip_switch_out(c, prev, preempt ? 0 : prev_state);
 	c->cur_tid = next->pid;
 	c->task_known = 1;
+	c->fresh = 1;
 	c->await_user = 0;
 	c->carrier = 0;
 	if (c->wake_tid) {
@@ -363,7 +369,10 @@ int BPF_PROG(ip_sched_process_exit, struct task_struct *p)
 	return 0;
 }
 
-/* The return to user space. Runs at every system call of the host, so the check comes first. */
+/*
+ * The return to user space. Runs at every system call of the host, so the check comes first. The
+ * first one after a switch also tells that this task runs, and what was stolen until then.
+ */
 SEC("tp_btf/sys_exit")
 int ip_sys_exit(void *ctx)
 {
@@ -371,10 +380,16 @@ int ip_sys_exit(void *ctx)
 	struct task_struct *task;
 	struct ip_slot *slot;
 	struct ip_tag *tag;
+	__u64 now;
 
 	if (!c)
 		return 0;
 	c->nr_events++;
+	if (!c->await_user && !c->fresh)
+		return 0;
+	c->fresh = 0;
+	now = ip_now(c);
+	ip_check_current(c, now);
 	if (!c->await_user)
 		return 0;
 	c->await_user = 0;
@@ -384,7 +399,7 @@ int ip_sys_exit(void *ctx)
 	if (!tag || !slot || tag->tid != task->pid || tag->state != IP_SLOT_AWAIT_USER)
 		return 0;
 	tag->state = IP_SLOT_NONE;
-	ip_stamp(&slot->chain, IP_USER, bpf_ktime_get_ns());
+	ip_stamp(&slot->chain, IP_USER, now);
 	ip_finish(c, &slot->chain, &slot->queues, IP_END_USER, task);
 	return 0;
 }

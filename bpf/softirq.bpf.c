@@ -29,7 +29,7 @@ int BPF_PROG(ip_softirq_raise, unsigned int vec)
 		__builtin_memcpy(pending, context, sizeof(*pending));
 	else
 		ip_chain_start(pending, IP_ORIGIN_SOFTIRQ, vec);
-	ip_stamp(pending, IP_SOFTIRQ_RAISE, bpf_ktime_get_ns());
+	ip_stamp(pending, IP_SOFTIRQ_RAISE, ip_now(c));
 	return 0;
 }
 
@@ -37,12 +37,13 @@ SEC("tp_btf/softirq_entry")
 int BPF_PROG(ip_softirq_entry, unsigned int vec)
 {
 	struct ip_cpu *c = ip_this_cpu();
-	__u64 now = bpf_ktime_get_ns(), delay_ns;
 	struct ip_chain *pending;
 	struct ip_softirq *s;
+	__u64 now, delay_ns;
 
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
+	now = ip_now(c);
 	ip_check_current(c, now);
 	c->nr_events++;
 	pending = &c->pending[ip_softirq_index(vec)];
@@ -51,7 +52,7 @@ int BPF_PROG(ip_softirq_entry, unsigned int vec)
 	if (c->softirq.origin_kind == IP_ORIGIN_UNSEEN)
 		c->softirq.origin_kind = IP_ORIGIN_NONE;
 	c->softirq_vec = vec;
-	c->softirq_entry_ns = now;
+	c->softirq_entry_ns = ip_run_ns(c, now);
 	s = &c->softirqs[ip_softirq_index(vec)];
 	s->nr++;
 	if (c->softirq.origin_kind) {
@@ -73,17 +74,18 @@ SEC("tp_btf/softirq_exit")
 int BPF_PROG(ip_softirq_exit, unsigned int vec)
 {
 	struct ip_cpu *c = ip_this_cpu();
-	__u64 now = bpf_ktime_get_ns(), run_ns;
 	struct ip_softirq *s;
+	__u64 now, run_ns;
 
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_EXIT, vec);
 	if (!c->softirq_active)
 		return 0;
 	c->softirq_active = 0;
-	run_ns = now - c->softirq_entry_ns;
+	run_ns = ip_run_ns(c, now) - c->softirq_entry_ns;
 	s = &c->softirqs[ip_softirq_index(vec)];
 	s->run_ns += run_ns;
 	if (run_ns > s->max_run_ns)

@@ -30,7 +30,7 @@ int BPF_PROG(ip_workqueue_queue_work, int req_cpu, struct pool_workqueue *pwq,
 		ip_lose(c, IP_LOSS_WORK_SLOT);
 	w->work = 0;
 	__builtin_memcpy(&w->chain, context, sizeof(w->chain));
-	ip_stamp(&w->chain, IP_WORK_QUEUE, bpf_ktime_get_ns());
+	ip_stamp(&w->chain, IP_WORK_QUEUE, ip_now(c));
 	w->work = (__u64)work;
 	return 0;
 }
@@ -73,7 +73,7 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	}
 	__builtin_memcpy(ch, &w->chain, sizeof(*ch));
 	w->work = 0;
-	ip_stamp(ch, IP_WORK, bpf_ktime_get_ns());
+	ip_stamp(ch, IP_WORK, ip_now(c));
 	ch->via |= IP_VIA_WORK;
 	return 0;
 }

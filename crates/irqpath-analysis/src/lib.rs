@@ -35,5 +35,5 @@ pub use counts::{CountCheck, compare_counts, counts_between};
 pub use engine::{Engine, EngineConfig};
 pub use occupants::Occupants;
 pub use slow::{DEFAULT_SLOW, SlowKeeper};
-pub use timeline::{Frame, Layer, Occupant, Segment, Timeline, Timelines};
+pub use timeline::{Frame, Layer, Occupant, Over, Segment, Timeline, Timelines};
 pub use wanted::Wanted;

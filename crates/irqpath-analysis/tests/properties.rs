@@ -33,6 +33,7 @@ fn any_transition() -> impl Strategy<Value = Transition> {
             .prop_map(|(tid, comm, p, n)| Transition::SwitchIn(boosted(tid, comm, p, n))),
         (0u32..4).prop_map(|tid| Transition::Unseen(boosted(tid, "found", 120, 120))),
         (0u64..300).prop_map(|duration_ns| Transition::NmiEnd { duration_ns }),
+        (0u64..300).prop_map(|duration_ns| Transition::Stolen { duration_ns }),
     ]
 }
 

@@ -11,7 +11,7 @@ use irqpath_analysis::{Timelines, attribute};
 use irqpath_model::{
     CauseKind::{self, *},
     Origin, PathRecord, Point, SoftirqVec, Task,
-    Transition::{self, HardirqExit, NmiEnd, SoftirqExit},
+    Transition::{self, HardirqExit, NmiEnd, SoftirqExit, Stolen},
     Vector, Via,
 };
 
@@ -358,6 +358,36 @@ fn an_unseen_switch_accuses_nobody() {
             (Thread, "urgent:6 f:90", 60, 1),
             (PreemptOff, "found:5 o:0", 40, 1),
         ],
+    );
+}
+
+#[test]
+fn stolen_time_is_nobodys_whatever_ran_and_whoever_waited() {
+    let before = [(500, switch(task(5, "hog", 120))), (900, hardirq(DISK))];
+    let after = |ns| [(ns, HardirqExit), (2000, switch(target()))];
+    let transitions = |end, duration_ns| {
+        [before.to_vec(), vec![(end, Stolen { duration_ns })], after(end).to_vec()].concat()
+    };
+    // In the rest of the path's own handler ...
+    check(
+        &one_stage(Point::Waking, Point::SwitchIn, Via::empty()),
+        &transitions(1800, 700),
+        &[
+            (Steal, "hypervisor", 700, 1),
+            (PreemptOff, "hog:5 o:0", 200, 1),
+            (Own, "36:virtio1-req.0", 100, 1),
+        ],
+    );
+    // ... and before an interrupt that could not be taken.
+    check(
+        &one_stage(Point::Raise, Point::Hardirq, Via::empty()),
+        &[
+            (500, switch(idle())),
+            (1990, Stolen { duration_ns: 800 }),
+            (1990, hardirq(NIC)),
+            (2000, hardirq(DISK)),
+        ],
+        &[(Steal, "hypervisor", 800, 1), (Idle, "idle", 190, 1), (Hardirq, "40", 10, 1)],
     );
 }
 

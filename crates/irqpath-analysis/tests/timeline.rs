@@ -7,7 +7,7 @@ use common::{DISK, NIC, block, hardirq, idle, softirq, switch, task, unseen};
 use irqpath_analysis::{Occupant, Timeline, Timelines};
 use irqpath_model::{
     Occupancy, Origin, SoftirqVec,
-    Transition::{self, HardirqExit, NmiEnd, SoftirqExit},
+    Transition::{self, HardirqExit, NmiEnd, SoftirqExit, Stolen},
 };
 
 fn timeline(transitions: &[(u64, Transition)]) -> Timeline {
@@ -29,6 +29,7 @@ fn name(occupant: &Occupant) -> String {
     match occupant {
         Occupant::Unknown => "-".to_owned(),
         Occupant::Unseen => "unseen".to_owned(),
+        Occupant::Stolen => "stolen".to_owned(),
         Occupant::Nmi => "nmi".to_owned(),
         Occupant::Hardirq(origin) => origin.map_or("hardirq?".to_owned(), Origin::label),
         Occupant::Softirq(vec) => vec.map_or("softirq?".to_owned(), |v| v.name().to_owned()),
@@ -254,4 +255,73 @@ fn an_unseen_switch_in_a_late_block_is_found_all_the_same() {
     timeline.ingest(all[2..4].to_vec());
     let want = [(20, "unseen"), (30, "36"), (40, "unseen"), (50, "found"), (60, "swapper/0")];
     check(&timeline, 20, 70, &want);
+}
+
+#[test]
+fn stolen_time_is_the_last_part_before_the_transition_that_tells_it() {
+    let timeline = timeline(&[
+        (10, switch(task(5, "a", 120))),
+        (40, Stolen { duration_ns: 25 }),
+        (40, hardirq(DISK)),
+        (50, Stolen { duration_ns: 4 }),
+        (50, HardirqExit),
+        (60, switch(idle())),
+    ]);
+    let want = [(10, "a"), (15, "stolen"), (40, "36"), (46, "stolen"), (50, "a")];
+    check(&timeline, 10, 60, &want);
+    check(&timeline, 20, 30, &[(20, "stolen")]);
+    // A chunk restates the task at the very time at which the stolen time is told.
+    let restated = block(
+        0,
+        &[
+            (10, switch(task(5, "a", 120))),
+            (40, switch(task(5, "a", 120))),
+            (40, Stolen { duration_ns: 25 }),
+            (60, switch(idle())),
+        ],
+    );
+    let mut timeline = Timeline::default();
+    timeline.ingest(restated);
+    check(&timeline, 10, 60, &[(10, "a"), (15, "stolen"), (40, "a")]);
+}
+
+#[test]
+fn stolen_time_says_nothing_about_the_layers_below_it() {
+    // Of the hardirq only the exit was seen: it ran since the switch, while the CPU was there.
+    let timeline = timeline(&[
+        (10, switch(task(5, "a", 49))),
+        (30, Stolen { duration_ns: 10 }),
+        (30, HardirqExit),
+        (40, softirq(SoftirqVec::NetRx)),
+        (50, hardirq(NIC)),
+        (70, Stolen { duration_ns: 15 }),
+        (70, HardirqExit),
+        (80, SoftirqExit),
+        (90, switch(idle())),
+    ]);
+    let want = [
+        (10, "hardirq?"),
+        (20, "stolen"),
+        (30, "a"),
+        (40, "net_rx"),
+        (50, "40"),
+        (55, "stolen"),
+        (70, "net_rx"),
+        (80, "a"),
+    ];
+    check(&timeline, 10, 90, &want);
+}
+
+#[test]
+fn stolen_time_is_forgotten_with_its_transition() {
+    let mut timeline = timeline(&[
+        (10, switch(task(5, "a", 120))),
+        (40, Stolen { duration_ns: 20 }),
+        (50, hardirq(DISK)),
+        (60, Stolen { duration_ns: 5 }),
+        (60, HardirqExit),
+        (70, switch(idle())),
+    ]);
+    timeline.drop_front(2);
+    check(&timeline, 10, 70, &[(10, "-"), (50, "36"), (55, "stolen"), (60, "a")]);
 }

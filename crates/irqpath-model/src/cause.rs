@@ -20,6 +20,8 @@ pub enum CauseClass {
     Own,
     /// The CPU was idle and had to leave the idle state.
     Idle,
+    /// The hypervisor ran something else on the CPU.
+    Stolen,
     /// No transition covers it, or the one that would was not seen.
     Unexplained,
 }
@@ -48,6 +50,8 @@ pub enum CauseKind {
     LockHolder,
     /// The idle task: leaving the idle state, and delivery of the wakeup IPI.
     Idle,
+    /// Nothing of this machine: the hypervisor had taken the CPU away.
+    Steal,
     /// No transition covers this part.
     Unexplained,
     /// Whoever ran here: a switch was not seen.
@@ -62,6 +66,7 @@ impl CauseKind {
             Self::Nmi | Self::Hardirq | Self::Softirq | Self::Thread => CauseClass::Interference,
             Self::IrqsOff | Self::PreemptOff | Self::LockHolder => CauseClass::Blocking,
             Self::Idle => CauseClass::Idle,
+            Self::Steal => CauseClass::Stolen,
             Self::Unexplained | Self::Unseen => CauseClass::Unexplained,
         }
     }
@@ -78,6 +83,7 @@ impl CauseKind {
             Self::PreemptOff => "preemption off",
             Self::LockHolder => "lock holder",
             Self::Idle => "idle exit",
+            Self::Steal => "stolen by the hypervisor",
             Self::Unexplained => "unexplained",
             Self::Unseen => "unseen",
         }

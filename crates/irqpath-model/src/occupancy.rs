@@ -26,6 +26,11 @@ pub enum Transition {
     },
     /// This task runs although no switch to it was seen: who ran since the last one is unknown.
     Unseen(Task),
+    /// Of the time until now the hypervisor had taken the CPU away for so long, not told before.
+    Stolen {
+        /// Duration, ns.
+        duration_ns: u64,
+    },
 }
 
 /// One transition on one CPU.

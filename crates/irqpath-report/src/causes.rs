@@ -52,7 +52,7 @@ impl CauseRow {
         let title = title(self.kind, to, is_virtual);
         match (self.kind, self.who.as_str()) {
             (_, who) if self.is_rest => who.to_owned(),
-            (K::Unexplained | K::Unseen | K::Idle, _) | (_, "") | (K::Own, "own") => {
+            (K::Unexplained | K::Unseen | K::Idle | K::Steal, _) | (_, "") | (K::Own, "own") => {
                 title.to_owned()
             }
             (K::Thread, who) if is_group(who) => who.to_owned(),
@@ -80,8 +80,9 @@ pub fn virtual_note(meta: &Meta) -> Option<String> {
     meta.cpu.hypervisor.as_ref().map(|name| {
         format!(
             "Measured in a virtual machine ({name}): the time from raise to hardirq and idle \
-             exits include the hypervisor's delivery, and a CPU taken away by the hypervisor \
-             (steal) looks like the thread that runs, not like a cause of its own."
+             exits include the hypervisor's delivery. Time for which the hypervisor ran something \
+             else (steal) is a cause of its own where KVM counts it on x86; elsewhere it looks like \
+             the thread that runs."
         )
     })
 }
@@ -236,6 +237,8 @@ mod tests {
             let cause = Cause { kind: CauseKind::IrqsOff, ..thread("a:1 o:0", 1) };
             assert_eq!(CauseRow::one(&cause).words(to, is_virtual(&meta)), want);
         }
+        let steal = Cause { kind: CauseKind::Steal, ..thread("hypervisor", 1) };
+        assert_eq!(CauseRow::one(&steal).words(Point::SwitchIn, true), "stolen by the hypervisor");
     }
 
     proptest! {

@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn any_occupancy_nests(
-        steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..30, 0u16..2), 0..120),
+        steps in prop::collection::vec((0u8..7, 0u64..40, 0u64..30, 0u16..2), 0..120),
     ) {
         let mut at = 0;
         let transitions: Vec<_> = steps.into_iter().map(|(kind, dt, seq, cpu)| {
@@ -103,6 +103,7 @@ fn transition(kind: u8, n: u64) -> Transition {
         2 => Transition::SoftirqEntry(SoftirqVec::NetRx),
         3 => Transition::SoftirqExit,
         4 => Transition::SwitchIn(task(n as u32 % 3, "worker", 120)),
+        5 => Transition::Stolen { duration_ns: n },
         _ => Transition::NmiEnd { duration_ns: n },
     }
 }
@@ -187,7 +188,8 @@ fn repeated_transitions_are_drawn_once_and_nothing_is_drawn_over_a_gap() {
         occ(20, 2, timer()),
         occ(25, 0, Transition::NmiEnd { duration_ns: 3 }),
         occ(30, 3, Transition::HardirqExit),
-        occ(40, 4, Transition::SoftirqEntry(SoftirqVec::NetRx)),
+        occ(39, 4, Transition::Stolen { duration_ns: 8 }),
+        occ(40, 5, Transition::SoftirqEntry(SoftirqVec::NetRx)),
     ];
     let mut all = block.to_vec();
     all.extend(block);
@@ -203,6 +205,7 @@ fn repeated_transitions_are_drawn_once_and_nothing_is_drawn_over_a_gap() {
             slice("hardirq", "LOC:local_timer", 20, 30),
             slice("nmi", "nmi", 22, 25),
             slice("softirq", "net_rx", 40, 40),
+            slice("stolen", "stolen", 31, 39),
             slice("task", "worker:7", 10, 40),
         ]
     );

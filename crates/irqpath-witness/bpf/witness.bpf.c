@@ -114,6 +114,7 @@ static __always_inline struct event *begin(enum kind kind)
 {
 	struct event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	__u32 zero = 0;
+	__u64 before;
 
 	if (!e) {
 		__u64 *nr = bpf_map_lookup_elem(&lost, &zero);
@@ -123,8 +124,12 @@ static __always_inline struct event *begin(enum kind kind)
 		return NULL;
 	}
 	__builtin_memset(e, 0, sizeof(*e));
+	before = stolen_ns();
 	e->ns = bpf_ktime_get_ns();
 	e->steal_ns = stolen_ns();
+	/* Both belong to one moment. */
+	if (e->steal_ns != before)
+		e->ns = bpf_ktime_get_ns();
 	e->cpu = bpf_get_smp_processor_id();
 	e->kind = kind;
 	e->current = (__u32)bpf_get_current_pid_tgid();

@@ -133,7 +133,8 @@ impl fmt::Display for Differences {
             let mut largest: Vec<&Difference> = of.iter().collect();
             largest.sort_by_key(|difference| std::cmp::Reverse(difference.ns));
             writeln!(f, "{kind:?}: {}", of.len())?;
-            for difference in largest.iter().take(5) {
+            let shown = if kind.is_harmless() { 5 } else { largest.len() };
+            for difference in largest.iter().take(shown) {
                 writeln!(f, "  {:>9} ns  {}", difference.ns, difference.text)?;
             }
         }

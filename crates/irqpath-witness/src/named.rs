@@ -24,6 +24,7 @@ impl Named {
         match cause.kind {
             CauseKind::Unexplained | CauseKind::Unseen => Self::Unknown,
             CauseKind::Nmi => Self::Nmi,
+            CauseKind::Steal => Self::Known(Who::Steal),
             CauseKind::Idle => Self::Known(Who::Task(0)),
             _ if cause.who == "idle" => Self::Known(Who::Task(0)),
             _ => origin(&cause.who)

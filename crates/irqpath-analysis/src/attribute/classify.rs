@@ -24,6 +24,7 @@ pub(super) fn classify(
     match occupant {
         Occupant::Unknown => CauseKind::Unexplained,
         Occupant::Unseen => CauseKind::Unseen,
+        Occupant::Stolen => CauseKind::Steal,
         Occupant::Nmi => CauseKind::Nmi,
         Occupant::Hardirq(origin) => {
             let is_awaited = is_last && span.to == Point::Hardirq && *origin == Some(record.origin);

@@ -41,6 +41,7 @@ pub fn without_target(occupant: &Occupant) -> CauseKind {
     match occupant {
         Occupant::Unknown => CauseKind::Unexplained,
         Occupant::Unseen => CauseKind::Unseen,
+        Occupant::Stolen => CauseKind::Steal,
         Occupant::Nmi => CauseKind::Nmi,
         Occupant::Hardirq(_) => CauseKind::Hardirq,
         Occupant::Softirq(_) => CauseKind::Softirq,

@@ -63,6 +63,7 @@ impl Tally {
 pub(crate) fn who(occupant: &Occupant, names: &Names) -> String {
     match occupant {
         Occupant::Unknown | Occupant::Unseen => "-".to_owned(),
+        Occupant::Stolen => "hypervisor".to_owned(),
         Occupant::Nmi => "NMI".to_owned(),
         Occupant::Hardirq(Some(origin)) => names.origin(*origin),
         Occupant::Hardirq(None) => "unknown hardirq".to_owned(),

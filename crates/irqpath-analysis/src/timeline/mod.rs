@@ -2,7 +2,7 @@
 //! Who occupied one CPU, from its transitions.
 //!
 //! Neighbours: `state.rs` says what a transition means, `segments.rs` cuts a window into
-//! segments, `nmi.rs` keeps the NMIs, `set.rs` holds one timeline per CPU.
+//! segments, `spans.rs` keeps NMIs and stolen time, `set.rs` holds one timeline per CPU.
 //!
 //! Transitions are kept in order of their numbers, each with the frame that holds from it until
 //! the next one. A block that arrives late goes into its place, and everything after it is
@@ -10,9 +10,9 @@
 //! never explained. Memory is bounded by pruning; the state at the cut is kept, so that pruning
 //! does not change what comes later.
 
-mod nmi;
 mod segments;
 mod set;
+mod spans;
 mod state;
 
 use std::collections::VecDeque;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use irqpath_model::{Occupancy, Origin, SoftirqVec, Task, Transition};
 
-use nmi::Nmis;
+use spans::Spans;
 use state::{Repair, State, Step};
 
-pub use segments::Segment;
+pub use segments::{Over, Segment};
 pub use set::Timelines;
 pub use state::{Frame, Layer, Occupant};
 
@@ -31,6 +31,8 @@ pub use state::{Frame, Layer, Occupant};
 const CHECKPOINT_EVERY: usize = 4096;
 /// Tasks remembered per CPU in order to share them between transitions, by tid.
 const NR_TASK_SLOTS: usize = 256;
+/// Most NMIs kept per CPU; the oldest goes first.
+const MAX_NMIS: usize = 4096;
 
 /// One transition and the frame from it until the next one. For a switch, `task` is the task
 /// from the start; for the others it is known when the entry is settled.
@@ -72,7 +74,9 @@ pub struct Timeline {
     head: State,
     checkpoints: VecDeque<State>,
     nr_since_checkpoint: usize,
-    nmis: Nmis,
+    nmis: Spans,
+    /// Stolen time. Each has an entry, too, which is numbered and bounds how many there are.
+    stolen: Spans,
     tasks: Vec<Option<Arc<Task>>>,
 }
 
@@ -89,13 +93,20 @@ impl Timeline {
 
     fn push(&mut self, Occupancy { ns, seq, what, .. }: Occupancy) {
         let (step, task) = match what {
-            Transition::NmiEnd { duration_ns } => return self.nmis.insert(ns, duration_ns),
+            Transition::NmiEnd { duration_ns } => {
+                self.nmis.insert(ns, duration_ns);
+                return self.nmis.shrink_to(MAX_NMIS);
+            }
             Transition::HardirqEntry(origin) => (Step::HardirqEntry(origin), None),
             Transition::HardirqExit => (Step::HardirqExit, None),
             Transition::SoftirqEntry(vec) => (Step::SoftirqEntry(vec), None),
             Transition::SoftirqExit => (Step::SoftirqExit, None),
             Transition::SwitchIn(task) => (Step::SwitchIn, Some(task)),
             Transition::Unseen(task) => (Step::Unseen, Some(task)),
+            Transition::Stolen { duration_ns } => {
+                self.stolen.insert(ns, duration_ns);
+                (Step::Stolen, None)
+            }
         };
         let is_new = self.entries.back().is_none_or(|last| last.seq < seq);
         let is_known = !is_new && self.entries.binary_search_by_key(&seq, |e| e.seq).is_ok();
@@ -182,8 +193,11 @@ impl Timeline {
         match repair {
             Repair::Nothing => {}
             Repair::Hardirq => {
-                if let Some(previous) = at.checked_sub(1).and_then(|i| self.entries.get_mut(i)) {
-                    previous.hardirq = Layer::Active(None);
+                for entry in self.entries.range_mut(..at).rev() {
+                    entry.hardirq = Layer::Active(None);
+                    if !matches!(entry.step, Step::Stolen) || entry.hole {
+                        break;
+                    }
                 }
             }
             Repair::Softirq => {
@@ -217,6 +231,7 @@ impl Timeline {
         for entry in self.entries.drain(..nr.min(self.entries.len())) {
             self.base.apply(entry.seq, entry.ns, entry.step, entry.task.as_ref());
         }
+        self.stolen.prune(self.entries.front().map_or(self.base.ns, |e| e.ns));
         self.nr_settled = self.entries.len();
         while self.checkpoints.front().is_some_and(|state| state.seq <= self.base.seq) {
             self.checkpoints.pop_front();

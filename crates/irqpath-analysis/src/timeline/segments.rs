@@ -5,8 +5,18 @@
 //! know: time is explained only between two transitions with neighbouring numbers, or after the
 //! newest transition if that one is recent enough for the caller.
 
-use super::nmi::Nmis;
+use super::spans::Spans;
 use super::{Frame, Occupant, Timeline};
+
+/// What may lie over a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// An NMI interrupts it.
+    Nmi,
+    /// The hypervisor had taken the CPU away. Where between two transitions is not known: this is
+    /// the last part of the time between them.
+    Stolen,
+}
 
 /// A part of a window with one occupant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +25,20 @@ pub struct Segment {
     pub start_ns: u64,
     /// End, ns; after the start.
     pub end_ns: u64,
-    /// True while an NMI interrupts the frame.
-    pub nmi: bool,
-    /// The layers below NMIs.
+    /// What lies over the frame, if something does.
+    pub over: Option<Over>,
+    /// The layers below it.
     pub frame: Frame,
 }
 
 impl Segment {
     /// The innermost occupant.
     pub fn occupant(&self) -> Occupant {
-        if self.nmi { Occupant::Nmi } else { self.frame.occupant() }
+        match self.over {
+            Some(Over::Nmi) => Occupant::Nmi,
+            Some(Over::Stolen) => Occupant::Stolen,
+            None => self.frame.occupant(),
+        }
     }
 
     /// Length, ns.
@@ -44,12 +58,13 @@ impl Timeline {
             let end = self.entries.get(next).map_or(end_ns, |e| e.ns.min(end_ns));
             if start < end {
                 let frame = self.frame_before(next, open_since_ns);
-                segments.push(Segment { start_ns: start, end_ns: end, nmi: false, frame });
+                segments.push(Segment { start_ns: start, end_ns: end, over: None, frame });
             }
             start = end;
             next += 1;
         }
-        overlay(segments, &self.nmis, start_ns, end_ns)
+        let segments = overlay(segments, &self.stolen, Over::Stolen);
+        overlay(segments, &self.nmis, Over::Nmi)
     }
 
     /// The frame between entry `next - 1` and entry `next`.
@@ -89,27 +104,30 @@ impl Timeline {
     }
 }
 
-fn overlay(segments: Vec<Segment>, nmis: &Nmis, start: u64, end: u64) -> Vec<Segment> {
-    let nmis = nmis.within(start, end);
-    if nmis.is_empty() {
+/// Cut the segments, which fill a window, by what lies over them.
+fn overlay(segments: Vec<Segment>, spans: &Spans, over: Over) -> Vec<Segment> {
+    let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return segments };
+    let spans = spans.within(first.start_ns, last.end_ns);
+    if spans.is_empty() {
         return segments;
     }
-    let mut cut = Vec::with_capacity(segments.len() + 2 * nmis.len());
-    let mut nmis = nmis.into_iter().peekable();
+    let mut cut = Vec::with_capacity(segments.len() + 2 * spans.len());
+    let mut spans = spans.into_iter().peekable();
     for segment in segments {
         let mut at = segment.start_ns;
         while at < segment.end_ns {
-            let (nmi, until) = match nmis.peek() {
+            let (is_over, until) = match spans.peek() {
                 Some(&(from, to)) if from <= at => (true, to),
                 Some(&(from, _)) => (false, from),
                 None => (false, segment.end_ns),
             };
-            let until_here = until.min(segment.end_ns);
-            cut.push(Segment { start_ns: at, end_ns: until_here, nmi, ..segment.clone() });
-            if nmi && until == until_here {
-                nmis.next();
+            let end_ns = until.min(segment.end_ns);
+            let over = if is_over { Some(over) } else { segment.over };
+            cut.push(Segment { start_ns: at, end_ns, over, ..segment.clone() });
+            if is_over && until == end_ns {
+                spans.next();
             }
-            at = until_here;
+            at = end_ns;
         }
     }
     cut

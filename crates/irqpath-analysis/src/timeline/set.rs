@@ -41,7 +41,7 @@ impl Timelines {
         match self.cpus.get(&cpu) {
             Some(timeline) => timeline.segments(start_ns, end_ns, open_since),
             None if start_ns < end_ns => {
-                vec![Segment { start_ns, end_ns, nmi: false, frame: Frame::default() }]
+                vec![Segment { start_ns, end_ns, over: None, frame: Frame::default() }]
             }
             None => Vec::new(),
         }
@@ -52,7 +52,7 @@ impl Timelines {
         let CpuWait { cpu, start_ns, end_ns } = *wait;
         match cpu {
             Some(cpu) => self.segments(cpu, start_ns, end_ns, open_since),
-            None => vec![Segment { start_ns, end_ns, nmi: false, frame: Frame::default() }],
+            None => vec![Segment { start_ns, end_ns, over: None, frame: Frame::default() }],
         }
     }
 

@@ -46,6 +46,8 @@ pub enum Occupant {
     Unknown,
     /// A task, but a switch was not seen.
     Unseen,
+    /// Nobody: the hypervisor had taken the CPU away.
+    Stolen,
     /// NMI.
     Nmi,
     /// A hardirq; `None` if only its exit was seen.
@@ -88,12 +90,14 @@ pub(super) enum Step {
     SoftirqExit,
     SwitchIn,
     Unseen,
+    /// Changes nothing.
+    Stolen,
 }
 
 impl Step {
-    /// True for the steps that happen outside of hardirqs.
+    /// True for the steps that happen outside of hardirqs only.
     pub(super) fn is_outside_hardirq(self) -> bool {
-        !matches!(self, Self::HardirqEntry(_) | Self::HardirqExit)
+        !matches!(self, Self::HardirqEntry(_) | Self::HardirqExit | Self::Stolen)
     }
 
     /// True for the steps that tell the running task.
@@ -171,6 +175,7 @@ impl State {
                 self.softirq = Layer::Absent;
             }
             Step::SwitchIn => self.switch(task),
+            Step::Stolen => {}
             Step::Unseen => {
                 let tid = |task: Option<&Arc<Task>>| task.map(|t| t.tid);
                 if self.task.is_some() && tid(self.task.as_ref()) != tid(task) {

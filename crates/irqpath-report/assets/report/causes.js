@@ -72,7 +72,7 @@
       cell(ns.us(cause.ns), "num"),
       cell((slow.total_ns ? (100 * cause.ns) / slow.total_ns : 0).toFixed(1), "num"),
       cell(ns.count(cause.nr_times), "num"),
-      cell(class_ === "idle" || class_ === "unexplained" ? "–" : class_));
+      cell(["idle", "stolen", "unexplained"].includes(class_) ? "–" : class_));
   }
 
   /** The causes of a slow path as a table, by stage, longest first. */

@@ -174,6 +174,7 @@ fn kinds() -> BTreeMap<CauseKind, KindWords> {
         K::PreemptOff,
         K::LockHolder,
         K::Idle,
+        K::Steal,
         K::Unexplained,
         K::Unseen,
     ];

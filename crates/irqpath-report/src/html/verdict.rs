@@ -66,7 +66,7 @@ pub fn cause(slow: &SlowPath, meta: &Meta) -> Option<String> {
     let text = match cause.kind.class() {
         CauseClass::Interference => format!("interference by {words}"),
         CauseClass::Blocking => format!("blocking by {words}"),
-        CauseClass::Own | CauseClass::Idle | CauseClass::Unexplained => words,
+        CauseClass::Own | CauseClass::Idle | CauseClass::Stolen | CauseClass::Unexplained => words,
     };
     Some(format!("{share} % {text}"))
 }

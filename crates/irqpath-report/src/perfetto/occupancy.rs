@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a CPU did, as slices on its own rows: NMIs, hardirqs (nested), softirqs and tasks.
+//! What a CPU did, as slices on its own rows: stolen time, NMIs, hardirqs (nested), softirqs and
+//! tasks.
 //!
 //! Transitions come in the order of their sequence number per CPU, may come twice, and may have
 //! gaps. Nothing is drawn over a gap: whatever was open ends with the last transition before it.
@@ -19,7 +20,9 @@ const MAX_NESTED: usize = 8;
 struct Cpu {
     last_seq: Option<u64>,
     last_ns: u64,
+    /// End of what was drawn last on the rows that have no nesting.
     nmi_end_ns: u64,
+    stolen_end_ns: u64,
     hardirqs: usize,
     softirqs: usize,
     tasks: usize,
@@ -30,7 +33,7 @@ impl Cpu {
         match row {
             Row::Hardirq => &mut self.hardirqs,
             Row::Softirq => &mut self.softirqs,
-            Row::Nmi | Row::Task | Row::Stage(..) => &mut self.tasks,
+            Row::Stolen | Row::Nmi | Row::Task | Row::Stage(..) => &mut self.tasks,
         }
     }
 }
@@ -49,7 +52,7 @@ impl Timelines {
     ) -> io::Result<()> {
         let cpu = self.0.entry(o.cpu).or_default();
         if let Transition::NmiEnd { duration_ns } = o.what {
-            return nmi(cpu, sink, o, duration_ns);
+            return span(&mut cpu.nmi_end_ns, sink, o, duration_ns, Row::Nmi);
         }
         let gap = match cpu.last_seq {
             Some(last) if o.seq <= last => return Ok(()),
@@ -71,6 +74,9 @@ impl Timelines {
             }
             Transition::SoftirqExit => end(cpu, sink, o.cpu, Row::Softirq),
             Transition::SwitchIn(task) | Transition::Unseen(task) => switch(cpu, sink, o.cpu, task),
+            Transition::Stolen { duration_ns } => {
+                span(&mut cpu.stolen_end_ns, sink, o, *duration_ns, Row::Stolen)
+            }
             Transition::NmiEnd { .. } => Ok(()),
         }
     }
@@ -141,19 +147,21 @@ fn switch<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, task: &Task) -> 
     begin(cpu, sink, nr, Row::Task, &slice)
 }
 
-/// NMIs are not numbered; one that does not end after the last one was delivered before.
-fn nmi<W: Write>(
-    cpu: &mut Cpu,
+/// What is told at its end and by its length. One that does not end after the last one was delivered
+/// before.
+fn span<W: Write>(
+    done_ns: &mut u64,
     sink: &mut Sink<W>,
     o: &Occupancy,
     duration_ns: u64,
+    row: Row,
 ) -> io::Result<()> {
-    if o.ns <= cpu.nmi_end_ns {
+    if o.ns <= *done_ns {
         return Ok(());
     }
-    let start = o.ns.saturating_sub(duration_ns).max(cpu.nmi_end_ns);
-    cpu.nmi_end_ns = o.ns;
-    let track = Track { cpu: o.cpu, row: Row::Nmi };
-    sink.begin(track, start, &slice("nmi"))?;
+    let start = o.ns.saturating_sub(duration_ns).max(*done_ns);
+    *done_ns = o.ns;
+    let track = Track { cpu: o.cpu, row };
+    sink.begin(track, start, &slice(if row == Row::Nmi { "nmi" } else { "stolen" }))?;
     sink.end(track, o.ns)
 }

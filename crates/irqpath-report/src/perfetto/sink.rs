@@ -41,6 +41,7 @@ const MAX_LANES: u32 = 1 << 16;
 /// A row under a CPU, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Row {
+    Stolen,
     Nmi,
     Hardirq,
     Softirq,
@@ -52,12 +53,13 @@ pub(super) enum Row {
 impl Row {
     fn rank(self) -> u32 {
         match self {
-            Self::Nmi => 0,
-            Self::Hardirq => 1,
-            Self::Softirq => 2,
-            Self::Task => 3,
+            Self::Stolen => 0,
+            Self::Nmi => 1,
+            Self::Hardirq => 2,
+            Self::Softirq => 3,
+            Self::Task => 4,
             Self::Stage(stage, lane) => {
-                4 + (stage.index() as u32) * MAX_LANES + lane.min(MAX_LANES - 1)
+                5 + (stage.index() as u32) * MAX_LANES + lane.min(MAX_LANES - 1)
             }
         }
     }
@@ -65,6 +67,7 @@ impl Row {
     /// Distinct under one CPU: readers merge siblings of the same name.
     fn name(self, cpu: u16) -> String {
         match self {
+            Self::Stolen => format!("CPU {cpu} stolen"),
             Self::Nmi => format!("CPU {cpu} nmi"),
             Self::Hardirq => format!("CPU {cpu} hardirq"),
             Self::Softirq => format!("CPU {cpu} softirq"),

@@ -147,7 +147,7 @@ fn kind_words(cause: &InterruptionCause) -> String {
 pub(crate) fn words(kind: CauseKind, who: &str) -> String {
     match kind {
         CauseKind::Own => "kernel entry and exit, or unseen".to_owned(),
-        CauseKind::Unexplained | CauseKind::Unseen => kind.title().to_owned(),
+        CauseKind::Unexplained | CauseKind::Unseen | CauseKind::Steal => kind.title().to_owned(),
         CauseKind::Nmi => "NMI".to_owned(),
         _ => format!("{} {who}", kind.title()),
     }

@@ -138,6 +138,10 @@ fn transition(e: &types::ip_occ) -> Option<Transition> {
         k::IP_OCC_SOFTIRQ_EXIT => Some(Transition::SoftirqExit),
         k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(task(e))),
         k::IP_OCC_UNSEEN => Some(Transition::Unseen(task(e))),
+        k::IP_OCC_STOLEN => {
+            let duration_ns = u64::from(e.flags) << 32 | u64::from(e.id);
+            Some(Transition::Stolen { duration_ns })
+        }
         _ => None,
     }
 }

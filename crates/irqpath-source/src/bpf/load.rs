@@ -15,7 +15,7 @@ use libbpf_rs::{Btf, Link};
 use super::complaints::{self, load_error};
 use super::selection::{Refusal, Selection};
 use super::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
-use super::{configure, features};
+use super::{configure, features, steal};
 use crate::{Config, SourceError};
 
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
@@ -46,6 +46,7 @@ pub fn load(
     if let Some(name) = features::missing_essential(&btf) {
         return Err(SourceError::MissingTracepoint(name));
     }
+    let rq_to_stolen = steal::rq_to_stolen(&btf);
     let mut refused: Vec<Refusal> = Vec::new();
     loop {
         complaints::begin();
@@ -56,7 +57,7 @@ pub fn load(
         let has = |tracepoint: &str| features::has_tracepoint(&btf, tracepoint);
         let selection = Selection::new(&tracepoints(&open), has, &refused, config.no_user);
         apply(&mut open, &selection);
-        configure(&mut open, config, &selection)?;
+        configure(&mut open, config, &selection, rq_to_stolen)?;
         let error = match open.load().and_then(attach) {
             Ok((skel, links)) => return Ok(Loaded { skel, links, missing: selection.missing() }),
             Err(error) => error,

@@ -12,6 +12,7 @@ mod overhead;
 mod selection;
 mod skel;
 mod stats;
+mod steal;
 mod transitions;
 mod urgency;
 
@@ -187,6 +188,7 @@ fn configure(
     open: &mut OpenIrqpathSkel<'static>,
     config: &Config,
     selection: &Selection,
+    rq_to_stolen: i64,
 ) -> Result<(), SourceError> {
     let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)? as u32;
     let bytes = match (config.buffer_bytes, config.record_all) {
@@ -203,6 +205,7 @@ fn configure(
     let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
     let c = &mut rodata.ip_config;
     c.threshold_ns = config.threshold_ns.unwrap_or(0);
+    c.rq_to_stolen = rq_to_stolen;
     c.record_all = u8::from(config.record_all);
     c.no_user = u8::from(selection.leaves_out("sys_exit"));
     c.hardirqs_only = u8::from(selection.hardirqs_only());

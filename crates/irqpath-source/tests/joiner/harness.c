@@ -90,6 +90,8 @@ static void set_config(void)
 		c->threshold_ns = num(2);
 	else if (is(1, "record_all"))
 		c->record_all = num(2);
+	else if (is(1, "stolen"))
+		c->rq_to_stolen = num(2) ? sizeof(sim_rqs[0].queue) : 0;
 	else if (is(1, "no_user"))
 		c->no_user = num(2);
 	else if (is(1, "hardirqs_only"))
@@ -274,7 +276,10 @@ static void event(void)
 	sim_ns = num(1);
 	if (sim_cpu >= SIM_CPUS)
 		sim_die("no such CPU", word(0));
-	if (is(2, "waking"))		/* TID */
+	sim_current[sim_cpu]->se.cfs_rq = &sim_cfs_rqs[sim_cpu];
+	if (is(2, "stolen"))		/* NS until now */
+		sim_rqs[sim_cpu].stolen_ns += num(3);
+	else if (is(2, "waking"))	/* TID */
 		do_waking();
 	else if (is(2, "switch"))	/* NEXT_TID [PREV_STATE|preempt] */
 		do_switch();
@@ -325,6 +330,7 @@ static void sim_start(void)
 	ADD(ip_folded, 1, 1, false);
 	ADD(ip_hist_pages, IP_MAX_PAGES, 1, false);
 	for (i = 0; i < SIM_CPUS; i++) {
+		sim_cfs_rqs[i].rq = (struct rq *)&sim_rqs[i];
 		snprintf(sim_idle[i].t.comm, sizeof(sim_idle[i].t.comm), "swapper/%u", i);
 		sim_idle[i].t.flags = PF_KTHREAD;
 		sim_idle[i].t.prio = sim_idle[i].t.normal_prio = 120;

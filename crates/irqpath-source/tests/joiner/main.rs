@@ -21,6 +21,7 @@ mod rt;
 mod sched;
 mod softirq;
 mod stats;
+mod steal;
 mod thread;
 mod timer;
 mod unseen;

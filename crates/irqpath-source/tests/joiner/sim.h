@@ -18,6 +18,12 @@ struct sim_task {
 	struct cred cred;
 };
 
+/* What a CPU has at known distances of each other. */
+struct sim_rq {
+	__u64 queue;
+	__u64 stolen_ns;
+};
+
 struct sim_map {
 	void *map;
 	__u32 key_size, value_size, max, nr_cpus;
@@ -32,6 +38,8 @@ static struct sim_task sim_idle[SIM_CPUS], sim_tasks[SIM_TASKS];
 static __u32 sim_nr_tasks;
 static struct task_struct *sim_current[SIM_CPUS];
 static struct irqaction sim_actions[SIM_ACTIONS];
+static struct sim_rq sim_rqs[SIM_CPUS];
+static struct cfs_rq sim_cfs_rqs[SIM_CPUS];
 static struct sim_map sim_maps[16];
 static __u32 sim_nr_maps;
 

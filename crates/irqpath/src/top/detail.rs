@@ -144,6 +144,7 @@ fn colour(class: CauseClass) -> Color {
         CauseClass::Blocking => Color::Red,
         CauseClass::Own => Color::Reset,
         CauseClass::Idle => Color::Cyan,
+        CauseClass::Stolen => Color::Blue,
         CauseClass::Unexplained => Color::Magenta,
     }
 }

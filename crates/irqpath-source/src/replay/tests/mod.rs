@@ -43,6 +43,7 @@ fn transitions() -> impl Strategy<Value = Transition> {
         tasks().prop_map(Transition::SwitchIn),
         tasks().prop_map(Transition::Unseen),
         any::<u64>().prop_map(|duration_ns| Transition::NmiEnd { duration_ns }),
+        any::<u64>().prop_map(|duration_ns| Transition::Stolen { duration_ns }),
     ]
 }
 

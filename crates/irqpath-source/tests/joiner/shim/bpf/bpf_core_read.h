@@ -8,6 +8,7 @@
 #define SHIM_BPF_CORE_READ_H
 
 #define BPF_CORE_READ_BITFIELD(s, field)	((s)->field)
+#define BPF_CORE_READ(s, a, b)			((s)->a->b)
 #define bpf_core_field_exists(field)	1
 
 #endif /* SHIM_BPF_CORE_READ_H */
