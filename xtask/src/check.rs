@@ -5,7 +5,7 @@
 
 use crate::finding::{Finding, Level};
 use crate::tree::Tree;
-use crate::{deps, generated, machine, outputs, sizes, spdx};
+use crate::{deps, files, generated, machine, outputs, sizes, spdx};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -22,6 +22,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "spdx", check: |tree| Ok(spdx::check(tree)) },
     Rule { name: "machine", check: |tree| Ok(machine::check(tree)) },
     Rule { name: "outputs", check: |tree| Ok(outputs::check(tree)) },
+    Rule { name: "files", check: |tree| Ok(files::check(tree)) },
     Rule { name: "generated", check: |tree| Ok(generated::check(tree)) },
 ];
 

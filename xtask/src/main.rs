@@ -2,11 +2,13 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `sizes`, `spdx`, `machine`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
+//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
+mod calls;
 mod check;
 mod deps;
+mod files;
 mod finding;
 mod generated;
 mod kernel;
@@ -27,6 +29,8 @@ usage: cargo xtask COMMAND
   sizes      lengths of files and functions
   spdx       every source file names its licence
   machine    no path of one machine, no private registry
+  outputs    text is made printable before it is printed
+  files      files are opened and named in one crate
   generated  generated files fit their inputs
   vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
              [--btf FILE|FILE.json] [--release NAME]

@@ -11,6 +11,7 @@ pub mod flame;
 pub mod gate;
 pub mod guest;
 pub mod kernel;
+mod own;
 mod progress;
 mod project;
 pub mod vm;

@@ -113,7 +113,7 @@ impl Host {
     /// nothing, so the value stays as it is.
     fn cpu_dma_latency_us(&self) -> Option<i32> {
         let mut bytes = [0; 4];
-        let file = std::fs::File::open(self.path("dev/cpu_dma_latency"));
+        let file = self.open("dev/cpu_dma_latency");
         file.ok()?.read_exact(&mut bytes).ok()?;
         Some(i32::from_ne_bytes(bytes))
     }

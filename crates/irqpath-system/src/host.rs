@@ -5,7 +5,7 @@
 //! likes), so text is read lossily. Lengths are bounded: a wrong mount must not eat the memory.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::SystemError;
@@ -40,11 +40,16 @@ impl Host {
         self.root.join(relative)
     }
 
+    /// A file or a device, to be read.
+    pub(crate) fn open(&self, relative: &str) -> io::Result<File> {
+        File::open(self.path(relative))
+    }
+
     /// A whole file, bytes.
     pub(crate) fn read_bytes(&self, relative: &str) -> Result<Vec<u8>, SystemError> {
         let path = self.path(relative);
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
+        let read = self.open(relative).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
         match read {
             Err(source) => Err(SystemError::Read { path, source }),
             Ok(n) if n as u64 > MAX_FILE => Err(SystemError::TooLong { path, limit: MAX_FILE }),

@@ -6,7 +6,6 @@
 //! name would be a lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use crate::{Host, SystemError};
@@ -23,7 +22,7 @@ impl Host {
         if wanted.is_empty() {
             return Ok(found);
         }
-        let file = match File::open(&path) {
+        let file = match self.open("proc/kallsyms") {
             Ok(file) => file,
             // A kernel without CONFIG_KALLSYMS.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(found),

@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summary};
+use irqpath_files::input;
 use irqpath_model::{Event, Loss, Names, Overhead, Snapshot, Summary};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source};
@@ -20,6 +21,9 @@ use crate::sinks::Sinks;
 pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
     Ok(Box::new(BpfSource::open(config)?))
 }
+
+/// Of `/proc/self/status`, which has two kilobytes.
+const MAX_STATUS: u64 = 1 << 20;
 
 /// A running measurement.
 pub struct Session {
@@ -147,7 +151,7 @@ impl Session {
 fn add_own_cost(overhead: &mut Overhead) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     overhead.process_cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = input::read_text("/proc/self/status".as_ref(), MAX_STATUS).unwrap_or_default();
     overhead.peak_rss_bytes = peak_rss_bytes(&status).unwrap_or(0);
 }
 

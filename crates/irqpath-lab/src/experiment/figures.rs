@@ -18,6 +18,8 @@ use irqpath_system::Host;
 use super::definition::{Definition, Series};
 use super::{intervals, truth};
 
+use crate::own;
+
 /// What one series of one column came to.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesResult {
@@ -52,7 +54,7 @@ pub fn read(
 ) -> Result<SeriesResult, String> {
     let mut result = SeriesResult { name: series.name.clone(), ..SeriesResult::default() };
     let at = |suffix: &str| results.join(format!("{}{suffix}", series.name));
-    if let Ok(why) = std::fs::read_to_string(at(".left_out")) {
+    if let Ok(why) = own::read_text(at(".left_out")) {
         result.left_out = Some(why.trim().to_owned());
         return Ok(result);
     }
@@ -64,7 +66,7 @@ pub fn read(
             result.metrics.extend(bench_metrics(first));
         }
     }
-    if let Ok(csv) = std::fs::read_to_string(at(".csv")) {
+    if let Ok(csv) = own::read_text(at(".csv")) {
         for interval in &definition.intervals {
             let lengths = intervals::lengths(&csv, interval)
                 .map_err(|what| format!("{}.csv {what}", series.name))?;
@@ -74,12 +76,12 @@ pub fn read(
             result.samples.push((interval.name.clone(), lengths));
         }
     }
-    if let Ok(text) = std::fs::read_to_string(at(".values")) {
+    if let Ok(text) = own::read_text(at(".values")) {
         let values =
             intervals::values(&text).map_err(|what| format!("{}.values {what}", series.name))?;
         result.metrics.extend(values);
     }
-    if let Ok(trace) = std::fs::read(at(".trace.json")) {
+    if let Ok(trace) = own::read(at(".trace.json")) {
         let found = traced(series, &trace, &at(".csv"), &result.metrics);
         result.metrics.extend(found.map_err(|what| format!("{}: {what}", series.name))?);
     }
@@ -98,7 +100,7 @@ fn traced(
 ) -> Result<BTreeMap<String, f64>, String> {
     let Document { meta, summary, .. } = json::read_document(trace).map_err(|e| e.to_string())?;
     let mut metrics = truth::looked_on(&meta, &summary);
-    let csv = std::fs::read_to_string(csv).unwrap_or_default();
+    let csv = own::read_text(csv).unwrap_or_default();
     if truth::is_truth(&csv) {
         let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();
         metrics.extend(truth::metrics(&kind, &csv, values, &summary)?);

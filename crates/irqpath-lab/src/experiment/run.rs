@@ -20,6 +20,7 @@ use super::{count, job, workers};
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{self, Arch, Flavour, Kernel, module};
+use crate::own;
 use crate::vm::{Machine, Outcome};
 use crate::{Lab, Unit};
 
@@ -383,7 +384,7 @@ fn count_loops(
     recording: &Path,
     series: &mut [SeriesResult],
 ) -> Result<(), String> {
-    let text = std::fs::read_to_string(recording).map_err(|error| error.to_string())?;
+    let text = own::read_text(recording).map_err(|error| error.to_string())?;
     for series in series.iter_mut().filter(|s| s.name == counted.series && s.left_out.is_none()) {
         let found = count::metrics(&text, &series.metrics)?;
         series.metrics.extend(found);

@@ -2,7 +2,6 @@
 //! The guest's shell and small commands: a static busybox, of this system where it has one for
 //! the guest's machine, else from Debian's package for that machine.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::programs::System;
@@ -10,6 +9,7 @@ use super::{GuestError, elf};
 use crate::Lab;
 use crate::cache::{Inputs, Product};
 use crate::kernel::{Apt, Arch};
+use crate::own;
 
 /// Raise it when the package or the file in it becomes another.
 const RECIPE: u32 = 1;
@@ -31,7 +31,7 @@ pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
         let package = apt.unpacked(PACKAGE, arch, None)?;
         let from = of_system(&package, arch)?;
         let to = staging.directory.join("busybox");
-        fs::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))
+        own::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))
     })?;
     Ok(made.join("busybox"))
 }
@@ -42,13 +42,14 @@ fn of_system(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
 }
 
 fn is_static(path: &Path, arch: Arch) -> bool {
-    let program = fs::read(path).ok().and_then(|data| elf::program(&data));
+    let program = own::read(path).ok().and_then(|data| elf::program(&data));
     program.is_some_and(|p| p.arch == Some(arch) && p.interpreter.is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_dynamic_program_is_not_taken() {

@@ -18,11 +18,11 @@ mod programs;
 
 pub use error::GuestError;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Lab;
 use crate::kernel::{Arch, Kernel};
+use crate::own;
 use cpio::{Archive, Node};
 use modules::Modules;
 use programs::System;
@@ -258,7 +258,7 @@ impl<'a> Build<'a> {
     }
 
     fn copy(&mut self, place: &str, from: &Path, mode: u32) -> Result<(), GuestError> {
-        let data = fs::read(from).map_err(GuestError::at(from, "read"))?;
+        let data = own::read(from).map_err(GuestError::at(from, "read"))?;
         self.archive.put(place, Node::File(mode, data));
         Ok(())
     }

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::GuestError;
 use super::elf;
+
+use crate::own;
 
 /// The modules that a kernel comes with, by name.
 pub struct Modules {
@@ -69,7 +70,7 @@ fn canonical(name: &str) -> String {
 
 /// A module's content; what is compressed is unpacked here, so that the guest need not.
 pub fn read(path: &Path) -> Result<Vec<u8>, GuestError> {
-    let data = fs::read(path).map_err(GuestError::at(path, "read"))?;
+    let data = own::read(path).map_err(GuestError::at(path, "read"))?;
     match path.extension().and_then(OsStr::to_str) {
         Some("xz") => unpack("xz", "xz-utils", data),
         Some("zst") => zstd::decode_all(&*data).map_err(GuestError::at(path, "unpacked")),
@@ -108,6 +109,7 @@ pub(crate) fn unpack(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn names() {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use super::GuestError;
 use super::elf::{self, Program};
 use crate::kernel::Arch;
+use crate::own;
 
 /// Where programs of a Debian system are.
 const PROGRAM_DIRECTORIES: [&str; 5] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
@@ -81,7 +82,7 @@ impl System {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Program>, GuestError> {
-        let data = fs::read(path).map_err(GuestError::at(path, "read"))?;
+        let data = own::read(path).map_err(GuestError::at(path, "read"))?;
         if !elf::is_elf(&data) {
             return Ok(None); // a script: its interpreter is up to who asked for it
         }
@@ -120,7 +121,7 @@ impl System {
         let Ok(entries) = fs::read_dir(self.below("/etc/ld.so.conf.d")) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.sort();
-        let texts = files.iter().filter_map(|file| fs::read_to_string(file).ok());
+        let texts = files.iter().filter_map(|file| own::read_text(file).ok());
         let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
         lines.filter(|line| line.starts_with('/')).map(|line| self.below(line.trim())).collect()
     }

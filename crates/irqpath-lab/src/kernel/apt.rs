@@ -18,6 +18,7 @@ use super::packages::{Package, compare_versions, parse_show};
 use super::run::{command, output, watched};
 use super::{Arch, KernelError};
 use crate::cache::{Cache, Inputs, Product, Staging, sha256};
+use crate::own;
 use crate::{Lab, Unit};
 
 /// Version of the recipe that unpacks a package.
@@ -53,15 +54,15 @@ impl<'a> Apt<'a> {
         let apt = Self { lab, suite: suite.to_owned(), directory, sandbox };
         for below in ["state/lists/partial", "cache/archives/partial"] {
             let path = apt.directory.join(below);
-            fs::create_dir_all(&path).map_err(io_at(&path, "written"))?;
+            own::make_directory(&path).map_err(io_at(&path, "written"))?;
         }
         if root == Path::new(SHARED) {
             let mut ways = apt.directory.ancestors().take_while(|way| way.starts_with(SHARED));
             ways.try_for_each(let_pass)?;
         }
         let path = apt.config();
-        if fs::read_to_string(&path).ok().as_deref() != Some(&apt.config_text()) {
-            fs::write(&path, apt.config_text()).map_err(io_at(&path, "written"))?;
+        if own::read_text(&path).ok().as_deref() != Some(&apt.config_text()) {
+            own::write(&path, apt.config_text()).map_err(io_at(&path, "written"))?;
         }
         Mirror::find()?.describe(&lab.project, suite, &apt.directory)?;
         Ok(apt)
@@ -123,7 +124,7 @@ impl<'a> Apt<'a> {
             self.lab.progress.note(&format!("{error}; going on with the lists that are there"));
             return Ok(());
         }
-        fs::write(&stamp, "").map_err(io_at(&stamp, "written"))
+        own::write(&stamp, "").map_err(io_at(&stamp, "written"))
     }
 
     /// Two that download lists at the same time would get half of each.
@@ -190,7 +191,7 @@ impl<'a> Apt<'a> {
         directory: &Path,
         staging: &Staging,
     ) -> Result<Vec<PathBuf>, KernelError> {
-        fs::create_dir_all(directory).map_err(io_at(directory, "written"))?;
+        own::make_directory(directory).map_err(io_at(directory, "written"))?;
         let wanted: Vec<String> = packages.iter().map(exact).collect();
         let total = packages.iter().map(|p| p.size).sum();
         let what = format!("downloading {}", packages.first().map_or("", |p| &p.name));
@@ -266,7 +267,7 @@ fn size_of(directory: &Path) -> u64 {
 fn take(package: &Package, fetched: &Path, directory: &Path) -> Result<PathBuf, KernelError> {
     let from = file_of(package, fetched)?;
     let to = directory.join(from.file_name().unwrap_or_default());
-    fs::copy(&from, &to).map_err(io_at(&to, "written"))?;
+    own::copy(&from, &to).map_err(io_at(&to, "written"))?;
     let found = sha256(&to).map_err(io_at(&to, "read"))?;
     if found == package.sha256 {
         return Ok(to);
@@ -287,7 +288,7 @@ fn place(cache: &Path) -> (PathBuf, Option<u32>) {
 }
 
 fn sandbox_user() -> Option<u32> {
-    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let users = own::read_text("/etc/passwd").ok()?;
     let line = users.lines().find_map(|line| line.strip_prefix(SANDBOX)?.strip_prefix(':'))?;
     line.split(':').nth(1)?.parse().ok()
 }

@@ -5,13 +5,13 @@
 //! which suites it is asked for, is the project's own, so that every host gets the same packages.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::KernelError;
 use super::error::io_at;
 use super::run::{command, output};
 use crate::Project;
+use crate::own;
 
 /// Names the mirror: the address that has `dists/` below it.
 const VARIABLE: &str = "IRQPATH_DEBIAN_MIRROR";
@@ -41,7 +41,7 @@ impl Mirror {
         let mut ask = command("apt-get");
         ask.args(["indextargets", "--format", "$(RELEASE) $(SITE)", "Created-By: Packages"]);
         let listed = output(&mut ask, "asking apt-get for the package sources")?;
-        let default = || of_debootstrap(&fs::read_to_string(DEBOOTSTRAP).ok()?);
+        let default = || of_debootstrap(&own::read_text(DEBOOTSTRAP).ok()?);
         of_sources(&listed).or_else(default).ok_or(KernelError::NoMirror { variable: VARIABLE })
     }
 
@@ -64,15 +64,15 @@ impl Mirror {
         let keys = directory.join(KEYRING);
         copy(&archive.join(KEYRING), &keys)?;
         let path = archive.join(format!("{suite}.sources"));
-        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         let signed = format!("Signed-By: {}\nTypes:", keys.display());
         let text = text
             .replace("Types:", &signed)
             .replace("@DEBIAN@", &self.main)
             .replace("@SECURITY@", &self.security);
         let path = sources(directory).join("lab.sources");
-        fs::create_dir_all(sources(directory)).map_err(io_at(&path, "written"))?;
-        fs::write(&path, text).map_err(io_at(&path, "written"))
+        own::make_directory(sources(directory)).map_err(io_at(&path, "written"))?;
+        own::write(&path, text).map_err(io_at(&path, "written"))
     }
 }
 
@@ -81,10 +81,10 @@ pub(super) fn sources(directory: &Path) -> PathBuf {
     directory.join("sources.list.d")
 }
 
-/// `fs::copy` would take over the mode, and apt's user may be another one.
+/// [`own::copy`] would take over the mode, and apt's user may be another one.
 fn copy(from: &Path, to: &Path) -> Result<(), KernelError> {
-    let bytes = fs::read(from).map_err(io_at(from, "read"))?;
-    fs::write(to, bytes).map_err(io_at(to, "written"))
+    let bytes = own::read(from).map_err(io_at(from, "read"))?;
+    own::write(to, bytes).map_err(io_at(to, "written"))
 }
 
 /// Of lines `SUITE ADDRESS`, as apt-get prints them.
@@ -111,6 +111,7 @@ fn of_debootstrap(script: &str) -> Option<Mirror> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_hosts_mirror_is_used_whatever_its_release() {

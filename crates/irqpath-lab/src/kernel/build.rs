@@ -7,7 +7,6 @@
 //! symbols and types, and what building a module takes.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -20,6 +19,7 @@ use super::run::{Lines, command, output, watched};
 use super::source::{Additions, pristine, with_additions};
 use super::{Arch, Flavour, Kernel, KernelError};
 use crate::cache::{Inputs, Product, Staging, remove, sha256};
+use crate::own;
 use crate::{Lab, Project, Unit};
 
 /// Version of the recipe below.
@@ -171,7 +171,7 @@ struct Build<'a> {
 
 impl Build<'_> {
     fn compile(&self) -> Result<(), KernelError> {
-        fs::create_dir_all(&self.objects).map_err(io_at(&self.objects, "written"))?;
+        own::make_directory(&self.objects).map_err(io_at(&self.objects, "written"))?;
         self.configure()?;
         let jobs = thread::available_parallelism().map_or(1, usize::from);
         let what = format!("compiling {}", self.recipe.described.flavour);
@@ -190,12 +190,12 @@ impl Build<'_> {
         let path = self.objects.join(".config");
         if !path.exists() {
             let text = self.recipe.described.fragment.text();
-            fs::write(&wanted, text).map_err(io_at(&wanted, "written"))?;
+            own::write(&wanted, text).map_err(io_at(&wanted, "written"))?;
             let mut make = self.make();
             make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
             output(&mut make, "configuring the kernel")?;
         }
-        let config = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let config = own::read_text(&path).map_err(io_at(&path, "read"))?;
         let lost = self.recipe.described.fragment.lost_in(&config);
         if lost.is_empty() { Ok(()) } else { Err(KernelError::ConfigLost { options: lost }) }
     }
@@ -218,7 +218,7 @@ impl Build<'_> {
 
     fn release(&self) -> Result<String, KernelError> {
         let path = self.objects.join("include/config/kernel.release");
-        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         Ok(text.trim().to_owned())
     }
 
@@ -231,14 +231,14 @@ impl Build<'_> {
             (".config", "config"),
         ] {
             let from = self.objects.join(from);
-            fs::copy(&from, directory.join(to)).map_err(io_at(&from, "copied"))?;
+            own::copy(&from, directory.join(to)).map_err(io_at(&from, "copied"))?;
         }
         let build = directory.join("build");
         remove(&build)?;
         let script = "$(srctree)/scripts/package/install-extmod-build";
         let run = format!("KBUILD_RUN_COMMAND=+{script} {}", build.display());
         output(self.make().args(["run-command", &run]), "keeping what modules are built with")?;
-        fs::copy(self.objects.join(".config"), build.join(".config"))
+        own::copy(self.objects.join(".config"), build.join(".config"))
             .map_err(io_at(&build, "written"))?;
         let stripped = build.join("vmlinux");
         let mut objcopy = command("objcopy");
@@ -251,9 +251,9 @@ impl Build<'_> {
     fn keep_modules(&self) -> Result<Vec<PathBuf>, KernelError> {
         let directory = self.staging.directory.join("modules");
         remove(&directory)?;
-        fs::create_dir_all(&directory).map_err(io_at(&directory, "written"))?;
+        own::make_directory(&directory).map_err(io_at(&directory, "written"))?;
         let order = self.objects.join("modules.order");
-        let order = fs::read_to_string(&order).map_err(io_at(&order, "read"))?;
+        let order = own::read_text(&order).map_err(io_at(&order, "read"))?;
         let mut kept = Vec::new();
         for object in order.lines() {
             let module = self.objects.join(object).with_extension("ko");
@@ -324,6 +324,7 @@ fn tools(compiler: &str) -> Result<String, KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// A project with as little as the digests need.
     fn write(root: &Path, file: &str, text: &str) {

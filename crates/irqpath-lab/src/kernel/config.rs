@@ -5,11 +5,12 @@
 //! asked for is looked up in the result, and the first one that is missing is an error.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use super::KernelError;
 use super::error::io_at;
+
+use crate::own;
 
 /// Options and the values asked for, as written behind `=`; `n` for what must be off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Fragment {
     pub(super) fn read(paths: &[&Path]) -> Result<Self, KernelError> {
         let mut merged = Self::default();
         for path in paths {
-            let text = fs::read_to_string(path).map_err(io_at(path, "read"))?;
+            let text = own::read_text(path).map_err(io_at(path, "read"))?;
             let other = Self::parse(&text)
                 .map_err(|line| KernelError::Fragment { path: path.to_path_buf(), line })?;
             merged.options.extend(other.options);
@@ -74,6 +75,7 @@ fn option(line: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const BASE: &str = "# a comment\nCONFIG_A=y\n\nCONFIG_S=\"-x\"\n# CONFIG_OFF is not set\n";
 

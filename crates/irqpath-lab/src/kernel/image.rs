@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a kernel image says about itself.
 
-use std::fs;
 use std::path::Path;
 
 use super::error::io_at;
 use super::{Arch, KernelError};
+
+use crate::own;
 
 /// Where a bzImage keeps the offset of its version string (x86 boot protocol, `kernel_version`),
 /// counted from the end of its first sector.
@@ -16,7 +17,7 @@ const BANNER: &[u8] = b"Linux version ";
 
 /// The version of an image: release, builder and `#1 SMP PREEMPT_RT` with the date.
 pub(super) fn version_string(image: &Path, arch: Arch) -> Result<String, KernelError> {
-    let bytes = fs::read(image).map_err(io_at(image, "read"))?;
+    let bytes = own::read(image).map_err(io_at(image, "read"))?;
     let found = match arch {
         Arch::X86_64 => in_bzimage(&bytes),
         Arch::Arm64 => in_raw_image(&bytes),

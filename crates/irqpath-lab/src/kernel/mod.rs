@@ -31,12 +31,12 @@ pub use pins::{ImagePin, Pins, SourcePin};
 pub use repin::{Moved, repin};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Lab;
+use crate::own;
 use error::io_at;
 
 /// The description of a kernel in its product.
@@ -108,7 +108,7 @@ pub fn own(lab: &Lab) -> Result<BTreeMap<Flavour, OwnKernel>, KernelError> {
 
 /// The images in the cache that are this kernel, its own among them.
 fn images_of(lab: &Lab, kernel: &Kernel) -> BTreeSet<String> {
-    let loaded = |kernel: &Kernel| same::loaded(&fs::read(kernel.vmlinux.as_ref()?).ok()?);
+    let loaded = |kernel: &Kernel| same::loaded(&own::read(kernel.vmlinux.as_ref()?).ok()?);
     let this = loaded(kernel);
     let all = lab.cache.labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
     let all = all.iter().filter_map(|directory| Kernel::load(directory).ok());
@@ -135,7 +135,7 @@ impl Kernel {
     /// Read the description in a product.
     fn load(directory: &Path) -> Result<Self, KernelError> {
         let path = directory.join(DESCRIPTION);
-        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         let stored: Self = serde_json::from_str(&text).map_err(|e| KernelError::Incomplete {
             place: path,
             missing: format!("description of a kernel ({e})"),
@@ -158,7 +158,7 @@ impl Kernel {
     fn save(&self, directory: &Path) -> Result<(), KernelError> {
         let path = directory.join(DESCRIPTION);
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        fs::write(&path, text).map_err(io_at(&path, "written"))
+        own::write(&path, text).map_err(io_at(&path, "written"))
     }
 
     /// The compiler with its cross prefix.

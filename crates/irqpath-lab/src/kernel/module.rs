@@ -4,13 +4,13 @@
 //! The source is copied first: several kernels can be built for at once, and a checkout stays
 //! clean. The path of the copy does not get into the module, so that two machines make the same.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::io_at;
 use super::run::{Lines, command, output, watched};
 use super::{Kernel, KernelError};
 use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::own;
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
@@ -64,8 +64,8 @@ fn make(
     for path in &all {
         let to = copy.join(path.strip_prefix(source).unwrap_or(path));
         let parent = to.parent().unwrap_or(&copy);
-        fs::create_dir_all(parent).map_err(io_at(parent, "written"))?;
-        fs::copy(path, &to).map_err(io_at(path, "copied"))?;
+        own::make_directory(parent).map_err(io_at(parent, "written"))?;
+        own::copy(path, &to).map_err(io_at(path, "copied"))?;
     }
     let log = staging.directory.join("build.log");
     let mut make = command("make");
@@ -83,7 +83,7 @@ fn make(
     watched(&mut make, &what, &log, || lab.progress.done(lines.count()))?;
     let built = the_module(&copy)?;
     let kept = staging.directory.join(built.file_name().unwrap_or_default());
-    fs::rename(&built, kept).map_err(io_at(&built, "taken"))?;
+    own::rename(&built, kept).map_err(io_at(&built, "taken"))?;
     remove(&copy)?;
     Ok(())
 }

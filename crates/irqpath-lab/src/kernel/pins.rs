@@ -5,7 +5,6 @@
 //! archive has dropped the listed one, [`repin`](super::repin) changes the list.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use serde::Deserialize;
 
@@ -13,6 +12,7 @@ use super::error::io_at;
 use super::packages::compare_versions;
 use super::{Arch, Flavour, KernelError};
 use crate::Project;
+use crate::own;
 
 /// The content of `lab/kernels.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -62,7 +62,7 @@ impl Pins {
     /// Read the list of a project.
     pub fn read(project: &Project) -> Result<Self, KernelError> {
         let path = project.kernels_toml();
-        let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+        let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         toml::from_str(&text).map_err(|e| KernelError::Pins {
             path,
             reason: e.to_string().trim().replace('\n', " "),
@@ -133,6 +133,7 @@ fn kind(release: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn pin(release: &str) -> ImagePin {
         ImagePin { release: release.to_owned(), version: "1".to_owned(), suite: oldest_suite() }

@@ -4,8 +4,6 @@
 //! Only on request: exact figures belong to the version that was pinned when they were measured.
 //! Comments and the order of the file stay.
 
-use std::fs;
-
 use toml_edit::{DocumentMut, Item, value};
 
 use super::KernelError;
@@ -15,6 +13,7 @@ use super::pins::Pins;
 use super::source::source_arch;
 use super::stock::newest_image;
 use crate::Lab;
+use crate::own;
 
 /// A pin that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub struct Moved {
 pub fn repin(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
     let pins = Pins::read(&lab.project)?;
     let path = lab.project.kernels_toml();
-    let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+    let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
     let mut list: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| {
         KernelError::Pins { path: path.clone(), reason: e.to_string() }
     })?;
@@ -53,7 +52,7 @@ pub fn repin(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
             set(table, &name, &pin.version, Some(&newest.release), &newest.version, &mut moved);
         }
     }
-    fs::write(&path, list.to_string()).map_err(io_at(&path, "written"))?;
+    own::write(&path, list.to_string()).map_err(io_at(&path, "written"))?;
     Ok(moved)
 }
 

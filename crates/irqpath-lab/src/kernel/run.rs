@@ -2,7 +2,6 @@
 //! Running other programs: their output goes to a log, so that nothing disturbs the progress
 //! line, and what matters of it is in the error.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -11,6 +10,8 @@ use std::time::Duration;
 
 use super::KernelError;
 use super::error::io_at;
+
+use crate::own;
 
 /// Lines of a failed program that are kept.
 const TAIL_LINES: usize = 25;
@@ -67,7 +68,7 @@ pub(super) fn watched(
     log: &Path,
     mut watch: impl FnMut(),
 ) -> Result<(), KernelError> {
-    let file = File::create(log).map_err(io_at(log, "written"))?;
+    let file = own::create(log).map_err(io_at(log, "written"))?;
     let second = file.try_clone().map_err(io_at(log, "written"))?;
     let mut child =
         command.stdout(file).stderr(second).spawn().map_err(|e| not_started(command, e))?;
@@ -81,7 +82,7 @@ pub(super) fn watched(
     if status.success() {
         return Ok(());
     }
-    let text = fs::read(log).map_err(io_at(log, "read"))?;
+    let text = own::read(log).map_err(io_at(log, "read"))?;
     Err(failed(what, status, &String::from_utf8_lossy(&text)))
 }
 
@@ -103,7 +104,7 @@ impl Lines {
     pub(super) fn count(&mut self) -> u64 {
         let mut grown = Vec::new();
         // What cannot be read now only makes the progress line stand still.
-        let _ = File::open(&self.path).and_then(|mut file| {
+        let _ = own::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
             file.read_to_end(&mut grown)
         });
@@ -146,6 +147,7 @@ fn telling<'a>(lines: &[&'a str]) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn shell(script: &str) -> Command {
         let mut command = command("sh");

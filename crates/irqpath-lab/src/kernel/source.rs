@@ -6,7 +6,6 @@
 //! it costs a second and no room. Rule: neither tree is ever written after it is complete.
 //! What the overlay has for readers and for tests is in neither, see [`is_for_image`].
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use super::pins::SourcePin;
 use super::run::{command, output, watched};
 use super::{Arch, KernelError};
 use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::own;
 use crate::{Lab, Project, Unit};
 
 /// Version of the recipe that unpacks the source.
@@ -171,8 +171,8 @@ fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
             });
         }
         let parent = to.parent().unwrap_or(source);
-        fs::create_dir_all(parent).map_err(io_at(parent, "written"))?;
-        fs::copy(&path, &to).map_err(io_at(&path, "copied"))?;
+        own::make_directory(parent).map_err(io_at(parent, "written"))?;
+        own::copy(&path, &to).map_err(io_at(&path, "copied"))?;
     }
     Ok(())
 }
@@ -181,10 +181,10 @@ fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
 /// shares its old content with the pristine tree is safe.
 fn apply_series(hooks: &Path, source: &Path) -> Result<(), KernelError> {
     let series = hooks.join("series");
-    let text = fs::read_to_string(&series).map_err(io_at(&series, "read"))?;
+    let text = own::read_text(&series).map_err(io_at(&series, "read"))?;
     for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let patch = hooks.join(name);
-        let file = fs::File::open(&patch).map_err(io_at(&patch, "read"))?;
+        let file = own::open(&patch).map_err(io_at(&patch, "read"))?;
         let mut run = command("patch");
         run.args(["-p1", "-N", "-s", "-F0", "--no-backup-if-mismatch", "-d"]).arg(source);
         output(run.stdin(file), &format!("applying {name}"))?;
@@ -205,6 +205,7 @@ pub(super) fn source_arch() -> Result<Arch, KernelError> {
 mod tests {
     use super::*;
     use crate::{Cache, Progress};
+    use std::fs;
 
     const PATCH: &str = "\
 From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001

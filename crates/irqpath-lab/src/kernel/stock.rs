@@ -4,7 +4,6 @@
 //! Headers are made for `/usr/src`: the only absolute path in them that counts is one `include`
 //! line, which is made relative, so that the directory works wherever it lies.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::apt::{Apt, unpack};
@@ -15,6 +14,7 @@ use super::pins::{ImagePin, Pins};
 use super::run::{command, output};
 use super::{Arch, Flavour, Kernel, KernelError};
 use crate::cache::{Inputs, Product, Staging, files, remove, sha256};
+use crate::own;
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
@@ -134,13 +134,13 @@ fn keep_image(root: &Path, directory: &Path, release: &str) -> Result<(), Kernel
         let beside = root.join("usr/lib/modules").join(release).join(name);
         let boot = root.join("boot").join(format!("{name}-{release}"));
         let from = if beside.is_file() { beside } else { boot };
-        fs::rename(&from, directory.join(name)).map_err(io_at(&from, "taken"))?;
+        own::rename(&from, directory.join(name)).map_err(io_at(&from, "taken"))?;
     }
     Ok(())
 }
 
 fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
-    fs::create_dir_all(directory).map_err(io_at(directory, "written"))?;
+    own::make_directory(directory).map_err(io_at(directory, "written"))?;
     for path in files(root)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some((stem, packed)) = name.split_once(".ko") else { continue };
@@ -148,7 +148,7 @@ fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
             continue;
         }
         let kept = directory.join(&name);
-        fs::rename(&path, &kept).map_err(io_at(&path, "taken"))?;
+        own::rename(&path, &kept).map_err(io_at(&path, "taken"))?;
         if packed == ".xz" {
             output(command("xz").arg("-d").arg(&kept), "unpacking a module with xz")?;
         }
@@ -160,12 +160,12 @@ fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
 /// runs in, which is the Makefile's own.
 fn relocate(build: &Path) -> Result<(), KernelError> {
     let path = build.join("Makefile");
-    let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+    let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
     let relative = text.replacen("include /usr/src/", "include ../", 1);
     if relative == text {
         return Err(incomplete(&path, "line `include /usr/src/...`"));
     }
-    fs::write(&path, relative).map_err(io_at(&path, "written"))
+    own::write(&path, relative).map_err(io_at(&path, "written"))
 }
 
 fn incomplete(place: &Path, missing: &str) -> KernelError {
@@ -212,7 +212,7 @@ fn describe(
 /// The compiler that the headers ask for: `gcc-12`.
 fn compiler(build: &Path) -> Result<String, KernelError> {
     let path = build.join(".kernelvariables");
-    let text = fs::read_to_string(&path).map_err(io_at(&path, "read"))?;
+    let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
     let line = text.lines().find(|line| line.starts_with("CC ="));
     let name = line.and_then(|line| line.rsplit("$(CROSS_COMPILE)").next()).unwrap_or_default();
     if name.is_empty() || name.contains(['=', ' ']) {
@@ -224,6 +224,7 @@ fn compiler(build: &Path) -> Result<String, KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn only_the_include_line_of_the_headers_changes() {

@@ -4,7 +4,6 @@
 //! `/dev/kvm` may be there and still not run a stock kernel (a nested one for special guests
 //! only), so a guest is booted as a trial. The answer is kept until the host is started again.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::Lab;
 use crate::cache::{Inputs, Product};
 use crate::guest::Guest;
 use crate::kernel::Arch;
+use crate::own;
 
 /// Raise it when the trial becomes another one.
 const RECIPE: u32 = 2;
@@ -38,7 +38,7 @@ fn kvm_runs(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     if Arch::host() != Some(machine.arch) || !jail::can_open_kvm() {
         return Ok(false);
     }
-    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot_id = own::read_text("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let inputs = Inputs::of("trial of KVM", RECIPE)
         .file("image", &machine.image)?
         .value("host", boot_id.trim())
@@ -49,9 +49,9 @@ fn kvm_runs(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     let made = lab.cache.product(&product, &lab.progress, |staging| {
         let works = trial(lab, machine)?;
         let path = answer(&staging.directory);
-        fs::write(&path, works.to_string()).map_err(VmError::at(&path, "written"))
+        own::write(&path, works.to_string()).map_err(VmError::at(&path, "written"))
     })?;
-    Ok(fs::read_to_string(answer(&made)).is_ok_and(|text| text == "true"))
+    Ok(own::read_text(answer(&made)).is_ok_and(|text| text == "true"))
 }
 
 fn trial(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {

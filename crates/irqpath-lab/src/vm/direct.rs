@@ -18,6 +18,7 @@ use crate::Lab;
 use crate::cache::{Inputs, Product};
 use crate::guest::modules::unpack;
 use crate::kernel::Arch;
+use crate::own;
 
 /// Raise it when something else is made of the same image.
 const RECIPE: u32 = 1;
@@ -38,11 +39,11 @@ pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<P
     let name = machine.image.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let product = Product { kind: "vmlinux", label: name, inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {
-        let data = fs::read(&machine.image).map_err(VmError::at(&machine.image, "read"))?;
+        let data = own::read(&machine.image).map_err(VmError::at(&machine.image, "read"))?;
         let kernel = unpacked(&data).filter(|kernel| has_pvh_entry(kernel));
         // An empty file says that there is none, so that it is not tried again.
         let path = staging.directory.join("vmlinux");
-        fs::write(&path, kernel.unwrap_or_default()).map_err(VmError::at(&path, "written"))
+        own::write(&path, kernel.unwrap_or_default()).map_err(VmError::at(&path, "written"))
     })?;
     let kernel = made.join("vmlinux");
     let usable = fs::metadata(&kernel).is_ok_and(|meta| meta.len() > 0);

@@ -4,7 +4,6 @@
 //! QEMU may run as a user (see [`super::jail`]) who can enter none of our directories. Through
 //! `/proc/self/fd/N` only the mode of the file itself counts.
 
-use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
@@ -15,6 +14,8 @@ use command_fds::CommandFdExt as _;
 
 use super::VmError;
 use super::memory::Memory;
+
+use crate::own;
 
 const READABLE_BY_OTHERS: u32 = 0o004;
 
@@ -40,7 +41,7 @@ impl Inherited {
     /// then QEMU gets a copy.
     pub fn open(&mut self, from: &Path) -> Result<PathBuf, VmError> {
         let read = |source| VmError::at(from, "read")(source);
-        let file = File::open(from).map_err(read)?;
+        let file = own::open(from).map_err(read)?;
         if file.metadata().map_err(read)?.mode() & READABLE_BY_OTHERS != 0 {
             return Ok(path(self.add_fd(file.into())));
         }
@@ -58,12 +59,13 @@ fn path(fd: i32) -> PathBuf {
 }
 
 fn copy(from: &Path) -> io::Result<Memory> {
-    Memory::with("copy", &fs::read(from)?)
+    Memory::with("copy", &own::read(from)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]

@@ -5,9 +5,10 @@
 //! wrong, so nothing is believed: length, checksum and every path are tested.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+
+use crate::own;
 
 const MAGIC: &[u8; 8] = b"IRQPATHR";
 const VERSION: u32 = 1;
@@ -219,8 +220,8 @@ impl Results {
             // Paths were tested when the archive was read.
             let path = directory.join(path);
             let io = |source| ResultError::Io { path: path.clone(), source };
-            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(io)?;
-            fs::write(&path, data).map_err(io)?;
+            path.parent().map_or(Ok(()), own::make_directory).map_err(io)?;
+            own::write(&path, data).map_err(io)?;
         }
         Ok(())
     }

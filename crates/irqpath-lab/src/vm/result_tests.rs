@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Results that are whole, and all kinds that are not.
 
+use std::fs;
+
 use super::*;
 use proptest::prelude::*;
 

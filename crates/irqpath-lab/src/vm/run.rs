@@ -4,7 +4,6 @@
 //! The rule: nothing outlives this process. QEMU gets a signal when the thread that started it
 //! dies (`setpriv --pdeathsig`), and every file and socket between the two has no name.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -22,6 +21,7 @@ use super::result::{HEAD_LEN, Head, ResultError, Results, State};
 use super::{Accelerator, Machine, PluginUse, VmError, accel, args, control, direct, jail, tsc};
 use crate::Lab;
 use crate::guest::Initramfs;
+use crate::own;
 
 /// How often the console and the limit are looked at; the end of QEMU is noticed at once.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -124,7 +124,7 @@ fn keep(recording: &Memory, out: &Path) -> Result<(), VmError> {
     if recording.len().map_err(VmError::at("recording".as_ref(), "read"))? == 0 {
         return Ok(());
     }
-    let copied = File::create(out).and_then(|mut file| recording.copy_to(&mut file));
+    let copied = own::create(out).and_then(|mut file| recording.copy_to(&mut file));
     copied.map_err(VmError::at(out, "written"))
 }
 

@@ -8,6 +8,7 @@
 use std::mem::MaybeUninit;
 use std::path::Path;
 
+use irqpath_files::input;
 use irqpath_model::Missing;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link};
@@ -21,6 +22,8 @@ use crate::{Config, SourceError};
 const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 /// How many programs may be refused. With more, the reason is not in the programs.
 const MAX_REFUSED: usize = 8;
+/// Of `/proc/self/status`, which has two kilobytes.
+const MAX_STATUS: u64 = 1 << 20;
 
 /// Programs that run.
 pub struct Loaded {
@@ -107,7 +110,7 @@ fn attach(mut skel: IrqpathSkel<'static>) -> libbpf_rs::Result<(IrqpathSkel<'sta
 /// CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN which implies both. The kernel's own answer would
 /// be the same EACCES as for a program that its verifier refuses.
 fn may_trace() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = input::read_text("/proc/self/status".as_ref(), MAX_STATUS).unwrap_or_default();
     let caps = status
         .lines()
         .find_map(|l| l.strip_prefix("CapEff:"))

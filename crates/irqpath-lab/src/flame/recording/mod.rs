@@ -20,10 +20,11 @@
 
 mod parse;
 
-use std::fs;
 use std::path::Path;
 
 use super::{FlameError, PathMarks};
+
+use crate::own;
 
 /// What the plugin saw on the way; for judging a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -202,7 +203,7 @@ impl Recording {
     /// # Errors
     /// [`FlameError::Read`] if there is none: QEMU was killed before it could end.
     pub fn read(path: &Path) -> Result<Self, FlameError> {
-        let bytes = fs::read(path);
+        let bytes = own::read(path);
         Self::parse(&bytes.map_err(|source| FlameError::Read { path: path.to_owned(), source })?)
     }
 
