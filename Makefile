@@ -13,7 +13,7 @@ SHARE   := $(DESTDIR)$(PREFIX)/share
 # What `irqpath lab` reads: in a checkout from there, installed from share/irqpath.
 LAB_DIRS := $(wildcard lab experiments kernel)
 
-.PHONY: help setup build demo test bench fmt lint check-house man completions install clean
+.PHONY: help setup build demo test fuzz bench fmt lint check-house man completions install clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -31,6 +31,10 @@ demo: ## trace this machine, or replay a recording; then guests, for which a ker
 
 test: ## every check and test, for which a kernel is built once; what cannot run here says why
 	@scripts/test.sh
+
+fuzz: ## feed damaged files to every reader, an hour each; IRQPATH_FUZZ_SECONDS=N for another time
+	@scripts/setup.sh --with test
+	@scripts/fuzz.sh
 
 bench: build ## compare speed with perf and bpftrace
 	@scripts/setup.sh --with test

@@ -64,6 +64,7 @@ check_packages() {
 
 check_test_packages() {
   need may shellcheck shellcheck 'checks the scripts' has shellcheck
+  need may g++ g++ 'compiles the engine of the fuzzer' has c++
   need may chromium chromium-browser 'opens the HTML report' any chromium chromium-browser
   need may chromium-driver chromium-chromedriver 'steers it' has chromedriver
   need may rt-tests rt-tests 'cyclictest and hackbench, to compare with and as load' has cyclictest

@@ -3,7 +3,8 @@
 # Runs every check and every test, does not stop at the first that fails, and sums up at the end.
 # A test that this machine cannot run prints `skipped: why`, and the summary repeats it: nothing
 # is skipped silently. IRQPATH_OWN_KERNEL=0 leaves out what needs the irqpath kernel, which the first
-# run builds in about ten minutes on two cores. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
+# run builds in about ten minutes on two cores; IRQPATH_FUZZ_SECONDS is how long each fuzz target runs,
+# 60 unless set. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -80,6 +81,8 @@ step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses b
 step_ours 'the irqpath kernel' cargo run --locked -q -p irqpath -- lab build --flavour irqpath
 step_ours 'the patch series' cargo xtask kernel check --quick
 step 'cargo test' rust_tests
+fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-60}
+step_with c++ "fuzz targets, $fuzz_seconds s each" env IRQPATH_FUZZ_SECONDS="$fuzz_seconds" scripts/fuzz.sh
 step_with qemu-system-x86_64 'irqpath lab gate' cargo run --locked -q -p irqpath -- lab gate ihm-timer intspect-baseline
 step_ours 'irqpath lab gate of the policies' cargo run --locked -q -p irqpath -- lab gate ihm-migrate
 step_ours 'policies' policies

@@ -46,6 +46,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "irqpath-report",
         ],
     ),
+    // For tests: feeds damaged files to what reads them.
+    (
+        "irqpath-fuzz",
+        &[
+            "irqpath-lab",
+            "irqpath-model",
+            "irqpath-source",
+            "irqpath-system",
+            "irqpath-analysis",
+            "irqpath-report",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -29,7 +29,7 @@ mod version;
 
 pub use error::VmError;
 pub use outcome::{Ending, Outcome, Stage};
-pub use result::{JobEnd, ResultError, Results};
+pub use result::{HEAD_LEN, Head, JobEnd, ResultError, Results, State as ResultState};
 pub use splat::{Splat, SplatKind, find as find_splats};
 pub use version::QemuVersion;
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Journals of `shield` and `tune`, as `status` and `reset` read them. A line without a checksum
+//! gets one.
+
+use std::cell::RefCell;
+use std::io;
+
+use irqpath_model::CpuList;
+use irqpath_system::change::{Access, Policy, Scheduling, put_back};
+use irqpath_system::{Host, journal, shield, tune};
+
+use crate::scratch::Scratch;
+
+/// Files of the machine whose journal it is.
+const FILES: [(&str, &str); 8] = [
+    ("proc/sys/kernel/random/boot_id", "boot-1\n"),
+    ("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"),
+    ("proc/version", "Linux version 6.12.0\n"),
+    ("proc/irq/1/smp_affinity", "f\n"),
+    ("proc/irq/default_smp_affinity", "f\n"),
+    ("sys/devices/system/cpu/online", "0-3\n"),
+    ("sys/devices/system/cpu/possible", "0-3\n"),
+    ("sys/devices/system/cpu/present", "0-3\n"),
+];
+
+/// Look at what is held, and put it back.
+pub fn run(data: &[u8]) -> bool {
+    let scratch = Scratch::new();
+    for (name, text) in FILES {
+        scratch.put(name, text.as_bytes());
+    }
+    let text = sealed(data);
+    scratch.put("var/lib/irqpath/shield.journal", &text);
+    scratch.put("var/lib/irqpath/tune.journal", &text);
+    let host = Host::new(scratch.path());
+    let access = Recorder::default();
+    let _ = shield::status(&host, &access);
+    let _ = tune::status(&host, &access);
+    let _ = tune::known(&host);
+    assert!(access.written.borrow().is_empty(), "a look has changed {:?}", access.written);
+    let Ok(content) = journal::peek(&host, "shield") else { return false };
+    put_back(&access, &content.ledger, |_| true);
+    access.check();
+    !content.is_empty()
+}
+
+fn sealed(data: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for line in data.split_inclusive(|&byte| byte == b'\n') {
+        if line.first() == Some(&b'{') {
+            let json = line.strip_suffix(b"\n").unwrap_or(line);
+            text.extend(format!("{:08x} ", crc32fast::hash(json)).bytes());
+        }
+        text.extend(line);
+    }
+    text
+}
+
+/// A host on which every value is there, and that notes what is changed.
+#[derive(Default)]
+struct Recorder {
+    written: RefCell<Vec<String>>,
+}
+
+impl Recorder {
+    fn note(&self, path: impl Into<String>) {
+        self.written.borrow_mut().push(path.into());
+    }
+
+    /// A journal makes root write only below these.
+    fn check(&self) {
+        for path in self.written.borrow().iter() {
+            let inside = ["proc/irq/", "proc/shield/", "proc/sys/", "sys/"];
+            let is_inside = inside.iter().any(|start| path.starts_with(start));
+            let climbs = path.split('/').any(|part| part == "..");
+            assert!(is_inside && !climbs, "the journal had {path} written");
+        }
+    }
+}
+
+impl Access for Recorder {
+    fn read(&self, path: &str) -> io::Result<String> {
+        Ok(if path.ends_with("online") { "0-3\n" } else { "3\n" }.to_owned())
+    }
+
+    fn write(&self, path: &str, _text: &str) -> io::Result<()> {
+        self.note(path);
+        Ok(())
+    }
+
+    fn is_directory(&self, _path: &str) -> bool {
+        true
+    }
+
+    fn directories(&self, _path: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        self.note(path);
+        Ok(())
+    }
+
+    fn remove_directory(&self, path: &str) -> io::Result<()> {
+        self.note(path);
+        Ok(())
+    }
+
+    fn task_start(&self, _tid: u32) -> Option<u64> {
+        Some(1)
+    }
+
+    fn affinity(&self, _tid: u32) -> io::Result<CpuList> {
+        Ok("0-3".parse().expect("a list"))
+    }
+
+    fn set_affinity(&self, _tid: u32, _cpus: &CpuList) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn scheduling(&self, _tid: u32) -> io::Result<Scheduling> {
+        Ok(Scheduling { policy: Policy::Fifo, priority: 1, nice: 0 })
+    }
+
+    fn set_scheduling(&self, _tid: u32, _scheduling: &Scheduling) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cgroup_of(&self, _tid: u32, mount: &str) -> io::Result<String> {
+        Ok(mount.to_owned())
+    }
+
+    fn irqbalance_banned(&self, _tid: u32) -> io::Result<CpuList> {
+        self.affinity(0)
+    }
+
+    fn set_irqbalance_banned(&self, _tid: u32, _cpus: &CpuList) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Builds the fuzzer (fuzz/) with coverage and runs its targets, two at a time, each for
+# IRQPATH_FUZZ_SECONDS (3600 unless set). What makes a target fail is kept in target/fuzz/found;
+# once mended, it belongs into fuzz/corpus/TARGET. Works with any Rust from 1.88 and a C++ compiler.
+# Exit codes: 0 nothing found, 1 something was, 2 the fuzzer cannot be built.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage='usage: scripts/fuzz.sh [TARGET...]'
+if [[ ${1:-} == -* ]]; then echo "$usage" >&2; exit 2; fi
+seconds=${IRQPATH_FUZZ_SECONDS:-3600}
+if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
+  echo "fuzz: IRQPATH_FUZZ_SECONDS is '$seconds'; give a number of seconds above 0" >&2
+  exit 2
+fi
+targets=("$@")
+if [[ $# == 0 ]]; then mapfile -t targets < <(ls fuzz/corpus); fi
+
+# What `cargo fuzz --sanitizer none` passes. No sanitizer: what is fuzzed is safe Rust.
+coverage=(-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+  -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1)
+host=$(rustc -vV | sed -n 's/^host: //p')
+built=${CARGO_TARGET_DIR:-target}/fuzz
+# With --target, build scripts and macros are built without coverage.
+RUSTFLAGS="${coverage[*]}" cargo build --locked --quiet --profile fuzz --target "$host" \
+  --target-dir "$built" -p irqpath-fuzz --features libfuzzer || exit 2
+fuzzer=$built/$host/fuzz/fuzz
+
+found=$built/found
+mkdir -p "$found" "$built/corpus"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# one TARGET: runs it; its log is shown only if it found something.
+one() {
+  local target=$1 log=$scratch/$1.log code=0
+  mkdir -p "$built/corpus/$target" "$scratch/$target"
+  IRQPATH_FUZZ_TARGET=$target TMPDIR=$scratch/$target "$fuzzer" \
+    "$built/corpus/$target" "fuzz/corpus/$target" -max_total_time="$seconds" \
+    -timeout=10 -rss_limit_mb=256 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="$found/$target-" >"$log" 2>&1 || code=$?
+  if [[ $code == 0 ]]; then
+    printf 'fuzz: %s: %s inputs, nothing found\n' "$target" \
+      "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+  else
+    grep -vE '^#[0-9]' "$log" | tail -n 40
+    printf 'fuzz: %s: FAILED; the input is in %s\n' "$target" "$found"
+  fi
+  return "$code"
+}
+
+running=0
+failed=0
+for target in "${targets[@]}"; do
+  if [[ $running == 2 ]]; then
+    wait -n || failed=1
+    running=1
+  fi
+  one "$target" &
+  running=$((running + 1))
+done
+while [[ $running -gt 0 ]]; do
+  wait -n || failed=1
+  running=$((running - 1))
+done
+exit "$failed"
