@@ -5,8 +5,12 @@
 //! CPU runs. Xen, Hyper-V and arm64 keep theirs elsewhere; there stolen time has the name of what
 //! the CPU was doing.
 
+use irqpath_files::input;
 use libbpf_rs::Btf;
 use libbpf_rs::btf::types::{DataSec, Var};
+
+/// Of the file that says how locked down the kernel is: three words.
+const MAX_LOCKDOWN: u64 = 1 << 12;
 
 /// How far a CPU's `steal_time` lies behind its `runqueues`; 0 where nothing is to be read.
 pub fn rq_to_stolen(btf: &Btf<'_>) -> i64 {
@@ -27,7 +31,8 @@ fn per_cpu_offset(btf: &Btf<'_>, name: &str) -> Option<i64> {
 
 /// In this lockdown the kernel refuses programs that read its memory by address.
 fn may_not_read() -> bool {
-    let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    let lockdown = input::read_text("/sys/kernel/security/lockdown".as_ref(), MAX_LOCKDOWN);
+    let lockdown = lockdown.unwrap_or_default();
     lockdown.contains("[confidentiality]")
 }
 
