@@ -111,6 +111,18 @@ static __always_inline __u64 ip_first_ns(struct ip_chain *ch)
 	return 0;
 }
 
+/* First stamp to the switch-in. What follows, the target does itself. */
+static __noinline __u64 ip_until_running(struct ip_chain *ch)
+{
+	__u64 last = 0;
+	int i;
+
+	for (i = 0; i < IP_USER; i++)
+		if (ch->ns[i] > last)
+			last = ch->ns[i];
+	return last - ip_first_ns(ch);
+}
+
 /* First to last stamp, for a path that has no statistics. */
 static __always_inline __u64 ip_length(struct ip_chain *ch)
 {
@@ -162,7 +174,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 {
 	struct ip_rec_path r = { .type = IP_REC_PATH, .end = end };
 	struct ip_path_stat *stat;
-	__u64 total, old_max = 0;
+	__u64 total, slow, slowest = 0;
 
 	if (!c || !chain)
 		return 0;
@@ -179,15 +191,16 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 		return 0;
 	stat = ip_path_stat_of(c, &r, task->real_cred->uid.val);
 	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
+	slow = ip_until_running(&r.chain);
 	if (stat) {
 		if (!stat->tid)
 			stat->tid = r.tid;
 		else if (stat->tid != r.tid)
 			stat->several_tids = 1;
-		old_max = stat->max_ns;
-		ip_raise_max(&stat->max_ns, total);
+		slowest = stat->slowest_ns;
+		ip_raise_max(&stat->slowest_ns, slow);
 	}
-	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && total > old_max)
+	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && slow > slowest)
 		ip_deliver_causes(c, &r, ip_first_ns(&r.chain));
 	else if (!ip_config.record_all)
 		return 0;

@@ -248,7 +248,7 @@ struct ip_hist_page {
 struct ip_path_stat {
 	__u32 tid;		/* of the first target */
 	__u32 several_tids;
-	__u64 max_ns;		/* of the whole path */
+	__u64 slowest_ns;	/* until the target ran */
 	__u32 max_pages;	/* in use when this row may have no further one */
 	__u32 pad;
 	struct ip_hist hist[IP_NR_POINTS];

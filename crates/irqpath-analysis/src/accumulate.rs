@@ -63,7 +63,7 @@ impl Accumulator {
     }
 }
 
-/// The summary of a measurement: paths with the slowest maximum first, slow paths slowest first.
+/// The summary of a measurement: both by the longest time until a target ran.
 /// `nr_slow` counts the records over the threshold, kept in `slow` or not.
 pub fn summary(
     snapshot: Snapshot,
@@ -75,9 +75,9 @@ pub fn summary(
     let mut paths: Vec<PathSummary> =
         snapshot.paths.into_iter().map(|stats| PathSummary::new(stats, names)).collect();
     paths.sort_by(|a, b| {
-        Reverse(a.total.max_ns).cmp(&Reverse(b.total.max_ns)).then_with(|| a.key.cmp(&b.key))
+        Reverse(a.slowest_ns).cmp(&Reverse(b.slowest_ns)).then_with(|| a.key.cmp(&b.key))
     });
-    slow.sort_by_cached_key(|path| Reverse(path.record.total_ns()));
+    slow.sort_by_cached_key(|path| Reverse(path.record.until_running_ns()));
     Summary {
         schema_version: SCHEMA_VERSION,
         paths,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which slow paths are kept when there are too many: the slowest of each path first, then the
-//! slowest of all. Neighbour: `engine.rs` delivers them.
+//! slowest of all, by the time until the target ran. Neighbour: `engine.rs` delivers them.
 
 use irqpath_model::{PathRecord, SlowPath};
 
@@ -28,9 +28,9 @@ impl SlowKeeper {
 
     /// Add one; another one may have to go for it.
     pub fn add(&mut self, path: SlowPath) {
-        let total_ns = path.record.total_ns();
-        let at = self.paths.partition_point(|(ns, _)| *ns >= total_ns);
-        self.paths.insert(at, (total_ns, path));
+        let slow_ns = path.record.until_running_ns();
+        let at = self.paths.partition_point(|(ns, _)| *ns >= slow_ns);
+        self.paths.insert(at, (slow_ns, path));
         if self.paths.len() > self.capacity {
             self.paths.remove(self.least_wanted());
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which records get their causes: those over the threshold, and each new maximum of a path.
+//! Which records get their causes: those over the threshold, and each new maximum of a path. The
+//! threshold is about the whole path, ranks are about the time until the target ran.
 //!
 //! When every path is recorded most are neither and are only counted. When every path is over
 //! the threshold, only those that could be among the slowest kept ones are worth the work.
@@ -19,7 +20,7 @@ const MAX_PATHS: usize = 4096;
 pub struct Wanted {
     threshold_ns: Option<u64>,
     keep: Option<usize>,
-    /// The `keep` longest totals so far.
+    /// The `keep` longest times so far.
     longest: BinaryHeap<Reverse<u64>>,
     maxima: HashMap<(Origin, Via, Scheduling), HashMap<Comm, u64>>,
     nr_paths: usize,
@@ -38,36 +39,37 @@ impl Wanted {
     /// True if this record should get its causes. Remembers it.
     pub fn wanted(&mut self, record: &PathRecord) -> bool {
         let total_ns = record.total_ns();
-        let is_maximum = self.is_maximum(record, total_ns);
+        let slow_ns = record.until_running_ns();
+        let is_maximum = self.is_maximum(record, slow_ns);
         let is_over = self.threshold_ns.is_some_and(|threshold| total_ns >= threshold);
         self.nr_over += u64::from(is_over);
-        let is_kept = is_over && self.is_among_longest(total_ns);
+        let is_kept = is_over && self.is_among_longest(slow_ns);
         is_maximum || is_kept
     }
 
-    fn is_maximum(&mut self, record: &PathRecord, total_ns: u64) -> bool {
+    fn is_maximum(&mut self, record: &PathRecord, slow_ns: u64) -> bool {
         let sched = record.target.scheduling();
         let comms = self.maxima.entry((record.origin, record.via, sched)).or_default();
         if let Some(maximum) = comms.get_mut(&record.target.comm) {
-            return raise(maximum, total_ns);
+            return raise(maximum, slow_ns);
         }
         if self.nr_paths < MAX_PATHS {
             self.nr_paths += 1;
-            comms.insert(record.target.comm.clone(), total_ns);
+            comms.insert(record.target.comm.clone(), slow_ns);
             return true;
         }
-        raise(self.others.entry(record.origin).or_default(), total_ns)
+        raise(self.others.entry(record.origin).or_default(), slow_ns)
     }
 
-    fn is_among_longest(&mut self, total_ns: u64) -> bool {
+    fn is_among_longest(&mut self, slow_ns: u64) -> bool {
         let Some(keep) = self.keep else { return true };
         if self.longest.len() < keep {
-            self.longest.push(Reverse(total_ns));
+            self.longest.push(Reverse(slow_ns));
             return true;
         }
         match self.longest.peek_mut() {
-            Some(mut shortest) if shortest.0 < total_ns => {
-                *shortest = Reverse(total_ns);
+            Some(mut shortest) if shortest.0 < slow_ns => {
+                *shortest = Reverse(slow_ns);
                 true
             }
             _ => false,

@@ -12,7 +12,7 @@ use irqpath_analysis::{
 };
 use irqpath_model::{
     CauseKind, Event, InterruptCounts, LineStats, LossReason, Occupancy, Origin, PathRecord, Point,
-    SlowPath, Snapshot, SoftirqStats, SoftirqVec, Vector, Via,
+    SlowPath, Snapshot, SoftirqStats, SoftirqVec, Stamp, Vector, Via,
 };
 
 /// Path of `total` ns from `start` to a target on CPU 0.
@@ -150,6 +150,33 @@ fn the_keeper_keeps_the_slowest_of_each_path_and_of_all() {
     }
     let totals: Vec<u64> = keeper.into_vec().iter().map(|p| p.record.total_ns()).collect();
     assert_eq!(totals, [900, 850, 20, 15]);
+}
+
+#[test]
+fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
+    // Both are over the threshold: `cp` ran after 30 and stayed in the kernel for 900.
+    let mut own = path(DISK, "cp", 0, 30);
+    own.stamps[Point::User.index()] = Some(Stamp { ns: 930, cpu: 0 });
+    let late = path(DISK, "late", 0, 400);
+    assert_eq!((own.total_ns(), own.until_running_ns()), (930, 30));
+    let mut wanted = Wanted::new(Some(100), Some(1));
+    assert!(wanted.wanted(&own) && wanted.wanted(&late));
+    assert_eq!(wanted.nr_over(), 2);
+    assert!(!wanted.wanted(&own), "neither a maximum of its path nor among the slowest");
+    let slow = |record: &PathRecord| SlowPath { record: record.clone(), stages: Vec::new() };
+    let mut keeper = SlowKeeper::new(1);
+    keeper.add(slow(&late));
+    keeper.add(slow(&own));
+    assert_eq!(keeper.into_vec(), [slow(&late)]);
+    let mut accumulator = Accumulator::new();
+    accumulator.record(&own);
+    accumulator.record(&late);
+    let snapshot = Snapshot { paths: accumulator.stats(), ..Snapshot::default() };
+    let summary = summary(snapshot, vec![slow(&own), slow(&late)], 2, Some(100), &names());
+    let ranks: Vec<_> =
+        summary.paths.iter().map(|p| (p.key.comm.as_str(), p.slowest_ns, p.total.max_ns)).collect();
+    assert_eq!(ranks, [("late", 400, 400), ("cp", 30, 930)]);
+    assert_eq!(summary.slow, [slow(&late), slow(&own)]);
 }
 
 #[test]

@@ -275,6 +275,13 @@ impl PathRecord {
         self.stages().last().map(|s| s.end).or_else(|| self.first())
     }
 
+    /// From the first stamp until the target runs, in nanoseconds: without its return to user space,
+    /// during which a system call does its own work. What paths are ranked by.
+    pub fn until_running_ns(&self) -> u64 {
+        let waits = |stage: &&StageSpan| stage.to != Point::User;
+        self.stages().iter().filter(waits).map(StageSpan::ns).sum()
+    }
+
     /// From the first to the last stamp, in nanoseconds: the sum of the stages.
     pub fn total_ns(&self) -> u64 {
         self.stages().iter().map(StageSpan::ns).sum()

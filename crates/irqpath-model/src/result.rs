@@ -195,12 +195,18 @@ pub struct PathSummary {
     pub histogram: Histogram,
     /// In path order.
     pub stages: Vec<StageSummary>,
+    /// Longest time from the first stamp until the target ran, ns; what paths are ranked by. The
+    /// maximum of the whole path in results of versions that did not tell.
+    #[serde(default)]
+    pub slowest_ns: u64,
 }
 
 impl PathSummary {
     /// From statistics, with names.
     pub fn new(stats: PathStats, names: &Names) -> Self {
+        let told_ns = Some(stats.slowest_ns).filter(|ns| *ns > 0);
         Self {
+            slowest_ns: told_ns.unwrap_or_else(|| stats.total.max_ns()),
             origin_name: names.origin(stats.key.origin),
             via: stats.key.via.describe(),
             sched: stats.key.sched.map(|sched| sched.to_string()).unwrap_or_default(),
@@ -226,7 +232,7 @@ impl PathSummary {
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Every path, slowest maximum first.
+    /// Every path, first the one whose target once took longest to run.
     pub paths: Vec<PathSummary>,
     /// Hardirqs per line and CPU.
     pub lines: Vec<LineStats>,
@@ -244,7 +250,7 @@ pub struct Summary {
     /// Determinism tests, one per CPU; then there are no paths.
     #[serde(default)]
     pub jitter: Vec<Jitter>,
-    /// Slowest paths with their causes, slowest first.
+    /// Slowest paths with their causes, first the one whose target took longest to run.
     pub slow: Vec<SlowPath>,
     /// How many records over the threshold there were, kept in `slow` or not.
     pub nr_slow: u64,

@@ -37,6 +37,9 @@ pub struct PathStats {
     pub total: Histogram,
     /// By the point that ends the stage.
     pub stages: BTreeMap<Point, Histogram>,
+    /// Longest [`PathRecord::until_running_ns`]; 0 in recordings that did not tell.
+    #[serde(default)]
+    pub slowest_ns: u64,
 }
 
 /// Most paths that statistics are kept of when they are made from records. The tables of a live
@@ -47,7 +50,8 @@ pub const MAX_PATHS: usize = 8192;
 impl PathStats {
     /// Empty statistics for a path.
     pub fn new(key: PathKey) -> Self {
-        Self { key, tid: None, total: Histogram::default(), stages: BTreeMap::new() }
+        let total = Histogram::default();
+        Self { key, tid: None, total, stages: BTreeMap::new(), slowest_ns: 0 }
     }
 
     /// Add one record.
@@ -59,6 +63,7 @@ impl PathStats {
             self.tid = None;
         }
         self.total.record(record.total_ns());
+        self.slowest_ns = self.slowest_ns.max(record.until_running_ns());
         for span in record.stages() {
             self.stages.entry(span.to).or_default().record(span.ns());
         }

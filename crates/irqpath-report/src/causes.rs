@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use irqpath_model::{Cause, CauseKind, Meta, Point, SlowPath, StageCauses};
+use irqpath_model::{Cause, CauseKind, Meta, Point, SlowPath, StageCauses, Summary};
 
 /// More threads of one name than this become one row.
 const MAX_ALIKE: usize = 5;
@@ -172,10 +172,17 @@ pub fn shown(stage: &StageCauses, max_rows: usize) -> Vec<CauseRow> {
     rows
 }
 
-/// What took the most time of a path, its own work aside, with its stage.
-pub fn main(slow: &SlowPath) -> Option<(&StageCauses, CauseRow)> {
+/// True for the stages by which paths are ranked. Tasks that `respond` measures have answered only
+/// when they are back in user space.
+pub fn is_ranked(to: Point, summary: &Summary) -> bool {
+    to != Point::User || !summary.response.is_empty()
+}
+
+/// What took the most time of the ranked stages of a path, its own work aside, with its stage.
+pub fn main<'a>(slow: &'a SlowPath, summary: &Summary) -> Option<(&'a StageCauses, CauseRow)> {
     slow.stages
         .iter()
+        .filter(|s| is_ranked(s.to, summary))
         .flat_map(|s| grouped(&s.causes, s.ns).into_iter().map(move |row| (s, row)))
         .filter(|(_, row)| row.kind != CauseKind::Own)
         .max_by_key(|(_, row)| row.ns)
@@ -184,7 +191,7 @@ pub fn main(slow: &SlowPath) -> Option<(&StageCauses, CauseRow)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::CpuInfo;
+    use irqpath_model::{CpuInfo, Origin, PathEnd, PathRecord, Task, Via};
     use proptest::prelude::*;
 
     fn thread(who: &str, ns: u64) -> Cause {
@@ -223,6 +230,25 @@ mod tests {
         causes.extend((0..10).map(|i| thread(&format!("w:{i} o:0"), 10)));
         let got = names(&shown(&stage(causes), 8));
         assert_eq!(got, ["w \u{d7}10 threads", "thread w:99 o:0 (boosted)"]);
+    }
+
+    #[test]
+    fn what_delays_the_return_to_user_space_is_no_main_cause() {
+        let wait = stage(vec![thread("hog:1 o:0", 400)]);
+        let mut back = stage(vec![thread("other:2 o:0", 9_000)]);
+        (back.from, back.to) = (Point::SwitchIn, Point::User);
+        let record = PathRecord {
+            origin: Origin::Irq(36),
+            via: Via::empty(),
+            stamps: [None; Point::COUNT],
+            timer_fn: 0,
+            target: Task::default(),
+            end: PathEnd::User,
+            queues: Vec::new(),
+        };
+        let slow = SlowPath { record, stages: vec![wait, back] };
+        let (_, cause) = main(&slow, &Summary::default()).unwrap();
+        assert_eq!((cause.who.as_str(), cause.ns), ("hog:1 o:0", 400));
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn the_script_never_parses_html() {
 fn the_verdict_names_path_time_and_cause() {
     let (_, summary, page) = synthetic();
     let verdict = data(&page)["verdict"].as_str().unwrap().replace('\u{202f}', " ");
-    assert!(verdict.starts_with("220 paths, slowest 3 "), "{verdict}");
+    assert!(verdict.starts_with("220 paths, slowest to run 3 "), "{verdict}");
     assert!(verdict.contains("LOC:local_timer → cyclictest, "), "{verdict}");
     let (_, cause) = summary.slow[0].main_cause().unwrap();
     assert!(verdict.ends_with(&cause.who), "{verdict}");

@@ -123,7 +123,8 @@ pub struct What {
     #[arg(long, value_name = "PID|COMM")]
     pub task: Vec<String>,
 
-    /// Explain every path at least this long; exit 1 if there is one
+    /// Explain every path at least this long, its return to user space included; exit 1 if there is
+    /// one
     #[arg(short = 'T', long, value_name = "US", value_parser = microseconds)]
     pub threshold: Option<u64>,
 

@@ -29,6 +29,8 @@
     time("min", "min"), time("q50", "q50", "median"), time("q95", "q95"), time("q99", "q99"),
     time("q999", "q99.9"),
     { key: "max", title: "max", num: true, value: (path) => path.total[Q.max], cell: maxCell },
+    { key: "slowest", title: "to run", num: true, hint: "longest time until the target ran; the rest is its own work",
+      value: (path) => path.slowest_ns, cell: (path) => ns.us(path.slowest_ns) },
     { key: "cause", title: "worst cause", className: "wide",
       hint: "what took most of the slowest recorded run, its own work aside",
       value: (path) => ns.mainCauseText(path.slow[0]), cell: (path) => ns.mainCauseCell(path.slow[0]) },
@@ -39,7 +41,7 @@
     for (const path of data.paths) path.slow = [];
     for (const slow of data.slow) data.paths[slow.path].slow.push(slow);
     for (const path of data.paths) {
-      path.slow.sort((a, b) => b.total_ns - a.total_ns);
+      path.slow.sort((a, b) => b.until_running_ns - a.until_running_ns);
       const cause = ns.mainCauseText(path.slow[0]);
       path.text = [path.origin, path.via, path.target, path.sched, cause].join("\n").toLowerCase();
     }
@@ -57,7 +59,7 @@
   ns.showPaths = (data) => {
     prepare(data);
     const table = new ns.Table({ label: "Paths", className: "paths", columns: COLUMNS,
-      sortKey: "max", empty: "No path matches the filter.", onSelect: showDetail });
+      sortKey: "slowest", empty: "No path matches the filter.", onSelect: showDetail });
     ns.byId("paths").append(table.element);
 
     function refresh() {

@@ -71,6 +71,8 @@ struct PathRow<'a> {
     sched: &'a str,
     tid: Option<u32>,
     total: Row,
+    /// Longest time until the target ran.
+    slowest_ns: u64,
     bars: Bars,
     stages: Vec<StageRow>,
 }
@@ -133,7 +135,7 @@ impl<'a> Page<'a> {
         let index: HashMap<&PathKey, usize> =
             summary.paths.iter().enumerate().map(|(i, p)| (&p.key, i)).collect();
         let targets = Targets::of(&summary.paths);
-        let slow = choose(&summary.slow, &index, &meta.names, max_slow);
+        let slow = choose(summary, &index, &meta.names, max_slow);
         Self {
             verdict: verdict(meta, summary),
             notes: notes(meta, summary, slow.len()),
@@ -204,6 +206,7 @@ fn path_row<'a>(path: &'a PathSummary, targets: &Targets<'_>) -> PathRow<'a> {
         sched: targets.sched(path),
         tid: path.tid,
         total: row(&path.total),
+        slowest_ns: path.slowest_ns,
         bars: bars(&path.histogram),
         stages: path.stages.iter().map(stage).collect(),
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use irqpath_model::{Cause, CauseKind, Names, PathEnd, PathKey, SlowPath, Task};
+use irqpath_model::{Cause, CauseKind, Names, PathEnd, PathKey, Point, SlowPath, Summary, Task};
 use serde::Serialize;
 
 use crate::causes;
@@ -16,6 +16,8 @@ pub struct SlowRow {
     /// When it started: seconds of `CLOCK_MONOTONIC`, as text, since ns may exceed 2^53.
     at: String,
     total_ns: u64,
+    /// Of it until the target ran.
+    until_running_ns: u64,
     /// `cyclictest:812 f:80`.
     target: String,
     /// The expired timer's callback, where it was a timer's path.
@@ -44,22 +46,23 @@ struct CauseRow {
     nr_times: u32,
 }
 
-/// At most `max` of `slow`: the slowest one of each path, then the slowest of the rest. Those
+/// At most `max` slow paths: the slowest one of each path, then the slowest of the rest. Those
 /// of a path that has no statistics (the path table was full) have no row to be shown with.
 pub fn choose(
-    slow: &[SlowPath],
+    summary: &Summary,
     index: &HashMap<&PathKey, usize>,
     names: &Names,
     max: usize,
 ) -> Vec<SlowRow> {
     let known: Vec<(usize, &SlowPath)> =
-        slow.iter().filter_map(|s| Some((row_of(index, s.record.key())?, s))).collect();
+        summary.slow.iter().filter_map(|s| Some((row_of(index, s.record.key())?, s))).collect();
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<usize>, Vec<usize>) =
         (0..known.len()).partition(|&i| seen.insert(known[i].0));
     let mut chosen: Vec<usize> = first.into_iter().chain(rest).take(max).collect();
     chosen.sort_unstable();
-    chosen.into_iter().map(|i| slow_row(known[i].0, known[i].1, names)).collect()
+    let is_ranked = |to| causes::is_ranked(to, summary);
+    chosen.into_iter().map(|i| slow_row(known[i].0, known[i].1, names, is_ranked)).collect()
 }
 
 /// Where a path counts: its own row, one of a version that did not tell priorities, or that of
@@ -70,7 +73,12 @@ fn row_of(index: &HashMap<&PathKey, usize>, key: PathKey) -> Option<usize> {
     own.or_else(|| index.get(&others)).copied()
 }
 
-fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {
+fn slow_row(
+    path: usize,
+    slow: &SlowPath,
+    names: &Names,
+    is_ranked: impl Fn(Point) -> bool,
+) -> SlowRow {
     let record = &slow.record;
     let first_ns = record.first().map_or(0, |stamp| stamp.ns);
     let stages = stages(slow);
@@ -78,6 +86,7 @@ fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {
         path,
         at: format!("{}.{:06}", first_ns / 1_000_000_000, first_ns / 1_000 % 1_000_000),
         total_ns: record.total_ns(),
+        until_running_ns: record.until_running_ns(),
         target: task(&record.target),
         timer: (record.timer_fn != 0).then(|| names.symbol(record.timer_fn)),
         end: match record.end {
@@ -86,7 +95,7 @@ fn slow_row(path: usize, slow: &SlowPath, names: &Names) -> SlowRow {
             PathEnd::SleptAgain => "slept again before user space",
             PathEnd::AlreadyRunning => "had not gone to sleep yet",
         },
-        main: main_cause(&stages),
+        main: main_cause(&stages, is_ranked),
         stages,
     }
 }
@@ -132,8 +141,9 @@ fn cause_row(row: causes::CauseRow) -> CauseRow {
     CauseRow { kind: row.kind, who: row.who, ns: row.ns, nr_times: row.nr_times }
 }
 
-fn main_cause(stages: &[SlowStage]) -> Option<(usize, usize)> {
-    let all = stages.iter().enumerate().flat_map(|(s, stage)| {
+fn main_cause(stages: &[SlowStage], is_ranked: impl Fn(Point) -> bool) -> Option<(usize, usize)> {
+    let ranked = |(_, stage): &(usize, &SlowStage)| is_ranked(Point::ALL[stage.point]);
+    let all = stages.iter().enumerate().filter(ranked).flat_map(|(s, stage)| {
         stage.causes.iter().enumerate().map(move |(c, cause)| ((s, c), cause))
     });
     all.filter(|(_, cause)| cause.kind != CauseKind::Own)

@@ -59,9 +59,9 @@ fn plural(n: u64, one: &str, many: &str) -> String {
 }
 
 /// `97 % interference by thread spinner:812 f:20`, for the main cause of a slow path.
-pub fn cause(slow: &SlowPath, meta: &Meta) -> Option<String> {
-    let (stage, cause) = causes::main(slow)?;
-    let share = percent(cause.ns, slow.record.total_ns());
+pub fn cause(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> {
+    let (stage, cause) = causes::main(slow, summary)?;
+    let share = percent(cause.ns, slow.record.until_running_ns());
     let words = cause.words(stage.to, causes::is_virtual(meta));
     let text = match cause.kind.class() {
         CauseClass::Interference => format!("interference by {words}"),
@@ -73,16 +73,20 @@ pub fn cause(slow: &SlowPath, meta: &Meta) -> Option<String> {
 
 /// The result in one sentence.
 pub fn verdict(meta: &Meta, summary: &Summary) -> String {
-    let Some(worst) = summary.paths.iter().max_by_key(|p| p.total.max_ns) else {
+    let Some(worst) = summary.paths.iter().max_by_key(|p| p.slowest_ns) else {
         let seconds = meta.duration_ns as f64 / 1e9;
         return format!("No interrupt was joined to a task in {seconds:.1} s");
     };
     let paths = plural(summary.paths.len() as u64, "path", "paths");
-    let slowest = us(worst.total.max_ns);
-    let mut text =
-        format!("{paths}, slowest {slowest}: {} → {}", worst.origin_name, worst.key.comm);
+    let mut text = format!(
+        "{paths}, slowest to run {}: {} → {}",
+        us(worst.slowest_ns),
+        worst.origin_name,
+        worst.key.comm
+    );
     let slow = summary.slow.iter().filter(|s| worst.key.covers(&s.record.key()));
-    if let Some(cause) = slow.max_by_key(|s| s.record.total_ns()).and_then(|s| cause(s, meta)) {
+    let slowest = slow.max_by_key(|s| s.record.until_running_ns());
+    if let Some(cause) = slowest.and_then(|s| cause(s, meta, summary)) {
         text.push_str(", ");
         text.push_str(&cause);
     }

@@ -25,8 +25,8 @@ pub(super) fn write_table(
     let (shown, rest) = chosen(summary, options);
     let about = match (nr, shown.len()) {
         (0, _) => String::new(),
-        (nr, shown) if shown < nr => format!("{shown} of {nr}, slowest first, us"),
-        _ => format!("{nr}, slowest first, us"),
+        (nr, shown) if shown < nr => format!("{shown} of {nr}, slowest to run first, us"),
+        _ => format!("{nr}, slowest to run first, us"),
     };
     heading(out, options, "PATHS", &about)?;
     if nr == 0 {
@@ -41,7 +41,8 @@ pub(super) fn write_table(
         Column::number("q50"),
         Column::number("q95").or_drop(3),
         Column::number("q99"),
-        Column::number("max"),
+        Column::number("max").or_drop(2),
+        Column::number("to run"),
         Column::text("main stage", 10).or_drop(1),
         Column::number("").or_drop(2),
     ]);
@@ -50,7 +51,7 @@ pub(super) fn write_table(
         let q = &path.total;
         let name = targets.name(path);
         let mut row = vec![path.origin_name.clone(), path.via.clone(), name, grouped(q.n)];
-        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us));
+        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns, path.slowest_ns].map(us));
         let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
             (stage_word(stage.stage), format!("{share:.0}%"))
         });
@@ -60,7 +61,7 @@ pub(super) fn write_table(
     table.write(out, options.style(), options.width)?;
     let (once, often): (Vec<_>, Vec<_>) = rest.into_iter().partition(|path| path.total.n == 1);
     for (paths, what) in [(once, "seen once"), (often, "more")] {
-        if let Some(longest) = paths.iter().map(|path| path.total.max_ns).max() {
+        if let Some(longest) = paths.iter().map(|path| path.slowest_ns).max() {
             let nr = grouped(paths.len() as u64);
             let line = format!("{nr} {} {what}, longest {} us", noun(paths.len()), us(longest));
             writeln!(out, "{}", options.style().dim(&line))?;

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{CauseKind, Meta, PathEnd, SlowPath, StageCauses, Summary};
+use irqpath_model::{CauseKind, Meta, PathEnd, Point, SlowPath, StageCauses, Summary};
 
 use super::style::{Style, align, clean, cut, grouped, left, percent, right, us, width};
 use super::{TextOptions, heading};
@@ -27,12 +27,16 @@ pub(super) fn write(
     let shown = summary.slow.len().min(options.max_slow);
     let about = match summary.threshold_ns {
         Some(ns) => {
-            format!("{} over {} us, {shown} shown, slowest first, us", summary.nr_slow, us(ns))
+            format!(
+                "{} over {} us, {shown} shown, slowest to run first, us",
+                summary.nr_slow,
+                us(ns)
+            )
         }
         None if !summary.response.is_empty() => {
             format!("to the tasks that waited, the {shown} slowest, us")
         }
-        None => format!("no threshold given, the {shown} slowest records, us"),
+        None => format!("no threshold given, the {shown} slowest to run, us"),
     };
     if shown == 0 && summary.threshold_ns.is_none() {
         return Ok(());
@@ -42,18 +46,18 @@ pub(super) fn write(
         if i > 0 {
             writeln!(out)?;
         }
-        tree(out, meta, path, options)?;
+        tree(out, (meta, summary), path, options)?;
     }
     Ok(())
 }
 
 fn tree(
     out: &mut impl Write,
-    meta: &Meta,
+    (meta, summary): (&Meta, &Summary),
     path: &SlowPath,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let rows = rows(meta, path);
+    let rows = rows(meta, summary, path);
     // Numbers stand close to the labels, and within the width where the labels can be cut.
     let longest = rows.iter().map(|r| width(&r.label)).max().unwrap_or(0);
     let columns = longest.min(options.width.saturating_sub(NUMBERS).max(20));
@@ -114,7 +118,7 @@ struct Row {
     tone: Tone,
 }
 
-fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
+fn rows(meta: &Meta, summary: &Summary, path: &SlowPath) -> Vec<Row> {
     let record = &path.record;
     let label = format!(
         "{} \u{2192} {}:{} {}",
@@ -124,7 +128,7 @@ fn rows(meta: &Meta, path: &SlowPath) -> Vec<Row> {
         record.target.sched()
     );
     let mut rows = vec![Row { label, ns: record.total_ns(), pieces: 1, tone: Tone::Title }];
-    let main = causes::main(path).map(|(_, cause)| cause);
+    let main = causes::main(path, summary).map(|(_, cause)| cause);
     for (i, stage) in path.stages.iter().enumerate() {
         let is_last = i + 1 == path.stages.len();
         let stem = if is_last { "   " } else { "\u{2502}  " };
@@ -148,6 +152,9 @@ const fn branch(is_last: bool) -> &'static str {
 fn about(meta: &Meta, path: &SlowPath) -> String {
     let record = &path.record;
     let mut about = format!("via {}", record.via.describe());
+    if record.stamps[Point::User.index()].is_some() {
+        about.push_str(&format_ran(record.until_running_ns()));
+    }
     if let Some(first) = record.first() {
         about.push_str(&format_begin(first.ns));
     }
@@ -158,6 +165,10 @@ fn about(meta: &Meta, path: &SlowPath) -> String {
         about.push_str(&clean(&meta.names.symbol(record.timer_fn)));
     }
     about
+}
+
+fn format_ran(ns: u64) -> String {
+    format!(", ran after {} us", us(ns))
 }
 
 fn format_begin(ns: u64) -> String {

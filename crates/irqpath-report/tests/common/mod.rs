@@ -98,6 +98,8 @@ fn path(origin: Origin, via: Via, comm: &str, scale: u64) -> PathSummary {
     for (point, share) in [(Point::Waking, 3), (Point::SwitchIn, 6), (Point::User, 1)] {
         stats.stages.insert(point, histogram(&times.map(|(ns, n)| (ns * scale * share / 10, n))));
     }
+    // All but the return to user space.
+    stats.slowest_ns = 813_900 * scale * 9 / 10;
     PathSummary::new(stats, &names())
 }
 

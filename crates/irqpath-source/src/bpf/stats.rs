@@ -104,6 +104,7 @@ fn paths(skel: &IrqpathSkel<'_>) -> Result<Vec<PathStats>> {
         let Some(key) = decode::path_key(&key) else { continue };
         let mut stats = PathStats::new(key);
         stats.tid = (stat.several_tids == 0).then_some(stat.tid);
+        stats.slowest_ns = stat.slowest_ns;
         stats.stages = stages(skel, &stat)?;
         if let Some(total) = stats.stages.remove(&Point::Raise) {
             stats.total = total; // slot 0: no stage ends at the raise

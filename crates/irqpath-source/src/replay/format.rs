@@ -26,7 +26,7 @@ pub(super) const MAGIC: [u8; 8] = *b"IRQPATH\n";
 /// Last bytes of a recording: it is whole.
 pub(super) const END_MAGIC: [u8; 8] = *b"\nIRQPEND";
 /// Version of the format that is written.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 /// Oldest version that is read: what the types have got since then stands at their ends and has
 /// a default.
 pub(super) const OLDEST_VERSION: u32 = 2;

@@ -50,6 +50,28 @@ fn a_path_that_is_no_slower_is_not_new() {
 }
 
 #[test]
+fn what_a_system_call_does_itself_makes_no_maximum() {
+    // It ran after 9 ns and was in the kernel for 600 ns more: shown over a threshold, not ranked.
+    let busy = "
+        0 490 switch 0 1
+        0 500 irq_entry 42 1
+        0 501 waking 10
+        0 502 irq_exit 42 1
+        0 509 switch 10
+        0 1109 sys_exit";
+    let script = format!("{THREE}{busy}");
+    check(&script, &["path"], &[FIRST, TIMER, SLOWER].join("\n"));
+    check(
+        &script,
+        &["stat"],
+        "stat irq:42 app via=- sched=0:20 tid=10 several=0 slowest=40
+         stat local_timer faulter via=- tid=12 several=0 slowest=30",
+    );
+    let long = "path irq:42 app:10 via=- user hardirq@0=500 waking@0+1 switch_in@0+8 user@0+600";
+    check(&format!("config threshold_ns 600\n{script}"), &["path"], long);
+}
+
+#[test]
 fn from_the_threshold_on() {
     records("config threshold_ns 20", &[FIRST, TIMER, SLOWER]);
     records("config threshold_ns 21", &[TIMER, SLOWER]);

@@ -156,7 +156,8 @@ static void print_stats(void)
 		print_via(key->via);
 		if (!key->others && (key->policy || key->normal_prio != 120))
 			printf(" sched=%u:%d", key->policy, key->normal_prio);
-		printf(" tid=%u several=%u max=%llu\n", s->tid, s->several_tids, s->max_ns);
+		printf(" tid=%u several=%u slowest=%llu\n", s->tid, s->several_tids,
+		       s->slowest_ns);
 		print_hist("total", &s->hist[0]);
 		for (j = 1; j < IP_NR_POINTS; j++)
 			print_hist(point_names[j], &s->hist[j]);

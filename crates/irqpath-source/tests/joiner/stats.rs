@@ -86,7 +86,7 @@ fn one_name_with_several_tids_is_one_path() {
     check(
         &script,
         &["stat", "hist"],
-        "stat irq:42 twin via=- tid=30 several=1 max=9
+        "stat irq:42 twin via=- tid=30 several=1 slowest=9
          hist total nr=2 sum=14 min=5 max=9 over=0 5:1 9:1
          hist waking nr=2 sum=0 min=0 max=0 over=0 0:2
          hist switch_in nr=2 sum=14 min=5 max=9 over=0 5:1 9:1",
@@ -101,8 +101,8 @@ fn policy_and_priority_are_part_of_the_key() {
     check(
         &script,
         &["stat"],
-        "stat irq:42 cyclictest via=- tid=30 several=0 max=50
-         stat irq:42 cyclictest via=- sched=1:9 tid=31 several=0 max=9",
+        "stat irq:42 cyclictest via=- tid=30 several=0 slowest=50
+         stat irq:42 cyclictest via=- sched=1:9 tid=31 several=0 slowest=9",
     );
 }
 
@@ -112,7 +112,7 @@ fn a_priority_that_is_only_inherited_makes_no_row() {
     for i in 0..50 {
         let _ = write!(script, "sched 30 0 120 {}\n{}", 98 - i, wakeup(100 + i * 100, 30, 9));
     }
-    check(&script, &["stat"], "stat irq:42 holder via=- tid=30 several=0 max=9");
+    check(&script, &["stat"], "stat irq:42 holder via=- tid=30 several=0 slowest=9");
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn the_way_is_part_of_the_key() {
     check(
         way,
         &["stat"],
-        "stat irq:42 faulter via=remote tid=12 several=0 max=10
-         stat irq:42 faulter via=s3 tid=12 several=0 max=10",
+        "stat irq:42 faulter via=remote tid=12 several=0 slowest=10
+         stat irq:42 faulter via=s3 tid=12 several=0 slowest=10",
     );
 }
 

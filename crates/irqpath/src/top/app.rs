@@ -39,10 +39,10 @@ impl Table {
         }
     }
 
-    /// Sorted by this column at first: the maximum of a path, the rate of the others.
+    /// Sorted by this column at first: the slowest run of a path, the rate of the others.
     const fn first_sort(self) -> usize {
         match self {
-            Self::Paths => 7,
+            Self::Paths => 8,
             Self::Lines | Self::Softirqs => 3,
         }
     }

@@ -119,7 +119,8 @@ pub const PATH_COLUMNS: &[Column] = &[
     number("/S", 5).or_drop(3),
     number("Q50", 5),
     number("Q99", 5),
-    number("MAX", 6),
+    number("MAX", 6).or_drop(4),
+    number("TO RUN", 6),
     name("STAGE", 10).or_drop(2),
 ];
 
@@ -183,6 +184,7 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
                 Value::Ns(p.total.q50_ns),
                 Value::Ns(p.total.q99_ns),
                 Value::Ns(p.total.max_ns),
+                Value::Ns(p.slowest_ns),
                 Value::Text(longest.map_or("", |s| stage_word(s.stage)).to_owned()),
             ],
         }

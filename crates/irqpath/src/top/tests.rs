@@ -215,8 +215,8 @@ fn sorting_and_reversing() {
     let mut app = app();
     press(&mut app, "r");
     assert_eq!(first_row(&app), "40:eth0");
-    press(&mut app, "r<<<<");
-    assert_eq!(app.sort, 3, "from the maximum four columns back to the count");
+    press(&mut app, "r<<<<<");
+    assert_eq!(app.sort, 3, "from the slowest five columns back to the count");
     assert_eq!(first_row(&app), "40:eth0");
     press(&mut app, "<<<<");
     assert_eq!(app.sort, app.table.columns().len() - 1, "columns wrap around");
@@ -288,7 +288,7 @@ fn the_selection_stays_on_its_row_when_the_order_changes() {
     press(&mut app, "j");
     assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
     let mut next = summary();
-    next.paths[1].total.max_ns = 5_000_000;
+    next.paths[1].slowest_ns = 5_000_000;
     app.update(next, Duration::from_secs(2));
     assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
     assert_eq!(app.selected, 0);
