@@ -15,6 +15,7 @@ mod stats;
 mod steal;
 mod transitions;
 mod urgency;
+mod window;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ use self::selection::Selection;
 use self::skel::{IrqpathSkel, OpenIrqpathSkel};
 use self::transitions::Puller;
 use self::urgency::Urgency;
+use self::window::Window;
 use crate::realtime::now_ns;
 use crate::{Config, Source, SourceError};
 
@@ -58,6 +60,7 @@ pub struct BpfSource {
     urgency: Urgency,
     look_every: Duration,
     missing: Vec<Missing>,
+    window: Window,
 }
 
 impl BpfSource {
@@ -82,6 +85,7 @@ impl BpfSource {
             .map_err(load_error)?;
         let ring = builder.build().map_err(load_error)?;
         let puller = Puller::new(config.record_all);
+        let window = Window::open(&skel).map_err(load_error)?;
         Ok(Self {
             links,
             ring,
@@ -93,6 +97,7 @@ impl BpfSource {
             urgency: Urgency::new(),
             look_every: config.look_every.unwrap_or(LOOK_EVERY),
             missing,
+            window,
         })
     }
 
@@ -150,6 +155,7 @@ impl Source for BpfSource {
         let mut snapshot = stats::snapshot(&self.skel).map_err(load_error)?;
         self.sample.fill(&self.skel, &mut snapshot);
         self.puller.fill(&mut snapshot);
+        self.window.cut(&mut snapshot);
         snapshot.overhead.urgent_ns = self.urgency.total().as_nanos() as u64;
         snapshot.missing.clone_from(&self.missing);
         Ok(snapshot)
@@ -157,6 +163,7 @@ impl Source for BpfSource {
 
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
         let attached = !self.links.is_empty();
+        self.window.close(&self.skel).map_err(load_error)?;
         self.sample.stop(&self.skel);
         let until_ns = now_ns();
         self.detach();

@@ -15,13 +15,21 @@ use crate::realtime::now_ns;
 
 /// Everything but overhead and missing features.
 pub fn snapshot(skel: &IrqpathSkel<'_>) -> Result<Snapshot> {
-    let mut out = Snapshot { ns: now_ns(), paths: paths(skel)?, ..Snapshot::default() };
-    lines(skel, &mut out)?;
+    let paths = paths(skel)?;
+    let mut out = Snapshot { paths, ..counts(skel)? };
     let zero = 0u32.to_ne_bytes();
     let folded = skel.maps.ip_folded.lookup(&zero, MapFlags::ANY)?;
     if let Some(folded) = folded.as_deref().and_then(read::<types::ip_folded>) {
         out.folded = decode::folded(&folded);
     }
+    Ok(out)
+}
+
+/// What the programs count for each line, softirq and CPU.
+pub fn counts(skel: &IrqpathSkel<'_>) -> Result<Snapshot> {
+    let mut out = Snapshot { ns: now_ns(), ..Snapshot::default() };
+    lines(skel, &mut out)?;
+    let zero = 0u32.to_ne_bytes();
     let cpus = skel.maps.ip_cpus.lookup_percpu(&zero, MapFlags::ANY)?.unwrap_or_default();
     for (cpu, bytes) in cpus.iter().enumerate() {
         if let Some(state) = read::<types::ip_cpu>(bytes) {
