@@ -31,7 +31,6 @@ die() { say "$*"; exit 2; }
 has() { command -v "$1" >/dev/null 2>&1; }
 library() { pkg-config --exists "$1" 2>/dev/null; }
 exists() { [[ -e $1 ]]; }
-static_busybox() { has busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
 any() { local tool; for tool; do if has "$tool"; then return 0; fi; done; return 1; }
 
 must=() # packages without which nothing builds
@@ -79,16 +78,9 @@ check_test_packages() {
 check_lab_packages() {
   need may qemu-system-x86 qemu-system-x86 'runs the guests' has qemu-system-x86_64
   need may qemu-system-arm qemu-system-arm 'runs the arm64 guests' has qemu-system-aarch64
-  need may busybox-static busybox-static 'is the shell of a guest' static_busybox
-  need may gcc-12 gcc-12 'compiles kernels and modules, as Debian did' has gcc-12
-  need may gcc-12-aarch64-linux-gnu gcc-12-aarch64-linux-gnu 'the same for arm64' has aarch64-linux-gnu-gcc-12
-  need may gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu 'compiles the init of arm64 guests' has aarch64-linux-gnu-gcc
-  need may libc6-dev libc6-dev 'its C library' exists /usr/lib/*/libc.a
-  need may libc6-dev-arm64-cross libc6-dev-arm64-cross 'the same for arm64' exists /usr/aarch64-linux-gnu/lib/libc.a
   need may bc bc 'a kernel build computes with it' has bc
   need may bison bison 'reads Kconfig' has bison
   need may flex flex 'reads Kconfig' has flex
-  need may dwarves dwarves 'makes the types of a kernel (BTF) with pahole' has pahole
   need may patch patch 'applies kernel/hooks' has patch
   need may xz-utils xz-utils 'unpacks the source and the modules of kernels' has xz
   need may kmod kmod 'lists what a module depends on' has modinfo

@@ -11,11 +11,11 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use irqpath_lab::Lab;
 use irqpath_lab::flame::{Attribution, PathMarks, Plugin, Profile, Recording, Symbols};
 use irqpath_lab::guest::Guest;
-use irqpath_lab::kernel::{Arch, Flavour, module};
+use irqpath_lab::kernel::{Arch, Flavour, Toolchain, module};
 use irqpath_lab::vm::{Machine, Outcome};
 
 const PATHS: [PathMarks; 5] = [
@@ -46,11 +46,11 @@ fn tests() -> PathBuf {
 }
 
 /// The program, built for the guest.
-fn user_program(arch: Arch, directory: &Path) -> PathBuf {
+fn user_program(lab: &Lab, arch: Arch, directory: &Path) -> PathBuf {
     let program = directory.join("user");
-    let mut gcc = Command::new(format!("{}gcc", arch.cross_prefix()));
+    let mut gcc = Toolchain::provide(lab, arch).unwrap().command(&tests()).unwrap();
     gcc.args(["-O1", "-static", "-no-pie", "-Wall", "-o"]).arg(&program);
-    let output = gcc.arg(tests().join("user.c")).output().unwrap();
+    let output = gcc.arg("user.c").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
@@ -61,7 +61,7 @@ impl Scene {
         let (lab, kernel) = common::kernel(flavour, arch)?;
         let dir = tempfile::tempdir().unwrap();
         let module = module::build(&lab, &kernel, &tests(), &[]).unwrap();
-        let user = user_program(arch, dir.path());
+        let user = user_program(&lab, arch, dir.path());
         let guest =
             Guest::new(&kernel).module_file(&module, "").program_file("user", &user).job(JOB);
         let guest = guest.sysctl("kernel.kptr_restrict", "0").build(&lab).unwrap();

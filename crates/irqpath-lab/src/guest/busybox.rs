@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The guest's shell and small commands: a static busybox, of this system where it has one for
-//! the guest's machine, else from Debian's package for that machine.
+//! The guest's shell and small commands: the static busybox of Debian's package for its machine, in
+//! the version that `lab/kernels.toml` lists. The host's own, of whatever version, is not taken.
 
 use std::path::{Path, PathBuf};
 
@@ -8,35 +8,33 @@ use super::programs::System;
 use super::{GuestError, elf};
 use crate::Lab;
 use crate::cache::{Inputs, Product};
-use crate::kernel::{Apt, Arch};
+use crate::kernel::{Apt, Arch, BUSYBOX, Pins, TOOLCHAIN_SUITE};
 use crate::own;
 
 /// Raise it when the package or the file in it becomes another.
-const RECIPE: u32 = 1;
-const PACKAGE: &str = "busybox-static";
+const RECIPE: u32 = 2;
 
 /// A busybox for `arch`.
 ///
 /// # Errors
 /// [`GuestError::NoBusybox`], or what prevents the package from being fetched.
 pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
-    if Arch::host() == Some(arch) {
-        return of_system(Path::new("/"), arch);
-    }
-    let inputs = Inputs::of("busybox", RECIPE).value("arch", arch.name());
+    let pins = Pins::read(&lab.project)?;
+    let version = pins.busybox.get(&arch).ok_or(GuestError::NoBusybox { arch })?;
+    let inputs = Inputs::of("busybox", RECIPE).value("arch", arch.name()).value("version", version);
     let product =
         Product { kind: "guest", label: format!("busybox-{arch}"), inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {
-        let apt = Apt::open(lab, "bookworm")?;
-        let package = apt.unpacked(PACKAGE, arch, None)?;
-        let from = of_system(&package, arch)?;
+        let apt = Apt::open(lab, TOOLCHAIN_SUITE)?;
+        let package = apt.unpacked(BUSYBOX, arch, Some(version))?;
+        let from = of_package(&package, arch)?;
         let to = staging.directory.join("busybox");
         own::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))
     })?;
     Ok(made.join("busybox"))
 }
 
-fn of_system(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
+fn of_package(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
     let found = System::at(root, arch).find("busybox").ok();
     found.filter(|path| is_static(path, arch)).ok_or(GuestError::NoBusybox { arch })
 }
@@ -59,7 +57,7 @@ mod tests {
         let bin = dir.path().join("bin");
         fs::create_dir(&bin).unwrap();
         fs::copy(std::env::current_exe().unwrap(), bin.join("busybox")).unwrap();
-        let error = of_system(dir.path(), arch).unwrap_err().to_string();
-        assert!(error.contains("busybox-static"), "{error}");
+        let error = of_package(dir.path(), arch).unwrap_err().to_string();
+        assert!(error.contains("kernels.toml"), "{error}");
     }
 }

@@ -36,7 +36,9 @@ pub enum GuestError {
         arch: Arch,
     },
     /// There is no static busybox.
-    #[error("there is no static busybox for {arch}; install busybox-static")]
+    #[error(
+        "there is no static busybox for {arch}; list the version of busybox-static in lab/kernels.toml"
+    )]
     NoBusybox {
         /// The guest's machine.
         arch: Arch,

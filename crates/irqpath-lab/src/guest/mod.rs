@@ -16,6 +16,7 @@ mod error;
 pub(crate) mod modules;
 mod programs;
 
+pub use compile::compile_program;
 pub use error::GuestError;
 
 use std::path::{Path, PathBuf};
@@ -173,7 +174,7 @@ impl Guest {
             build.archive.put(directory, Node::Directory);
         }
         build.archive.put("/dev/console", Node::Device(5, 1));
-        let init = compile::program(lab, self.arch, "init")?;
+        let init = compile_program(lab, self.arch, "init")?;
         build.copy("/init", &init, 0o755)?;
         for request in &self.requests {
             build.fulfil(request)?;
@@ -211,11 +212,11 @@ impl<'a> Build<'a> {
             }
             Request::ProgramFile { name, path } => self.program(name, path),
             Request::OwnProgram(name) => {
-                let path = compile::program(self.lab, self.arch, name)?;
+                let path = compile_program(self.lab, self.arch, name)?;
                 self.copy(&format!("{PROGRAMS}/{name}"), &path, 0o755)
             }
             Request::Selftest { kernel, test } => {
-                let path = compile::selftest(self.lab, self.arch, kernel, test)?;
+                let path = compile::compile_selftest(self.lab, self.arch, kernel, test)?;
                 self.copy(&format!("/selftests/{test}"), &path, 0o755)
             }
             Request::File { place, from, mode } => self.copy(place, from, *mode),

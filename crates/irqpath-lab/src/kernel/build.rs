@@ -17,7 +17,7 @@ use super::image::version_string;
 use super::pins::{Pins, SourcePin};
 use super::run::{Lines, command, output, watched};
 use super::source::{Additions, pristine, with_additions};
-use super::{Arch, Flavour, Kernel, KernelError};
+use super::{Arch, Flavour, Kernel, KernelError, Toolchain};
 use crate::cache::{Inputs, Product, Staging, remove, sha256};
 use crate::own;
 use crate::{Lab, Project, Unit};
@@ -37,6 +37,7 @@ struct Described {
 struct Recipe<'a> {
     lab: &'a Lab,
     described: Described,
+    toolchain: Toolchain,
     tools: String,
 }
 
@@ -128,8 +129,9 @@ impl<'a> Recipe<'a> {
             return Err(KernelError::NotOffered { flavour, arch });
         }
         let described = Described::of(&lab.project, flavour)?;
-        let tools = tools(&described.pins.compiler)?;
-        Ok(Self { lab, described, tools })
+        let toolchain = Toolchain::provide(lab, arch)?;
+        let tools = toolchain.versions(&[&described.pins.compiler, "ld", "pahole"])?;
+        Ok(Self { lab, described, toolchain, tools })
     }
 
     fn product(&self, source: &SourcePin) -> Result<Product, KernelError> {
@@ -206,6 +208,7 @@ impl Build<'_> {
             .map(|path| format!("-ffile-prefix-map={}=.", path.display()))
             .join(" ");
         let mut make = command("make");
+        make.env("PATH", self.recipe.toolchain.path());
         make.arg("-C").arg(self.source).arg(format!("O={}", self.objects.display()));
         make.arg(format!("ARCH={}", Arch::X86_64.kbuild()));
         make.arg(format!("CC={compiler}")).arg(format!("HOSTCC={compiler}"));
@@ -241,10 +244,14 @@ impl Build<'_> {
         own::copy(self.objects.join(".config"), build.join(".config"))
             .map_err(io_at(&build, "written"))?;
         let stripped = build.join("vmlinux");
-        let mut objcopy = command("objcopy");
+        let mut objcopy = self.objcopy();
         objcopy.arg("--strip-debug").arg(self.objects.join("vmlinux")).arg(stripped);
         output(&mut objcopy, "stripping vmlinux")?;
         self.keep_modules()
+    }
+
+    fn objcopy(&self) -> Command {
+        command(&self.recipe.toolchain.program("objcopy").to_string_lossy())
     }
 
     /// What a flavour has as modules, which is little: tests of the kernel's own. Relative paths.
@@ -258,7 +265,7 @@ impl Build<'_> {
         for object in order.lines() {
             let module = self.objects.join(object).with_extension("ko");
             let to = Path::new("modules").join(module.file_name().unwrap_or_default());
-            let mut objcopy = command("objcopy");
+            let mut objcopy = self.objcopy();
             objcopy.arg("--strip-debug").arg(module).arg(self.staging.directory.join(&to));
             output(&mut objcopy, "stripping a module")?;
             kept.push(to);
@@ -308,17 +315,6 @@ const fn nr_lines(flavour: Flavour) -> u64 {
         Flavour::Debug => 1800,
         _ => 1700,
     }
-}
-
-/// Versions of what makes the bytes of a kernel.
-fn tools(compiler: &str) -> Result<String, KernelError> {
-    let mut versions = String::new();
-    for program in [compiler, "ld", "pahole"] {
-        let answer = output(command(program).arg("--version"), program)?;
-        versions.push_str(answer.lines().next().unwrap_or_default());
-        versions.push('\n');
-    }
-    Ok(versions)
 }
 
 #[cfg(test)]

@@ -40,6 +40,16 @@ pub enum KernelError {
         /// The architecture.
         arch: Arch,
     },
+    /// No compiler of the lab for guests of a kind runs on this host.
+    #[error(
+        "lab/kernels.toml lists no toolchain for {arch} guests that runs on {host}; use an x86_64 host, or add one"
+    )]
+    NoToolchain {
+        /// The guest's architecture.
+        arch: Arch,
+        /// The host's.
+        host: &'static str,
+    },
     /// A program that is needed is not installed.
     #[error(
         "{program} is not installed; run scripts/setup.sh --with lab in a checkout, or install it"

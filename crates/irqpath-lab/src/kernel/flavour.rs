@@ -107,6 +107,14 @@ impl Arch {
         }
     }
 
+    /// Debian's name of the directory for its libraries.
+    pub const fn multiarch(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-linux-gnu",
+            Self::Arm64 => "aarch64-linux-gnu",
+        }
+    }
+
     /// As Kbuild's `ARCH` and the directory below `arch/`.
     pub const fn kbuild(self) -> &'static str {
         match self {

@@ -21,6 +21,7 @@ mod run;
 mod same;
 mod source;
 mod stock;
+mod toolchain;
 
 pub use apt::Apt;
 pub use build::source;
@@ -29,6 +30,7 @@ pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::{ImagePin, Pins, SourcePin};
 pub use repin::{Moved, repin};
+pub use toolchain::{SUITE as TOOLCHAIN_SUITE, Toolchain, ToolchainPin};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -39,6 +41,8 @@ use crate::Lab;
 use crate::own;
 use error::io_at;
 
+/// The package with the shell of guests.
+pub const BUSYBOX: &str = "busybox-static";
 /// The description of a kernel in its product.
 const DESCRIPTION: &str = "kernel.json";
 

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::error::io_at;
-use super::run::{Lines, command, output, watched};
-use super::{Kernel, KernelError};
+use super::run::{Lines, command, watched};
+use super::{Kernel, KernelError, Toolchain};
 use crate::cache::{Inputs, Product, Staging, files, remove};
 use crate::own;
 use crate::{Lab, Unit};
@@ -30,20 +30,20 @@ pub fn build(
 ) -> Result<PathBuf, KernelError> {
     let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let compiler = kernel.compiler_program();
-    let answer = output(command(&compiler).arg("--version"), &compiler)?;
+    let toolchain = Toolchain::provide(lab, kernel.arch)?;
     let mut inputs = Inputs::of("module", RECIPE)
         .value("kernel", &kernel.directory.file_name().unwrap_or_default().to_string_lossy())
         .value("kernel image", &kernel.sha256)
-        .value("compiler", answer.lines().next().unwrap_or_default())
+        .value("compiler", toolchain.versions(&[&compiler])?.trim_end())
         .tree("source", source)?;
     for (variable, value) in variables {
         inputs = inputs.value(variable, value);
     }
     let label = format!("{name}-{}-{}", kernel.flavour, kernel.arch);
     let product = Product { kind: "modules", label, inputs, resumable: false };
-    let directory = lab
-        .cache
-        .product(&product, &lab.progress, |staging| make(lab, kernel, source, variables, staging));
+    let directory = lab.cache.product(&product, &lab.progress, |staging| {
+        make(lab, kernel, &toolchain, source, variables, staging)
+    });
     lab.progress.clear();
     the_module(&directory?)
 }
@@ -51,6 +51,7 @@ pub fn build(
 fn make(
     lab: &Lab,
     kernel: &Kernel,
+    toolchain: &Toolchain,
     source: &Path,
     variables: &[(&str, &str)],
     staging: &Staging,
@@ -71,6 +72,7 @@ fn make(
     let mut make = command("make");
     let (flavour, arch) = (kernel.flavour, kernel.arch);
     let build = kernel.build.as_ref().ok_or(KernelError::NoHeaders { flavour, arch })?;
+    make.env("PATH", toolchain.path());
     make.arg("-C").arg(build).arg(format!("M={}", copy.display()));
     make.arg(format!("ARCH={}", kernel.arch.kbuild()));
     make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::error::io_at;
 use super::packages::compare_versions;
+use super::toolchain::ToolchainPin;
 use super::{Arch, Flavour, KernelError};
 use crate::Project;
 use crate::own;
@@ -20,6 +21,12 @@ use crate::own;
 pub struct Pins {
     /// Compiler of our own kernels, without a cross prefix: `gcc-12`.
     pub compiler: String,
+    /// What it comes from and works with: by the machine that it runs on, and the one that it is for.
+    #[serde(default)]
+    pub toolchain: BTreeMap<Arch, BTreeMap<Arch, ToolchainPin>>,
+    /// Version of the package with the shell of guests, by their machine.
+    #[serde(default)]
+    pub busybox: BTreeMap<Arch, String>,
     /// The source of our own kernels.
     pub source: SourcePin,
     /// Debian's images.

@@ -6,12 +6,13 @@
 
 use toml_edit::{DocumentMut, Item, value};
 
-use super::KernelError;
 use super::apt::Apt;
 use super::error::io_at;
 use super::pins::Pins;
 use super::source::source_arch;
 use super::stock::newest_image;
+use super::toolchain::SUITE as TOOLCHAIN_SUITE;
+use super::{Arch, BUSYBOX, KernelError};
 use crate::Lab;
 use crate::own;
 
@@ -52,8 +53,61 @@ pub fn repin(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
             set(table, &name, &pin.version, Some(&newest.release), &newest.version, &mut moved);
         }
     }
+    repin_toolchains(lab, &pins, &mut list, &mut moved)?;
     own::write(&path, list.to_string()).map_err(io_at(&path, "written"))?;
     Ok(moved)
+}
+
+/// What compiles for guests, and their shell.
+fn repin_toolchains(
+    lab: &Lab,
+    pins: &Pins,
+    list: &mut DocumentMut,
+    moved: &mut Vec<Moved>,
+) -> Result<(), KernelError> {
+    let apt = Apt::open(lab, TOOLCHAIN_SUITE)?;
+    apt.refresh()?;
+    for (host, of) in &pins.toolchain {
+        for (arch, pin) in of {
+            for (part, packages) in [("tools", &pin.tools), ("sysroot", &pin.sysroot)] {
+                for (package, version) in packages {
+                    let newest = newest_of_suite(&apt, package, *host)?;
+                    let place = ["toolchain", host.name(), arch.name(), part, package];
+                    set_version(list, &place, version, &newest, moved);
+                }
+            }
+        }
+    }
+    for (arch, version) in &pins.busybox {
+        let newest = newest_of_suite(&apt, BUSYBOX, *arch)?;
+        set_version(list, &["busybox", arch.name()], version, &newest, moved);
+    }
+    Ok(())
+}
+
+/// Not a backport: packages of a toolchain fit each other within a suite.
+fn newest_of_suite(apt: &Apt<'_>, package: &str, arch: Arch) -> Result<String, KernelError> {
+    let mut versions = apt.versions(package, arch)?.into_iter().map(|package| package.version);
+    let newest = versions.find(|version| !version.contains("~bpo"));
+    newest.ok_or_else(|| KernelError::NoPackage {
+        package: format!("{package} ({arch})"),
+        suite: TOOLCHAIN_SUITE.to_owned(),
+    })
+}
+
+fn set_version(
+    list: &mut DocumentMut,
+    place: &[&str],
+    from: &str,
+    to: &str,
+    moved: &mut Vec<Moved>,
+) {
+    if from == to {
+        return;
+    }
+    let item = place.iter().fold(list.as_item_mut(), |item, name| &mut item[*name]);
+    *item = value(to);
+    moved.push(Moved { pin: place.join("."), from: from.to_owned(), to: to.to_owned() });
 }
 
 fn set(

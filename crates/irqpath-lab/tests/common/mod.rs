@@ -40,8 +40,7 @@ pub fn kernel(flavour: Flavour, arch: Arch) -> Option<(Lab, Kernel)> {
         Arch::X86_64 => "qemu-system-x86_64",
         Arch::Arm64 => "qemu-system-aarch64",
     };
-    let programs = [qemu, "gcc", &format!("{}gcc", arch.cross_prefix())];
-    if let Some(missing) = programs.into_iter().find(|program| !is_installed(program)) {
+    if let Some(missing) = [qemu, "gcc"].into_iter().find(|program| !is_installed(program)) {
         println!("skipped: {what}: {missing} is not installed");
         return None;
     }
