@@ -5,18 +5,19 @@
 #
 #   scripts/fresh.sh [--quick] SUITE      bookworm, trixie, sid
 #
-# --quick is what `make test` runs for a suite that this machine is not: unit tests, and the demo
-# without the irqpath kernel, compiled with less optimisation and with this machine's lab cache.
+# --quick is what `make test` runs for a suite that this machine is not: unit tests, guest programs byte
+# for byte, and the demo without the irqpath kernel; compiled without optimisation, and with this
+# machine's lab cache.
 #
 # The root is a directory in a mount namespace of its own: it shares the kernel and the tasks of this
 # machine, and what is mounted in it goes with the script. The demo traces this machine. Rust and the
 # crates come from here, because Debian's Rust is too old. Needs root and debootstrap.
+# The mirror is $IRQPATH_DEBIAN_MIRROR, else that of this machine's package sources if it is a Debian,
+# else debootstrap's.
 # Exit codes: 0 all ran, 1 something failed there, 2 the root cannot be made.
 set -euo pipefail
 script=$(realpath "${BASH_SOURCE[0]}")
 cd "$(dirname "$script")/.."
-
-die() { echo "fresh: $*" >&2; exit 2; }
 
 all=("$@")
 quick=0
@@ -25,34 +26,73 @@ if [[ ${1:-} == --quick ]]; then
   shift
 fi
 suite=${1:-}
-[[ $# == 1 && $suite =~ ^[a-z]+$ ]] || die 'usage: scripts/fresh.sh [--quick] SUITE'
-[[ $EUID == 0 ]] || die 'making a root needs root; run it with sudo'
-command -v debootstrap >/dev/null || die 'debootstrap is not installed; run scripts/setup.sh --with test'
+if [[ $# != 1 || ! $suite =~ ^[a-z]+$ ]]; then
+  echo 'usage: scripts/fresh.sh [--quick] SUITE' >&2
+  exit 2
+fi
+
+# As tests say it.
+skip() { echo "skipped: a fresh $suite: $*"; exit 2; }
+
+[[ $EUID == 0 ]] || skip 'making a root needs root; run it with sudo'
+for tool in debootstrap unshare; do
+  command -v "$tool" >/dev/null || skip "$tool is not installed; run scripts/setup.sh --with test"
+done
+
+# Ends whatever still runs in the root, and removes it.
+# shellcheck disable=SC2317 # reached through the trap
+remove_root() {
+  local id
+  kill -KILL -- "-$child" 2>/dev/null || true
+  id=$(stat -c %d:%i "$root")
+  stat -L -c '%d:%i %n' /proc/[0-9]*/root 2>/dev/null | while IFS=' /' read -r where _ pid _; do
+    if [[ $where == "$id" ]]; then kill -KILL "$pid" 2>/dev/null || true; fi
+  done
+  # What was killed may take a moment to let go.
+  rm -rf --one-file-system "$work" 2>/dev/null || { sleep 2; rm -rf --one-file-system "$work"; }
+}
 
 # In a namespace of its own nothing stays mounted, however this ends.
 root=${IRQPATH_FRESH_ROOT:-}
 if [[ -z $root ]]; then
-  root=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-fresh.XXXXXX")
-  trap 'rm -rf --one-file-system "$root"' EXIT
+  work=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-fresh.XXXXXX")
+  root=$work/root
+  mkdir -m 755 "$root" # which every user may enter
+  IRQPATH_FRESH_ROOT=$root setsid unshare --mount --propagation private "$script" "${all[@]}" &
+  child=$!
+  trap remove_root EXIT
+  trap 'exit 130' INT TERM HUP
   code=0
-  IRQPATH_FRESH_ROOT=$root unshare --mount --propagation private "$script" "${all[@]}" || code=$?
+  wait "$child" || code=$?
   exit "$code"
 fi
 
-make_root() {
-  local log=$root.log
-  if ! debootstrap --variant=minbase --include=ca-certificates,git,make "$suite" "$root" >"$log" 2>&1; then
-    tail -n 3 "$log" >&2
-    rm -f "$log"
-    die "debootstrap cannot make a root of $suite; its last words are above"
+# The mirror of Debian that this machine uses; nothing if it has none.
+# shellcheck disable=SC2016 # apt-get expands it
+mirror() {
+  local suites='bookworm|trixie|forky|duke|sid|unstable|testing|stable|oldstable'
+  if [[ -n ${IRQPATH_DEBIAN_MIRROR:-} ]]; then
+    echo "$IRQPATH_DEBIAN_MIRROR"
+  else
+    apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' 2>/dev/null |
+      sed -nE "s/^($suites) //p" | head -n 1
   fi
-  rm -f "$log"
+}
+
+make_root() {
+  local log=$root.log from
+  from=$(mirror || true)
+  if ! debootstrap --variant=minbase --include=ca-certificates,git,make \
+    --keyring="$PWD/lab/archive/debian-archive-keyring.gpg" "$suite" "$root" ${from:+"$from"} >"$log" 2>&1; then
+    tail -n 3 "$log" >&2
+    skip "debootstrap cannot make it: $(tail -n 1 "$log")"
+  fi
   # Packages must not start services of this machine's kernel.
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
   chmod 755 "$root/usr/sbin/policy-rc.d"
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-  # How this machine reaches the archive.
-  cp -r /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+  # How this machine reaches the archive: proxies, and what it checks of a mirror.
+  apt-config dump | grep -E '^Acquire::(https?|Check-|Retries)' >"$root/etc/apt/apt.conf.d/90host" || true
 }
 
 mount_parts() {
@@ -70,16 +110,19 @@ mount_parts() {
   git clone -q --no-local . "$root/opt/irqpath"
 }
 
-# inside COMMAND...: in the root, in the checkout, with nothing of this environment.
+# inside COMMAND...: in the root, in the checkout, with nothing of this environment. Its / is that of
+# a mount namespace, for a process in a chroot may not make a user namespace.
 # shellcheck disable=SC2317 # reached through step
 inside() {
   local settings=(HOME=/root PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     LC_ALL=C.UTF-8 CARGO_HOME=/opt/cargo CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0)
   if [[ $quick == 1 ]]; then
-    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=0
       CARGO_PROFILE_RELEASE_DEBUG=0)
   fi
-  chroot "$root" env -i "${settings[@]}" sh -c 'cd /opt/irqpath && exec "$@"' sh "$@"
+  # shellcheck disable=SC2016 # expanded there
+  (cd "$root" && unshare --mount sh -c 'pivot_root . mnt && cd / && exec "$@"' sh \
+    env -i "${settings[@]}" sh -c 'umount -l /mnt && cd /opt/irqpath && exec "$@"' sh "$@")
 }
 
 failed=0
@@ -109,6 +152,7 @@ step 'make demo' inside make demo
 step 'report and flame graph' made_pictures
 if [[ $quick == 1 ]]; then
   step 'unit tests' inside cargo test --locked -q --release -p irqpath-model -p irqpath-analysis -p irqpath-system --lib
+  step 'guest programs byte for byte' inside cargo test --locked -q --release -p irqpath-lab --test reproducible
 else
   step 'make test' inside make test
 fi
