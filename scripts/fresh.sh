@@ -39,15 +39,16 @@ for tool in debootstrap unshare; do
   command -v "$tool" >/dev/null || skip "$tool is not installed; run scripts/setup.sh --with test"
 done
 
-# Ends whatever still runs in the root, and removes it.
+# Ends whatever still runs in the root, and removes it. Tasks that end meanwhile are no failure.
 # shellcheck disable=SC2317 # reached through the trap
 remove_root() {
-  local id
+  local id where path
   kill -KILL -- "-$child" 2>/dev/null || true
+  wait "$child" 2>/dev/null || true
   id=$(stat -c %d:%i "$root")
-  stat -L -c '%d:%i %n' /proc/[0-9]*/root 2>/dev/null | while IFS=' /' read -r where _ pid _; do
-    if [[ $where == "$id" ]]; then kill -KILL "$pid" 2>/dev/null || true; fi
-  done
+  while read -r where path; do
+    if [[ $where == "$id" ]]; then kill -KILL "$(cut -d/ -f3 <<<"$path")" 2>/dev/null || true; fi
+  done < <(stat -L -c '%d:%i %n' /proc/[0-9]*/root 2>/dev/null || true)
   # What was killed may take a moment to let go.
   rm -rf --one-file-system "$work" 2>/dev/null || { sleep 2; rm -rf --one-file-system "$work"; }
 }
