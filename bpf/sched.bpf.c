@@ -327,10 +327,12 @@ int BPF_PROG(ip_sched_migrate_task, struct task_struct *p, int cpu)
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_slot *slot;
 	struct ip_tag *tag;
+	__u64 now;
 	__u32 n;
 
 	if (!c)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	tag = ip_tag_of(p->pid);
 	if (!tag || tag->tid != (__u32)p->pid ||
@@ -348,7 +350,7 @@ int BPF_PROG(ip_sched_migrate_task, struct task_struct *p, int cpu)
 		return 0;
 	slot->queues.nr_moves = n + 1;
 	slot->queues.move_cpu[n & (IP_MAX_MOVES - 1)] = n < IP_MAX_MOVES - 1 ? cpu : IP_CPU_UNKNOWN;
-	slot->queues.move_ns[n & (IP_MAX_MOVES - 1)] = bpf_ktime_get_ns();
+	slot->queues.move_ns[n & (IP_MAX_MOVES - 1)] = now;
 	return 0;
 }
 

@@ -13,9 +13,11 @@ int BPF_PROG(ip_softirq_raise, unsigned int vec)
 {
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_chain *pending, *context;
+	__u64 now;
 
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	pending = &c->pending[ip_softirq_index(vec)];
 	if (pending->origin_kind)
@@ -29,7 +31,7 @@ int BPF_PROG(ip_softirq_raise, unsigned int vec)
 		__builtin_memcpy(pending, context, sizeof(*pending));
 	else
 		ip_chain_start(pending, IP_ORIGIN_SOFTIRQ, vec);
-	ip_stamp(pending, IP_SOFTIRQ_RAISE, ip_now(c));
+	ip_stamp(pending, IP_SOFTIRQ_RAISE, now);
 	return 0;
 }
 

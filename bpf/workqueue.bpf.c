@@ -13,9 +13,11 @@ int BPF_PROG(ip_workqueue_queue_work, int req_cpu, struct pool_workqueue *pwq,
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_chain *context;
 	struct ip_work *w;
+	__u64 now;
 
 	if (!c)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	w = ip_work_of((__u64)work);
 	if (!w)
@@ -30,7 +32,7 @@ int BPF_PROG(ip_workqueue_queue_work, int req_cpu, struct pool_workqueue *pwq,
 		ip_lose(c, IP_LOSS_WORK_SLOT);
 	w->work = 0;
 	__builtin_memcpy(&w->chain, context, sizeof(w->chain));
-	ip_stamp(&w->chain, IP_WORK_QUEUE, ip_now(c));
+	ip_stamp(&w->chain, IP_WORK_QUEUE, now);
 	w->work = (__u64)work;
 	return 0;
 }
@@ -43,10 +45,12 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	struct ip_slot *slot;
 	struct ip_work *w;
 	struct ip_tag *tag;
+	__u64 now;
 	__u32 tid;
 
 	if (!c)
 		return 0;
+	now = ip_now(c);
 	c->nr_events++;
 	w = ip_work_of((__u64)work);
 	if (!w || w->work != (__u64)work)
@@ -54,7 +58,7 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	if (c->softirq_active) {
 		ch = &c->softirq;
 	} else {
-		ip_check_current(c, bpf_ktime_get_ns());
+		ip_check_current(c, now);
 		tid = c->cur_tid;
 		tag = ip_tag_of(tid);
 		slot = ip_slot_of(tid);
@@ -73,7 +77,7 @@ int BPF_PROG(ip_workqueue_execute_start, struct work_struct *work)
 	}
 	__builtin_memcpy(ch, &w->chain, sizeof(*ch));
 	w->work = 0;
-	ip_stamp(ch, IP_WORK, ip_now(c));
+	ip_stamp(ch, IP_WORK, now);
 	ch->via |= IP_VIA_WORK;
 	return 0;
 }
@@ -86,6 +90,7 @@ int ip_workqueue_execute_end(void *ctx)
 
 	if (!c)
 		return 0;
+	ip_now(c);
 	c->nr_events++;
 	if (c->softirq_active || !c->carrier)
 		return 0;	/* a BH work's chain ends with its softirq */

@@ -17,13 +17,14 @@ type Causes = HashMap<Named, u64>;
 /// A boundary between two occupants may be off by this, as the clock is read twice.
 const BOUNDARY_NS: u64 = 1_000;
 
-/// How the causes of one stage differ, if they do.
+/// How the causes of one stage differ, if they do. `slack_ns`: how far boundaries may be off, unless
+/// irqpath's readings of the clock are known.
 pub(crate) fn judge(
     occupied: &Occupied,
     record: &PathRecord,
     wakeup: &Wakeup,
     (span, stage): (&StageSpan, &StageCauses),
-    slack_ns: u64,
+    slack_ns: Option<u64>,
 ) -> Option<Difference> {
     let windows = windows(occupied, record, wakeup, span);
     let truth = occupied.shares(&windows);
@@ -34,12 +35,13 @@ pub(crate) fn judge(
     let allowed_ns = TOLERANCE_NS + BOUNDARY_NS * truth.nr_pieces as u64;
     let (excess_ns, (worst, worst_ns)) = excess(&causes, &truth);
     if excess_ns > allowed_ns + truth.of(Who::Unseen) + truth.unsure_ns {
-        let kind =
-            if excess_ns <= 2 * slack_ns && is_boundary(occupied, &windows, &causes, slack_ns) {
-                Kind::Boundary
-            } else {
-                blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
-            };
+        let kind = if slack_ns.is_none_or(|slack_ns| excess_ns <= 2 * slack_ns)
+            && is_boundary(occupied, &truth, &windows, &causes, slack_ns.unwrap_or(BOUNDARY_NS))
+        {
+            Kind::Boundary
+        } else {
+            blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
+        };
         let text = format!(
             "{} {excess_ns} of {} ns: {worst:?} has {worst_ns} ns too much of {:?}; waited for {windows:?}: {:?}",
             stage.to, stage.ns, stage.causes, truth.ns
@@ -59,8 +61,16 @@ pub(crate) fn judge(
 
 /// True if every cause would be right were the switches some time earlier or later: a hypervisor or
 /// an interrupt may come in between the two readings of the clock at one event.
-fn is_boundary(occupied: &Occupied, windows: &[Window], causes: &Causes, slack_ns: u64) -> bool {
+fn is_boundary(
+    occupied: &Occupied,
+    truth: &Shares,
+    windows: &[Window],
+    causes: &Causes,
+    slack_ns: u64,
+) -> bool {
+    let stolen_ns = truth.of(Who::Steal) + truth.unsure_ns + slack_ns;
     causes.iter().all(|(who, ns)| match who {
+        Named::Known(Who::Steal) => *ns <= stolen_ns,
         Named::Known(who) => *ns <= occupied.at_most(windows, *who, slack_ns),
         Named::Nmi | Named::Unknown => true,
         Named::Nonsense => false,

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use irqpath_model::{PathEnd, PathRecord, Point, SlowPath, Stamp};
+use irqpath_model::{Occupancy, PathEnd, PathRecord, Point, SlowPath, Stamp};
 
 use crate::causes;
 use crate::difference::{Difference, Kind};
@@ -27,7 +27,8 @@ pub struct Judge {
     occupied: Occupied,
     /// Paths that lie outside are not judged.
     window: (u64, u64),
-    slack_ns: u64,
+    /// Boundaries are known to irqpath's own reading of the clock.
+    has_readings: bool,
 }
 
 impl Judge {
@@ -43,13 +44,15 @@ impl Judge {
             by_tid,
             occupied: Occupied::new(&record.events),
             window: (first, last),
-            slack_ns: SLACK_NS,
+            has_readings: false,
         }
     }
 
-    /// The same where a CPU may stand still for so long between two readings of the clock.
-    pub fn with_slack(self, slack_ns: u64) -> Self {
-        Self { slack_ns, ..self }
+    /// The same where irqpath's own readings of the clock are known. Then a cause may have more time
+    /// only where irqpath really read the clock later, and by no more than that.
+    pub fn with_readings(mut self, readings: &[Occupancy]) -> Self {
+        self.occupied.read_again(readings);
+        Self { has_readings: true, ..self }
     }
 
     /// Switches that the kernel did not tell of.
@@ -75,7 +78,8 @@ impl Judge {
             let spans = record.stages();
             let stages = spans.iter().zip(&path.stages);
             found.extend(stages.filter_map(|(span, stage)| {
-                causes::judge(&self.occupied, record, wakeup, (span, stage), self.slack_ns)
+                let slack_ns = (!self.has_readings).then_some(SLACK_NS);
+                causes::judge(&self.occupied, record, wakeup, (span, stage), slack_ns)
             }));
         }
         if wakeup.chain.is_unsure {

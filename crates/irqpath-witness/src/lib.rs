@@ -10,6 +10,7 @@ mod causes;
 mod chain;
 mod difference;
 mod event;
+mod gaps;
 mod join;
 mod judge;
 mod named;

@@ -7,9 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use irqpath_model::{Origin, SoftirqVec};
+use irqpath_model::{Occupancy, Origin, SoftirqVec};
 
 use crate::event::{Event, What};
+use crate::gaps::{Gaps, MAX_GAP_NS, Mark};
 
 /// What had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +33,9 @@ struct Piece {
     ns: u64,
     steal_ns: u64,
     who: Who,
+    /// How much later irqpath read the clock at the event that begins it.
+    gap_ns: u64,
+    mark: Option<Mark>,
 }
 
 /// One CPU while its events are read.
@@ -110,6 +114,8 @@ pub struct Occupied {
     places: HashMap<u32, Vec<(u64, u16)>>,
     /// Softirqs of tasks that were switched out within one (`PREEMPT_RT`).
     suspended: HashMap<u32, SoftirqVec>,
+    /// Tasks whose wakeup has not chosen a run queue yet, and since when.
+    waking: HashMap<u32, u64>,
     nr_unseen: u64,
 }
 
@@ -145,18 +151,53 @@ impl Occupied {
             _ => {}
         }
         let (ns, steal_ns, who) = (event.ns, event.steal_ns, cpu.who());
-        cpu.pieces.push(Piece { ns, steal_ns, who });
-        let place = match &event.what {
-            What::Waking { task, cpu, .. } => Some((task.tid, *cpu)),
-            What::Wakeup { tid, cpu } => Some((*tid, *cpu)),
-            What::Migrate { tid, to, .. } => Some((*tid, *to)),
-            What::Switch { next, .. } => Some((next.tid, event.cpu)),
-            _ => None,
+        cpu.pieces.push(Piece { ns, steal_ns, who, gap_ns: 0, mark: Mark::of(&event.what) });
+        self.place(event);
+    }
+
+    /// Where the task of an event is from then on. A wakeup that takes its time (the task may still be
+    /// leaving its CPU) counts for the run queue that it chooses.
+    fn place(&mut self, event: &Event) {
+        let (tid, at, ns) = match &event.what {
+            What::Waking { task, cpu, .. } => {
+                self.waking.insert(task.tid, event.ns);
+                (task.tid, *cpu, event.ns)
+            }
+            What::Wakeup { tid, cpu } => {
+                self.waking.remove(tid);
+                (*tid, *cpu, event.ns)
+            }
+            What::Migrate { tid, to, .. } => {
+                (*tid, *to, self.waking.get(tid).copied().unwrap_or(event.ns))
+            }
+            What::Switch { next, .. } => {
+                self.waking.remove(&next.tid);
+                (next.tid, event.cpu, event.ns)
+            }
+            _ => return,
         };
-        if let Some((tid, at)) = place.filter(|(tid, _)| *tid != 0) {
-            let places = self.places.entry(tid).or_default();
-            if places.last().is_none_or(|(_, last)| *last != at) {
-                places.push((ns, at));
+        if tid == 0 {
+            return;
+        }
+        let places = self.places.entry(tid).or_default();
+        if places.last().is_some_and(|(since_ns, _)| *since_ns == ns) {
+            places.pop();
+        }
+        if places.last().is_none_or(|(_, last)| *last != at) {
+            places.push((ns, at));
+        }
+    }
+
+    /// Note how much later irqpath read the clock at the events that begin and end what had a CPU.
+    pub fn read_again(&mut self, readings: &[Occupancy]) {
+        let gaps = Gaps::new(readings);
+        for (&nr, cpu) in &mut self.cpus {
+            // From the last to the first: what irqpath missed must not be taken for the next one.
+            let mut following: HashMap<Mark, u64> = HashMap::new();
+            for piece in cpu.pieces.iter_mut().rev() {
+                let Some(mark) = piece.mark else { continue };
+                let until_ns = following.insert(mark, piece.ns).unwrap_or(u64::MAX);
+                piece.gap_ns = gaps.between(nr, mark, piece.ns, until_ns);
             }
         }
     }
@@ -212,20 +253,21 @@ impl Occupied {
     }
 
     /// The most time that `who` can have had in these windows if each of its pieces may have begun
-    /// earlier and ended later by `slack_ns`.
+    /// earlier and ended later by `slack_ns`, and ended when irqpath read the clock at its end.
     pub fn at_most(&self, windows: &[Window], who: Who, slack_ns: u64) -> u64 {
         windows.iter().map(|window| self.at_most_in(window, who, slack_ns)).sum()
     }
 
     fn at_most_in(&self, window: &Window, who: Who, slack_ns: u64) -> u64 {
         let Some(cpu) = self.cpus.get(&window.cpu) else { return 0 };
-        let from_ns = window.start_ns.saturating_sub(slack_ns);
+        let from_ns = window.start_ns.saturating_sub(slack_ns.max(MAX_GAP_NS));
         let first = cpu.pieces.partition_point(|p| p.ns <= from_ns).saturating_sub(1);
         let pieces = cpu.pieces[first..].iter().zip(&cpu.pieces[first + 1..]);
         let near = pieces.take_while(|(piece, _)| piece.ns < window.end_ns + slack_ns);
         let widened = near.filter(|(piece, _)| piece.who == who).map(|(piece, next)| {
             let start_ns = piece.ns.saturating_sub(slack_ns).max(window.start_ns);
-            (next.ns + slack_ns).min(window.end_ns).saturating_sub(start_ns)
+            let end_ns = next.ns + slack_ns.max(next.gap_ns);
+            end_ns.min(window.end_ns).saturating_sub(start_ns)
         });
         widened.sum()
     }

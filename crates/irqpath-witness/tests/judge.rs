@@ -3,8 +3,8 @@
 //! nothing. Times are in microseconds here.
 
 use irqpath_model::{
-    Cause, CauseKind, Origin, PathEnd, PathRecord, Point, SlowPath, StageCauses, Stamp, Task,
-    Vector, Via,
+    Cause, CauseKind, Occupancy, Origin, PathEnd, PathRecord, Point, SlowPath, StageCauses, Stamp,
+    Task, Transition, Vector, Via,
 };
 use irqpath_witness::{Event, Judge, Kind, Record, Subject, What};
 
@@ -48,12 +48,10 @@ impl Script {
     /// The timer interrupt on CPU 0 wakes the target.
     fn wakes(self) -> Self {
         let woken = What::Waking { task: subject(TARGET), cpu: 0, state: 1 };
-        self.add(T0, 0, HOG, What::IrqEntry(TIMER)).add(T0 + 2, 0, HOG, woken).add(
-            T0 + 4,
-            0,
-            HOG,
-            What::IrqExit { wakes: 0 },
-        )
+        self.add(T0, 0, HOG, What::IrqEntry(TIMER))
+            .add(T0 + 2, 0, HOG, woken)
+            .add(T0 + 2, 0, HOG, What::Wakeup { tid: TARGET, cpu: 0 })
+            .add(T0 + 4, 0, HOG, What::IrqExit { wakes: 0 })
     }
 
     fn moves(self, us: u64, from: u16, to: u16) -> Self {
@@ -174,6 +172,23 @@ fn what_ran_where_the_task_did_not_wait_is_no_cause() {
 }
 
 #[test]
+fn a_wakeup_that_takes_its_time_counts_for_the_run_queue_that_it_chooses() {
+    // The task was last on CPU 1, and was put on that of CPU 0 after 100 us.
+    let woken = What::Waking { task: subject(TARGET), cpu: 1, state: 1 };
+    let judge = Script::new()
+        .add(T0, 0, HOG, What::IrqEntry(TIMER))
+        .add(T0 + 2, 0, HOG, woken)
+        .moves(T0 + 102, 1, 0)
+        .add(T0 + 103, 0, HOG, What::Wakeup { tid: TARGET, cpu: 0 })
+        .add(T0 + 104, 0, HOG, What::IrqExit { wakes: 0 })
+        .switch(T0 + 502, 0, (HOG, 0), TARGET)
+        .judge();
+    let own = (CauseKind::Own, "LOC:local_timer", 102);
+    let path = path(T0 + 502, 0, &[own, (CauseKind::Thread, "task:60 o:0", 398)]);
+    assert_eq!(kinds(&judge, &path), []);
+}
+
+#[test]
 fn stolen_time_is_nobodys_work() {
     let judge = Script::new()
         .wakes()
@@ -183,6 +198,34 @@ fn stolen_time_is_nobodys_work() {
         .judge();
     let path = path(T0 + 502, 0, &[(CauseKind::Thread, "task:60 o:0", 500)]);
     assert_eq!(kinds(&judge, &path), [Kind::Steal]);
+}
+
+#[test]
+fn a_boundary_is_off_only_as_far_as_the_clock_was_read_later() {
+    // The hog had the CPU for 298 us of the wait, another task for 200.
+    let judge = || {
+        Script::new()
+            .wakes()
+            .switch(T0 + 302, 0, (HOG, 0), OTHER)
+            .switch(T0 + 502, 0, (OTHER, 0), TARGET)
+            .judge()
+    };
+    let read = |us: u64| {
+        let task = Task { tid: OTHER, ..Task::default() };
+        Occupancy { ns: us * 1000, cpu: 0, seq: 1, what: Transition::SwitchIn(task) }
+    };
+    let causes = |hog, other| {
+        let own = (CauseKind::Own, "LOC:local_timer", 2);
+        let hog = (CauseKind::Thread, "task:60 o:0", hog);
+        path(T0 + 502, 0, &[own, hog, (CauseKind::Thread, "task:70 o:0", other)])
+    };
+    let wrong = causes(448, 50);
+    let with = |us| kinds(&judge().with_readings(&[read(us)]), &wrong);
+    assert_eq!(with(T0 + 452), [Kind::Boundary], "the clock was read 150 us later");
+    assert_eq!(with(T0 + 402), [Kind::Cause], "only 100 us later");
+    assert_eq!(with(T0 + 302), [Kind::Cause], "at the same time");
+    assert_eq!(kinds(&judge().with_readings(&[]), &wrong), [Kind::Cause], "it was not read");
+    assert_eq!(kinds(&judge().with_readings(&[read(T0 + 302)]), &causes(298, 200)), []);
 }
 
 #[test]

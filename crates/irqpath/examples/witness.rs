@@ -15,8 +15,6 @@ use irqpath_witness::{Differences, Kind};
 
 use session::Session;
 
-/// Without KVM a virtual CPU is a thread of a busy host.
-const SLACK: Duration = Duration::from_millis(2);
 /// A guest has little memory.
 const RECORD_BYTES: u32 = 16 << 20;
 
@@ -33,7 +31,7 @@ fn main() -> ExitCode {
         }
     };
     let mut differences = Differences::default();
-    let judge = session.compare(&mut differences, SLACK);
+    let judge = session.compare(&mut differences);
     println!(
         "events {} skipped {:?} unseen {} lost {:?}",
         session.record.events.len(),

@@ -10,8 +10,6 @@ use crate::{Load, RECORD_BYTES, ready};
 
 /// Paths per load.
 const AT_LEAST: u64 = 10_000;
-/// A hypervisor has other things to do.
-const SLACK: Duration = Duration::from_micros(50);
 const ROUND: Duration = Duration::from_secs(3);
 /// A machine that is too slow for `AT_LEAST` paths in this many rounds fails.
 const ROUNDS: usize = 8;
@@ -22,7 +20,7 @@ fn compare(load: &str) -> Differences {
         let load = Load::start(load, ROUND.as_secs() + 4);
         let session = Session::run(ROUND, RECORD_BYTES).expect("trace and record");
         drop(load);
-        let judge = session.compare(&mut differences, SLACK);
+        let judge = session.compare(&mut differences);
         println!(
             "{} events, skipped {:?}, {} switches unseen, irqpath lost {:?}",
             session.record.events.len(),
@@ -39,7 +37,9 @@ fn compare(load: &str) -> Differences {
 }
 
 /// What must hold everywhere and always. The two recorders read the clock one after the other, and
-/// a host may let the CPU stand still in between without counting it as stolen.
+/// the CPU may stand still in between: a host need not count that as stolen, and it was up to 120 us.
+/// One such moment is in the causes of every path that waits for that CPU. What differs by no more
+/// than irqpath's reading was later is a `Boundary`; nothing else is allowed for.
 fn assert_true(differences: &Differences) {
     let paths = differences.nr_paths;
     assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");

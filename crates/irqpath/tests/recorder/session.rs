@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use irqpath_analysis::{Engine, EngineConfig};
-use irqpath_model::{Event, Loss, Names, SlowPath};
+use irqpath_model::{Event, Loss, Names, Occupancy, SlowPath};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source, SourceError};
 use irqpath_witness::{Differences, Judge, Record, Recorder};
@@ -17,6 +17,8 @@ pub struct Session {
     pub paths: Vec<SlowPath>,
     pub loss: Loss,
     pub record: Record,
+    /// When irqpath read the clock at what the record has, too.
+    readings: Vec<Occupancy>,
 }
 
 impl Session {
@@ -37,19 +39,27 @@ impl Session {
         let record = recorder
             .finish()
             .map_err(|error| SourceError::Load(format!("the witness: {error:#}")))?;
-        Ok(Self { paths: explain(events), loss: snapshot.loss, record })
+        let readings = readings(&events);
+        Ok(Self { paths: explain(events), loss: snapshot.loss, record, readings })
     }
 
-    /// Add how both differ. Panics if the record is not whole. `slack`: how long a CPU may stand
-    /// still between two readings of the clock.
-    pub fn compare(&self, differences: &mut Differences, slack: Duration) -> Judge {
+    /// Add how both differ. Panics if the record is not whole.
+    pub fn compare(&self, differences: &mut Differences) -> Judge {
         assert_eq!(self.record.nr_lost, 0, "the witness lost events");
-        let judge = Judge::new(&self.record).with_slack(slack.as_nanos() as u64);
+        let judge = Judge::new(&self.record).with_readings(&self.readings);
         for path in &self.paths {
             differences.add(judge.judge(path));
         }
         judge
     }
+}
+
+fn readings(events: &[Event]) -> Vec<Occupancy> {
+    let blocks = events.iter().filter_map(|event| match event {
+        Event::Occupancy(block) => Some(block),
+        Event::Path(_) => None,
+    });
+    blocks.flatten().cloned().collect()
 }
 
 /// The causes of every path, with all transitions at hand.
