@@ -39,7 +39,7 @@ one() {
   mkdir -p "$built/corpus/$target" "$scratch/$target"
   IRQPATH_FUZZ_TARGET=$target TMPDIR=$scratch/$target "$fuzzer" \
     "$built/corpus/$target" "fuzz/corpus/$target" -max_total_time="$seconds" \
-    -timeout=10 -rss_limit_mb=256 -max_len=65536 -print_final_stats=1 \
+    -timeout=30 -rss_limit_mb=256 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$found/$target-" >"$log" 2>&1 || code=$?
   if [[ $code == 0 ]]; then
     printf 'fuzz: %s: %s inputs, nothing found\n' "$target" \

@@ -43,7 +43,6 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "recording", run: recording::run },
     Target { name: "result", run: result::run },
-    Target { name: "samples", run: result::run_samples },
     Target { name: "journal", run: journal::run },
     Target { name: "experiment", run: experiment::run },
     Target { name: "capture", run: capture::run },

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Result directories, as `report` and `compare` read them: `meta.json` and `summary.json` as
-//! sections of one input, or one document of both. And `samples.parquet`.
+//! sections of one input, or one document of both. No command reads `samples.parquet`.
 
 use irqpath_report::json;
-use irqpath_report::parquet::read_samples;
 
 use crate::{output, sections};
 
@@ -16,9 +15,4 @@ pub fn run(data: &[u8]) -> bool {
     let Some((meta, summary)) = read else { return false };
     output::show(&meta, &summary);
     true
-}
-
-/// Read every sample.
-pub fn run_samples(data: &[u8]) -> bool {
-    read_samples(data.to_vec()).is_ok()
 }

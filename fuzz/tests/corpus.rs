@@ -59,7 +59,6 @@ fn a_whole_seed_is_read_to_its_end() {
         ("result", "jitter"),
         ("result", "bench"),
         ("result", "document"),
-        ("samples", "trace"),
         ("journal", "partition"),
         ("experiment", "ihm-timer"),
         ("capture", "workqueue"),

@@ -6,7 +6,7 @@
 //! - [`text`]: tables, trees and histograms for a terminal
 //! - [`html`]: a self-contained page
 //! - [`json`], [`schema`]: the stored documents and the schema that describes them
-//! - [`parquet`]: `samples.parquet`, written while tracing and read back by `irqpath report`
+//! - [`parquet`]: `samples.parquet`, written while tracing; only tests read it back
 //! - [`perfetto`]: a trace for the Perfetto UI
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
 //! - [`reproduction`], [`markdown`]: the lab's table of documents against measurements
