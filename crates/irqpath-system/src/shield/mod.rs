@@ -4,13 +4,15 @@
 //!
 //! `snapshot` reads the host, `plan` decides without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `heirs` finds tasks that
-//! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the shield holds.
+//! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the
+//! shield holds, `contest` what to do when somebody undoes each repair.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
 //! without us, so setting twice, or with other CPUs, ends where setting once does.
 
 mod boot;
 mod check;
+mod contest;
 mod document;
 mod enter;
 mod heirs;
@@ -31,6 +33,7 @@ use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use contest::{Contest, opponent};
 pub use document::{Document, schema};
 pub use enter::enter;
 pub use kernel::KernelShield;

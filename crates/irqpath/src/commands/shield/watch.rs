@@ -5,7 +5,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use irqpath_system::shield::{self, Document, ShieldError};
+use irqpath_system::Host;
+use irqpath_system::shield::{self, Changed, Contest, Document, ShieldError};
 
 use super::{document, host, text};
 use crate::out;
@@ -14,7 +15,8 @@ use crate::signals::Stop;
 /// Watch.
 pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (host, access) = host();
-    while sleep(interval, stop) {
+    let mut contest = Contest::default();
+    while sleep(contest.interval(interval), stop) {
         let repaired = match shield::repair(&host, &access) {
             Ok(Some(repaired)) => repaired,
             Ok(None) => {
@@ -28,6 +30,10 @@ pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCo
             }
             Err(error) => return Err(error.into()),
         };
+        let contested = contest.note(&repaired.changed);
+        if let Some((first, others)) = contested.split_first() {
+            out::note(&contention(&host, first, others.len(), contest.interval(interval)));
+        }
         if repaired.changed.is_empty() {
             continue;
         }
@@ -38,6 +44,21 @@ pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCo
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who undoes the repairs, and what follows.
+fn contention(host: &Host, first: &Changed, nr_others: usize, next: Duration) -> String {
+    let others = match nr_others {
+        0 => String::new(),
+        1 => " (and one other value)".to_owned(),
+        n => format!(" (and {n} other values)"),
+    };
+    format!(
+        "{}{others} is changed after each repair, {}; the next look is in {} s",
+        first.label,
+        shield::opponent(host, first),
+        next.as_secs()
+    )
 }
 
 /// True when the time is over, false when a signal came.
