@@ -2,7 +2,7 @@
 //! The oldest and the newest kernel that Debian has, with PREEMPT_RT and without: every program loads
 //! and attaches, paths are joined, `tune` learns, a shield is set and undone.
 //!
-//! `kernels_lab.sh` is what runs in a guest with two CPUs. For arm64 the binary must have been cross-built.
+//! `kernels_lab.sh` is what runs in a guest with two CPUs. For arm64 `scripts/arm64.sh` builds the binary.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic fails a test, which says what it skips
 
@@ -83,7 +83,7 @@ fn on_arm64(flavour: Flavour) {
     let binary = root.join("target/aarch64-unknown-linux-gnu/debug/irqpath");
     if !binary.is_file() {
         println!(
-            "skipped: {flavour} for arm64: cargo build --target aarch64-unknown-linux-gnu has left none"
+            "skipped: guests with {flavour} for arm64: scripts/arm64.sh has built no irqpath for them"
         );
         return;
     }
