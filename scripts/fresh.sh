@@ -38,6 +38,7 @@ skip() { echo "skipped: a fresh $suite: $*"; exit 2; }
 for tool in debootstrap unshare; do
   command -v "$tool" >/dev/null || skip "$tool is not installed; run scripts/setup.sh --with test"
 done
+unshare --mount true 2>/dev/null || skip 'this root may not make a mount namespace (a container?)'
 
 # Ends whatever still runs in the root, and removes it. Tasks that end meanwhile are no failure.
 # shellcheck disable=SC2317 # reached through the trap
