@@ -30,7 +30,8 @@ fuzzer=$built/$host/fuzz/fuzz
 
 found=$built/found
 mkdir -p "$found" "$built/corpus"
-scratch=$(mktemp -d)
+# Inputs come by the thousand, and a target that fails leaves its files.
+scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # one TARGET: runs it; its log is shown only if it found something.
