@@ -104,14 +104,39 @@ static __noinline __u64 ip_occ_restate(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 	return __sync_fetch_and_add(&c->occ_head, 1);
 }
 
+/*
+ * The hardirqs that have begun, the outermost first. Interrupts are off. Apart from the rest: on Linux
+ * 6.1 the stack of ip_sched_waking and of what it calls has no room for it.
+ */
+static __noinline __u64 ip_occ_restate_hardirqs(struct ip_cpu *c, __u64 seq, __u64 now, __u32 nr)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	int i;
+
+	if (!c)
+		return seq;
+	for (i = 0; i < IP_MAX_NEST && i < nr; i++) {
+		ip_occ_put(c, cpu, seq, now, IP_OCC_HARDIRQ_ENTRY, c->hard[i].origin_kind,
+			   c->hard[i].origin_nr, NULL);
+		seq = c->occ_head++;
+	}
+	return seq;
+}
+
 static __always_inline void ip_occ_any(struct ip_cpu *c, bool irqs_on, __u64 now, __u8 kind,
 				       __u8 flags, __u32 id, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 seq = irqs_on ? __sync_fetch_and_add(&c->occ_head, 1) : c->occ_head++;
 
-	if (!(seq & (IP_CHUNK_LEN - 1)))
+	if (!(seq & (IP_CHUNK_LEN - 1))) {
 		seq = ip_occ_restate(c, cpu, seq, now);
+		/* Without the one that is entered, with the one that is left. */
+		if (kind == IP_OCC_HARDIRQ_ENTRY)
+			seq = ip_occ_restate_hardirqs(c, seq, now, c->hard_depth - 1);
+		else if (kind == IP_OCC_HARDIRQ_EXIT)
+			seq = ip_occ_restate_hardirqs(c, seq, now, c->hard_depth + 1);
+	}
 	ip_occ_put(c, cpu, seq, now, kind, flags, id, task);
 	if (c->flush_from_ns) {
 		__u64 from_ns = c->flush_from_ns;

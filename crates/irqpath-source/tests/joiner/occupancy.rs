@@ -69,10 +69,11 @@ fn without_a_path_nothing_is_delivered() {
 fn when_recording_full_chunks_are_delivered_once() {
     let Some(out) = run(&format!("config record_all 1\n{}", hardirqs(200))) else { return };
     let delivered = chunks(&out, "occ");
-    // 400 transitions and one restated task in front of every 63 of them.
+    // 400 transitions; a task is restated at the start of each of the seven chunks, and in six of them a
+    // hardirq that ends there.
     assert_eq!(delivered.iter().map(|c| c.seq).collect::<Vec<_>>(), [0, 64, 128, 192, 256, 320]);
     assert!(delivered.iter().all(|c| c.entries.len() == 64));
-    assert_eq!(heads(&out)[&0], 407);
+    assert_eq!(heads(&out)[&0], 413);
     complete(&out);
 }
 
@@ -88,10 +89,28 @@ fn a_chunk_restates_the_task_and_the_softirq() {
 }
 
 #[test]
+fn a_chunk_restates_the_hardirqs_that_it_begins_in() {
+    for (nr, begin) in [
+        // Begins with the exit of the innermost, and with the entry of the second.
+        (30, &["5:0:0:120:swapper/0", "1:1:7", "1:1:8", "1:1:9", "2:0:0"][..]),
+        (31, &["5:0:0:120:swapper/0", "1:1:7", "1:1:8"]),
+    ] {
+        let nested = "0 9000 irq_entry 7 1\n0 9001 irq_entry 8 1\n0 9002 irq_entry 9 1
+            0 9003 irq_exit 9 1\n0 9004 irq_exit 8 1\n0 9005 irq_exit 7 1";
+        let Some(out) = run(&format!("{}{nested}", hardirqs(nr))) else { return };
+        let left = chunks(&out, "left");
+        let second = left.iter().find(|chunk| chunk.seq == 64).unwrap();
+        let entries = second.entries.iter().map(|e| e.split_once(':').unwrap().1);
+        assert_eq!(entries.take(begin.len()).collect::<Vec<_>>(), begin, "{nr}");
+        complete(&out);
+    }
+}
+
+#[test]
 fn a_ring_that_wraps_keeps_the_newest() {
     let Some(out) = run(&format!("config max_chunks 2\n{}", hardirqs(400))) else { return };
     let left: Vec<_> = chunks(&out, "left").iter().map(|c| c.seq).collect();
-    assert_eq!((heads(&out)[&0], left), (813, vec![768, 704]));
+    assert_eq!((heads(&out)[&0], left), (825, vec![768, 704]));
 }
 
 #[test]
