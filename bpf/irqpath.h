@@ -14,6 +14,7 @@
 #define IP_SOFTIRQ_SLOTS	16	/* the same, rounded up to a power of two */
 #define IP_NR_VECTORS	12	/* enum ip_vector */
 #define IP_MAX_IRQS	4096	/* lines with statistics of their own */
+#define IP_MAX_OVERDUE	4	/* timers of a CPU that were due when set; a power of two */
 #define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
 #define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
@@ -274,6 +275,12 @@ struct ip_napi {
 	__u64 nr_exhausted;	/* polls that used up their budget */
 };
 
+/* A timer that was due when it was set. */
+struct ip_overdue {
+	__u64 timer;		/* its address; 0 is free */
+	__u64 set_ns;
+};
+
 /* What one CPU is doing; touched by that CPU alone but for the fields marked remote. */
 struct ip_cpu {
 	__u64 occ_head;		/* transitions so far */
@@ -302,6 +309,8 @@ struct ip_cpu {
 	struct ip_chain hard[IP_MAX_NEST];
 	struct ip_chain wake_chain;
 	struct ip_chain scratch;
+	struct ip_overdue overdue[IP_MAX_OVERDUE];
+	__u64 nr_overdue;
 	__u64 outer_raise_ns[2];	/* raise outside of an hrtimer's callback: softirq, hardirq */
 	struct ip_chain softirq;
 	struct ip_chain pending[IP_SOFTIRQ_SLOTS];

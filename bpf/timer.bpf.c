@@ -4,8 +4,10 @@
  *
  * While an hrtimer's callback runs, the surrounding chain carries that expiry. A timer may run
  * early within its slack, or ride along with another timer's interrupt: its raise is then the
- * start of that interrupt, never later, so IRQ latency is never negative. Timers of the wheel
- * (struct timer_list) have no exact expiry; only their callback is noted.
+ * start of that interrupt, never later, so IRQ latency is never negative. One that was due when it
+ * was set (a periodic task that overran, TIMER_ABSTIME) is raised by its setting: nothing kept an
+ * interrupt waiting before. Timers of the wheel (struct timer_list) have no exact expiry; only their
+ * callback is noted.
  */
 
 /* *@hard tells which of ip_cpu.outer_raise_ns belongs to it: one may interrupt the other. */
@@ -28,6 +30,44 @@ static __always_inline __u64 ip_after_raise_ns(struct ip_chain *ch)
 	return 0;
 }
 
+/* Interrupts are off. A timer that is due is queued on the CPU that sets it. */
+SEC("tp_btf/hrtimer_start")
+int BPF_PROG(ip_hrtimer_start, struct hrtimer *timer)
+{
+	__u64 now = bpf_ktime_get_ns(), expiry = timer->node.expires - timer->base->offset;
+	struct ip_cpu *c = ip_this_cpu();
+	struct ip_overdue *o;
+
+	if (!c)
+		return 0;
+	c->nr_events++;
+	if ((__s64)(expiry - now) >= 0)
+		return 0;
+	o = &c->overdue[c->nr_overdue++ & (IP_MAX_OVERDUE - 1)];
+	o->timer = (__u64)timer;
+	o->set_ns = now;
+	return 0;
+}
+
+/* When the timer was set, if it was due by then, or its expiry. */
+static __always_inline __u64 ip_timer_raise_ns(struct ip_cpu *c, struct hrtimer *timer)
+{
+	/* To CLOCK_MONOTONIC: the base's offset is what its clock is ahead. */
+	__u64 expiry = timer->node.expires - timer->base->offset;
+	int i;
+
+	for (i = 0; i < IP_MAX_OVERDUE; i++) {
+		struct ip_overdue *o = &c->overdue[i];
+
+		if (o->timer != (__u64)timer)
+			continue;
+		o->timer = 0;
+		if ((__s64)(o->set_ns - expiry) > 0)
+			return o->set_ns;
+	}
+	return expiry;
+}
+
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(ip_hrtimer_expire_entry, struct hrtimer *timer)
 {
@@ -42,8 +82,7 @@ int BPF_PROG(ip_hrtimer_expire_entry, struct hrtimer *timer)
 	ch = ip_timer_context(c, &hard);
 	if (!ch)
 		return 0;
-	/* To CLOCK_MONOTONIC: the base's offset is what its clock is ahead. */
-	raise = timer->node.expires - timer->base->offset;
+	raise = ip_timer_raise_ns(c, timer);
 	first = ip_after_raise_ns(ch);
 	c->outer_raise_ns[hard ? 1 : 0] = ch->ns[IP_RAISE];
 	ch->ns[IP_RAISE] = raise < first ? raise : first;

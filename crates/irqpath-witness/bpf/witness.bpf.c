@@ -41,6 +41,7 @@ enum kind {
 	SYS_EXIT,
 	TASK_EXIT,
 	NMI,
+	HRTIMER_START,
 };
 
 enum flag {
@@ -229,12 +230,13 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {
-	struct event *e = begin(SWITCH);
 	__u32 zero = 0;
 	__u64 *wanted = bpf_map_lookup_elem(&fresh, &zero);
+	struct event *e;
 
 	if (wanted)
 		*wanted = 1;
+	e = begin(SWITCH);	/* last: Linux 6.1 does not follow it through a further branch */
 	if (!e)
 		return 0;
 	describe(e, next);
@@ -331,10 +333,24 @@ int BPF_PROG(on_softirq_exit, unsigned int vec)
 	return note(SOFTIRQ_EXIT, vec, 0);
 }
 
+SEC("tp_btf/hrtimer_start")
+int BPF_PROG(on_hrtimer_start, struct hrtimer *timer)
+{
+	return note(HRTIMER_START, 0, (__u64)timer);
+}
+
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_hrtimer_entry, struct hrtimer *timer)
 {
-	return note(HRTIMER_ENTRY, 0, timer->node.expires - timer->base->offset);
+	struct event *e = begin(HRTIMER_ENTRY);
+
+	if (!e)
+		return 0;
+	e->nr = (__u64)timer;
+	e->tid = (__u64)timer >> 32;
+	e->value = timer->node.expires - timer->base->offset;
+	end(e);
+	return 0;
 }
 
 SEC("tp_btf/hrtimer_expire_exit")

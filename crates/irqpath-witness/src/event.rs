@@ -72,9 +72,12 @@ pub enum What {
     SoftirqRaise(SoftirqVec),
     SoftirqEntry(SoftirqVec),
     SoftirqExit(SoftirqVec),
-    /// When the timer was to expire, `CLOCK_MONOTONIC` ns.
+    /// The address of the timer that is set.
+    HrtimerStart(u64),
+    /// When the timer was to expire, `CLOCK_MONOTONIC` ns, and its address.
     HrtimerEntry {
         expires_ns: u64,
+        timer: u64,
     },
     HrtimerExit,
     WorkQueue(u64),
@@ -146,7 +149,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
         9 => What::SoftirqRaise(SoftirqVec::from_nr(nr)?),
         10 => What::SoftirqEntry(SoftirqVec::from_nr(nr)?),
         11 => What::SoftirqExit(SoftirqVec::from_nr(nr)?),
-        12 => What::HrtimerEntry { expires_ns: value },
+        12 => What::HrtimerEntry { expires_ns: value, timer: u64::from(tid) << 32 | u64::from(nr) },
         13 => What::HrtimerExit,
         14 => What::WorkQueue(value),
         15 => What::WorkStart(value),
@@ -155,6 +158,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
         18 => What::SysExit,
         19 => What::TaskExit { tid },
         20 => What::Nmi { duration_ns: value },
+        21 => What::HrtimerStart(value),
         _ => return None,
     };
     let (ns, steal_ns) = (u64_at(0), u64_at(8));

@@ -140,6 +140,8 @@ pub struct Joiner {
     cpus: HashMap<u16, Cpu>,
     lives: HashMap<u32, Life>,
     works: HashMap<u64, Chain>,
+    /// When the timers were set.
+    timers: HashMap<u64, u64>,
     wakeups: Vec<Wakeup>,
 }
 
@@ -177,6 +179,7 @@ impl Joiner {
             }
             What::IrqEntry(_) | What::IrqExit { .. } => self.hardirq(event),
             What::SoftirqEntry(_) | What::SoftirqExit(_) => self.softirq(event),
+            What::HrtimerStart(timer) => drop(self.timers.insert(*timer, event.ns)),
             What::HrtimerEntry { .. } | What::HrtimerExit => self.hrtimer(event),
             What::Wakeup { .. } | What::Migrate { .. } | What::Nmi { .. } => {}
         }
@@ -368,8 +371,13 @@ impl Joiner {
         }
     }
 
-    /// While a timer's callback runs, the raise is that timer's expiry.
+    /// While a timer's callback runs, the raise is that timer's expiry, or its setting if that
+    /// was later.
     fn hrtimer(&mut self, event: &Event) {
+        let set_ns = match event.what {
+            What::HrtimerEntry { timer, .. } => self.timers.remove(&timer),
+            _ => None,
+        };
         let cpu = self.cpu(event.cpu);
         let is_hard = !cpu.hardirqs.is_empty();
         let Some(chain) =
@@ -378,9 +386,10 @@ impl Joiner {
             return;
         };
         let before = &mut cpu.before_timer[usize::from(is_hard)];
-        if let What::HrtimerEntry { expires_ns } = event.what {
+        if let What::HrtimerEntry { expires_ns, .. } = event.what {
+            let raise_ns = expires_ns.max(set_ns.unwrap_or_default());
             *before = Some(OuterRaise(chain.stamp(Point::Raise)));
-            *chain = chain.raised(expires_ns, event.cpu);
+            *chain = chain.raised(raise_ns, event.cpu);
         } else if let Some(OuterRaise(raise)) = before.take() {
             chain.stamps[Point::Raise.index()] = raise;
         }

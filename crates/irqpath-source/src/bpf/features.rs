@@ -106,6 +106,7 @@ pub fn consequence(tracepoint: &str) -> &'static str {
         "hrtimer_expire_entry" | "hrtimer_expire_exit" => {
             "timer paths have no raise stamp, and hrtimers no function"
         }
+        "hrtimer_start" => "a timer that was due when it was set looks like a late interrupt",
         "timer_expire_entry" | "timer_expire_exit" => "timers of the wheel have no function",
         "workqueue_queue_work" | "workqueue_execute_start" | "workqueue_execute_end" => {
             "paths through workqueues end at the softirq or handler that queued the work"

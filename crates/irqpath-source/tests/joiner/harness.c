@@ -205,6 +205,23 @@ static void do_hrtimer(void)
 	ip_hrtimer_expire_entry(&timer);
 }
 
+/* Timers of these scripts that are set have one address each, by NR. */
+static struct hrtimer set_timers[8];
+static struct hrtimer_clock_base set_base;
+
+static void do_set_timer(bool expires)
+{
+	struct hrtimer *timer = &set_timers[num(3) & 7];
+
+	timer->base = &set_base;
+	if (expires) {
+		ip_hrtimer_expire_entry(timer);
+		return;
+	}
+	timer->node.expires = num(4);
+	ip_hrtimer_start(timer);
+}
+
 static void do_timer(void)
 {
 	struct timer_list timer = { .function = (void *)num(3) };
@@ -260,6 +277,10 @@ static void event_of_interrupt(void)
 		ip_napi_poll(NULL, num(3), num(4));
 	else if (is(2, "hrtimer_entry"))	/* EXPIRES [OFFSET] [FUNCTION] */
 		do_hrtimer();
+	else if (is(2, "timer_set"))		/* NR EXPIRES */
+		do_set_timer(false);
+	else if (is(2, "timer_expires"))	/* NR; ends with hrtimer_exit */
+		do_set_timer(true);
 	else if (is(2, "hrtimer_exit"))
 		ip_hrtimer_expire_exit(NULL);
 	else if (is(2, "timer_entry"))	/* [FUNCTION] */

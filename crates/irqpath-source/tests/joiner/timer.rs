@@ -47,6 +47,39 @@ fn a_timer_that_is_early_has_no_irq_latency() {
     }
 }
 
+/// A timer on CPU 0 that is set twice, to expire at 900, and expires in an interrupt at 1000.
+fn set_and_expire(set: &str, want: &str) {
+    let script = format!(
+        "{set}
+         0 1000 vector_entry local_timer
+         0 1005 timer_expires 1
+         0 1010 waking 12
+         0 1015 hrtimer_exit
+         0 1020 vector_exit local_timer
+         0 1030 switch 12"
+    );
+    paths(&script, want);
+}
+
+#[test]
+fn a_timer_that_was_due_when_it_was_set_is_raised_by_that() {
+    let raised = |ns: u64| {
+        let first = 1000 - ns;
+        format!(
+            "path local_timer faulter:12 via=- switch_in raise@0={ns} hardirq@0+{first} waking@0+10 switch_in@0+20"
+        )
+    };
+    set_and_expire("0 950 timer_set 1 900", &raised(950));
+    // Not due, due and set again in time, set again when due, and others that were due.
+    set_and_expire("0 850 timer_set 1 900", &raised(900));
+    set_and_expire("0 850 timer_set 1 800\n0 860 timer_set 1 900", &raised(900));
+    set_and_expire("0 850 timer_set 1 900\n0 960 timer_set 1 900", &raised(960));
+    set_and_expire(
+        "0 940 timer_set 1 900\n0 950 timer_set 2 900\n0 960 timer_set 3 900",
+        &raised(940),
+    );
+}
+
 #[test]
 fn each_timer_of_one_interrupt_has_its_own_raise() {
     paths(
