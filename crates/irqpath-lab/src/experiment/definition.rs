@@ -87,6 +87,8 @@ pub enum Mode {
     Smp,
     /// The same, and the virtual CPUs take turns: see [`crate::vm::Mode::Turns`].
     Turns,
+    /// The same, on a clock of instructions: see [`crate::vm::Mode::Counted`].
+    Counted,
 }
 
 impl std::fmt::Display for Mode {
@@ -95,6 +97,7 @@ impl std::fmt::Display for Mode {
             Self::Exact => "exact",
             Self::Smp => "smp",
             Self::Turns => "turns",
+            Self::Counted => "counted",
         })
     }
 }
@@ -124,6 +127,9 @@ pub struct GuestNeeds {
     /// are.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Modules of ours beside intsight, from `kernel/module/`, as `/modules/NAME.ko`.
+    #[serde(default)]
+    pub own_modules: Vec<String>,
     /// Clocks that intsight is also built with alone, as `/modules/intsight-CLOCK.ko`.
     #[serde(default)]
     pub clocks: Vec<String>,

@@ -219,6 +219,7 @@ fn prepare<'a>(
         Mode::Exact => Machine::exact(&kernel),
         Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
         Mode::Turns => Machine::turns(&kernel, SMP_CPUS),
+        Mode::Counted => Machine::counted(&kernel, SMP_CPUS),
     }
     .append(&definition.guest.append)
     .append(&column.append);
@@ -285,6 +286,10 @@ fn guest(
     for path in kernel.modules.iter().filter(|path| is_one_of(path, &needs.modules)) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         guest = guest.file(&format!("/modules/{name}"), path, 0o644);
+    }
+    for name in &needs.own_modules {
+        let built = module::build(lab, kernel, &lab.project.module(name), &[])?;
+        guest = guest.file(&format!("/modules/{name}.ko"), &built, 0o644);
     }
     for clock in &needs.clocks {
         let built = module::build(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;

@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Compares what `irqpath trace` found in a guest with what intsight did there.
+//! Compares what `irqpath trace` found in a guest with what was done there.
 //!
-//! `lab/guest/truth.c` makes interrupts with delays of known kind and size and writes what it
-//! did; the tracer runs beside it. An event is joined if there is a path from its line to its
-//! task; its delay is named if the cause of the right kind and name took the right time, within
+//! `lab/guest/truth.c` makes interrupts of intsight with delays of known kind and size and writes
+//! what it did; the tracer runs beside it. An event is joined if there is a path from its line to
+//! its task; its delay is named if the cause of the right kind and name took the right time, within
 //! [`TOLERANCE`] of what the disturber itself measured.
+//!
+//! `lab/guest/scenes.c` has wakeups by the local timer, and says of each who took how long.
 
 use std::collections::BTreeMap;
 
 use irqpath_analysis::compare_counts;
-use irqpath_model::{Cause, CauseKind, Meta, SlowPath, Summary};
+use irqpath_model::{Cause, CauseKind, Meta, Origin, SlowPath, Summary, Vector};
 
 /// How far a named size may be off, as a share.
 pub const TOLERANCE: f64 = 0.02;
 
 /// One interrupt as the device saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Event {
     due_ns: u64,
     disturbed: bool,
+    /// Who made it wait, where each does so for a time of its own.
+    expected: Vec<Expected>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Expected {
+    kind: CauseKind,
+    /// The beginning of the cause's name.
+    who: String,
+    ns: u64,
 }
 
 /// True for what `lab/guest/truth.c` writes.
@@ -51,12 +63,12 @@ pub fn metrics(
     found: &Summary,
 ) -> Result<BTreeMap<String, f64>, String> {
     let events = events(csv)?;
-    let truth_ns = size_ns(values)?;
-    let line = values.get("irq").copied().unwrap_or(-1.0);
+    let line = values.get("irq").copied();
+    let task = if line.is_some() { "truth" } else { "scenes" };
     let joined: u64 = found
         .paths
         .iter()
-        .filter(|path| is_line(path.key.origin, line) && path.key.comm.as_str() == "truth")
+        .filter(|path| is_line(path.key.origin, line) && path.key.comm.as_str() == task)
         .map(|path| path.histogram.len())
         .sum();
     let mut metrics = BTreeMap::from([
@@ -68,17 +80,19 @@ pub fn metrics(
     if disturbed.is_empty() {
         return Ok(metrics);
     }
+    let truth_ns = line.map(|_| size_ns(values)).transpose()?;
     let errors: Vec<f64> = disturbed
         .iter()
         .filter_map(|event| {
             let path = path_of(event, line, &found.slow)?;
-            let ns = named_ns(kind, values, path);
-            (ns > 0).then(|| (ns as f64 - truth_ns).abs() / truth_ns)
+            let Some(truth_ns) = truth_ns else { return largest_error(&event.expected, path) };
+            let ns = named_ns(path, |cause| is_disturber(kind, values, cause));
+            error(ns, truth_ns)
         })
         .collect();
     let named = errors.iter().filter(|error| **error <= TOLERANCE).count();
     metrics.insert("disturbed".to_owned(), disturbed.len() as f64);
-    metrics.insert("size_ns".to_owned(), truth_ns);
+    metrics.extend(truth_ns.map(|ns| ("size_ns".to_owned(), ns)));
     metrics.insert("named_share".to_owned(), named as f64 / disturbed.len() as f64);
     let worst = errors.iter().copied().fold(0.0, f64::max);
     metrics.insert("size_error".to_owned(), worst * 100.0);
@@ -93,15 +107,32 @@ fn events(csv: &str) -> Result<Vec<Event>, String> {
         found.ok_or_else(|| format!("has no column {name}"))
     };
     let (due, disturbed) = (column("due_ns")?, column("disturbed")?);
+    let who = column("expected").ok();
     let parse = |(number, line): (usize, &str)| {
         let cells: Vec<&str> = line.split(',').collect();
         let event = || {
             let due_ns = cells.get(due)?.parse().ok()?;
-            Some(Event { due_ns, disturbed: *cells.get(disturbed)? == "1" })
+            let expected = who.map_or(Some(Vec::new()), |who| expected(cells.get(who)?))?;
+            Some(Event { due_ns, disturbed: *cells.get(disturbed)? == "1", expected })
         };
         event().ok_or_else(|| format!("line {}: {line:?} is not an event", number + 2))
     };
     lines.enumerate().map(parse).collect()
+}
+
+/// `KIND:WHO:NS` of each who made an event wait.
+fn expected(cell: &str) -> Option<Vec<Expected>> {
+    let one = |text: &str| {
+        let (kind, rest) = text.split_once(':')?;
+        let (who, ns) = rest.rsplit_once(':')?;
+        let kind = match kind {
+            "thread" => CauseKind::Thread,
+            "nmi" => CauseKind::Nmi,
+            _ => return None,
+        };
+        Some(Expected { kind, who: who.to_owned(), ns: ns.parse().ok()? })
+    };
+    cell.split(' ').map(one).collect()
 }
 
 /// Mean length of a disturbance by the disturber's own clock.
@@ -111,12 +142,17 @@ fn size_ns(values: &BTreeMap<String, f64>) -> Result<f64, String> {
     Ok(if times == 0.0 { 0.0 } else { cycles / times * 1e6 / value("cycles_khz")? })
 }
 
-fn is_line(origin: irqpath_model::Origin, irq: f64) -> bool {
-    matches!(origin, irqpath_model::Origin::Irq(number) if (f64::from(number) - irq).abs() < 0.5)
+/// True for the line of that number, or for the local timer.
+fn is_line(origin: Origin, irq: Option<f64>) -> bool {
+    match (origin, irq) {
+        (Origin::Irq(number), Some(irq)) => (f64::from(number) - irq).abs() < 0.5,
+        (origin, None) => origin == Origin::Vector(Vector::LocalTimer),
+        _ => false,
+    }
 }
 
 /// The slow path of the line whose interrupt came first after the event was due.
-fn path_of<'a>(event: &Event, line: f64, slow: &'a [SlowPath]) -> Option<&'a SlowPath> {
+fn path_of<'a>(event: &Event, line: Option<f64>, slow: &'a [SlowPath]) -> Option<&'a SlowPath> {
     let start = |path: &SlowPath| path.record.stamps.iter().flatten().map(|stamp| stamp.ns).min();
     slow.iter()
         .filter(|path| is_line(path.record.origin, line))
@@ -126,10 +162,25 @@ fn path_of<'a>(event: &Event, line: f64, slow: &'a [SlowPath]) -> Option<&'a Slo
         .map(|(_, path)| path)
 }
 
-/// Time that the path's causes give to the disturber.
-fn named_ns(kind: &str, values: &BTreeMap<String, f64>, path: &SlowPath) -> u64 {
+/// Time that the path's causes give to a disturber.
+fn named_ns(path: &SlowPath, is_disturber: impl Fn(&Cause) -> bool) -> u64 {
     let causes = path.stages.iter().flat_map(|stage| &stage.causes);
-    causes.filter(|cause| is_disturber(kind, values, cause)).map(|cause| cause.ns).sum()
+    causes.filter(|cause| is_disturber(cause)).map(|cause| cause.ns).sum()
+}
+
+/// How far a named size is off, as a share; `None` where it is not named at all.
+fn error(ns: u64, truth_ns: f64) -> Option<f64> {
+    (ns > 0).then(|| (ns as f64 - truth_ns).abs() / truth_ns)
+}
+
+/// Of all that an event was to wait for; `None` where one is not named at all.
+fn largest_error(expected: &[Expected], path: &SlowPath) -> Option<f64> {
+    let one = |expected: &Expected| {
+        let is_it =
+            |cause: &Cause| cause.kind == expected.kind && cause.who.starts_with(&expected.who);
+        error(named_ns(path, is_it), expected.ns as f64)
+    };
+    expected.iter().map(one).try_fold(0.0_f64, |worst, error| Some(worst.max(error?)))
 }
 
 fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bool {
@@ -153,8 +204,7 @@ fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bo
 mod tests {
     use super::*;
     use irqpath_model::{
-        InterruptCounts, LineStats, Origin, PathEnd, PathRecord, Point, StageCauses, Stamp, Task,
-        Via,
+        InterruptCounts, LineStats, PathEnd, PathRecord, Point, StageCauses, Stamp, Task, Via,
     };
 
     fn path(start_ns: u64, cause: Cause) -> SlowPath {
@@ -229,6 +279,36 @@ mod tests {
         // 40 of the line, of which 41 were seen, since the trace is longer; 3 and 3 of the timer.
         assert!((metrics["counted"] - 46.0).abs() < 1e-9, "{metrics:?}");
         assert!((metrics["unseen"] - 6.0).abs() < 1e-9, "{metrics:?}");
+    }
+
+    #[test]
+    fn a_wait_on_two_cpus_is_named_if_both_who_ran_there_are() {
+        let csv =
+            "seq,due_ns,disturbed,expected\n1,1000,1,thread:hog-a:500000 thread:hog-b:300000\n";
+        let hog_a = cause(CauseKind::Thread, "hog-a:12 f:50", 505_000);
+        for (hog_b, share, nr_named) in [
+            (cause(CauseKind::Thread, "hog-b:13 f:50", 296_000), 1.0, 1),
+            (cause(CauseKind::Thread, "hog-b:13 f:50", 290_000), 0.0, 1),
+            (cause(CauseKind::PreemptOff, "hog-b:13 f:50", 300_000), 0.0, 0),
+            (cause(CauseKind::Thread, "hog-c:14 f:50", 300_000), 0.0, 0),
+        ] {
+            let mut path = path(1_500, hog_a.clone());
+            path.record.origin = Origin::Vector(Vector::LocalTimer);
+            path.stages[0].causes.push(hog_b.clone());
+            let found = Summary { slow: vec![path], ..Summary::default() };
+            let metrics = metrics("moved", csv, &BTreeMap::new(), &found).expect("metrics");
+            assert!((metrics["named_share"] - share).abs() < 1e-9, "{hog_b:?}: {metrics:?}");
+            assert_eq!(metrics["size_error"] > 0.0, nr_named > 0, "{hog_b:?}");
+        }
+        assert!(
+            metrics(
+                "",
+                "due_ns,disturbed,expected\n1,1,fog:x:1\n",
+                &BTreeMap::new(),
+                &Summary::default()
+            )
+            .is_err()
+        );
     }
 
     #[test]

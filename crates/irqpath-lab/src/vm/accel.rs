@@ -31,6 +31,7 @@ pub fn choose(lab: &Lab, machine: &Machine) -> Result<Accelerator, VmError> {
         Mode::Smp { .. } if machine.plugin.is_none() && kvm_runs(lab, machine)? => Accelerator::Kvm,
         Mode::Smp { .. } => Accelerator::TcgMulti,
         Mode::Turns { .. } => Accelerator::TcgSingle,
+        Mode::Counted { .. } => Accelerator::TcgCounted,
     })
 }
 

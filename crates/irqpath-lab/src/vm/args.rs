@@ -138,7 +138,9 @@ fn cpu(arch: Arch, accelerator: Accelerator) -> &'static str {
 fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
     match machine.mode {
         Mode::Exact => args.pair("-smp", "1"),
-        Mode::Smp { cpus } | Mode::Turns { cpus } => args.pair("-smp", cpus.to_string()),
+        Mode::Smp { cpus } | Mode::Turns { cpus } | Mode::Counted { cpus } => {
+            args.pair("-smp", cpus.to_string());
+        }
     }
     match accelerator {
         Accelerator::TcgExact => {
@@ -149,6 +151,13 @@ fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
         }
         Accelerator::TcgMulti => args.pair("-accel", "tcg,thread=multi"),
         Accelerator::TcgSingle => args.pair("-accel", "tcg,thread=single"),
+        // Recording is for one virtual CPU only.
+        Accelerator::TcgCounted => {
+            args.pair("-accel", "tcg,thread=single");
+            args.pair("-icount", "shift=0,sleep=off");
+            args.pair("-rtc", "clock=vm,base=2020-01-01");
+            args.pair("-seed", "1");
+        }
         Accelerator::Kvm => args.pair("-accel", "kvm"),
     }
 }
@@ -185,9 +194,10 @@ fn kernel_parameters(machine: &Machine, run: &Run) -> String {
     words.extend(["panic=-1", "loglevel=5"].map(str::to_owned));
     if run.accelerator == Accelerator::TcgExact {
         words.extend(["nokaslr", "randomize_kstack_offset=off"].map(str::to_owned));
-        if machine.arch == Arch::X86_64 {
-            words.extend(["tsc=reliable".to_owned()]);
-        }
+    }
+    let counts = matches!(run.accelerator, Accelerator::TcgExact | Accelerator::TcgCounted);
+    if counts && machine.arch == Arch::X86_64 {
+        words.push("tsc=reliable".to_owned());
     }
     words.extend(run.tsc_khz.map(|khz| format!("tsc_early_khz={khz}")));
     words.extend(machine.limit_guest.map(|limit| format!("irqpath.limit_s={}", seconds(limit))));

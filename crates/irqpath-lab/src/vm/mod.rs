@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a guest in QEMU and brings its results back.
 //!
-//! Three modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
+//! Four modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
 //! identical to the byte; figures are path lengths in instructions. *Smp*: several virtual CPUs
 //! by KVM where it works, else by QEMU's translator with a thread each. *Turns*: several virtual
-//! CPUs by the translator on one thread. Figures of the last two are times, are not exact, and are
-//! marked so.
+//! CPUs by the translator on one thread. *Counted*: the same, on a clock of instructions. Figures of
+//! all but the first are times, are not exact, and are marked so.
 //!
 //! `args` decides how QEMU is called, `jail` what it may do, `inherit` gives it its files, `run` watches it, `result` reads what the guest left,
 //! `splat` finds what its kernel complained about, `accel` tries KVM, `tsc` knows the host's clock, `shell` is
@@ -57,6 +57,12 @@ pub enum Mode {
         /// How many.
         cpus: u32,
     },
+    /// The same, and one instruction of any of them is one nanosecond for all: a busy host does not
+    /// stretch what is measured. Not exact: who is next, and after how many, is up to QEMU.
+    Counted {
+        /// How many.
+        cpus: u32,
+    },
 }
 
 /// Who executes the guest's instructions.
@@ -68,6 +74,8 @@ pub enum Accelerator {
     TcgMulti,
     /// QEMU's translator, one host thread for all virtual CPUs.
     TcgSingle,
+    /// The same, counting instructions.
+    TcgCounted,
     /// The processor.
     Kvm,
 }
@@ -148,6 +156,11 @@ impl Machine {
         Self { mode: Mode::Turns { cpus }, ..Self::smp(kernel, cpus) }
     }
 
+    /// A machine with several virtual CPUs whose clock counts their instructions.
+    pub fn counted(kernel: &Kernel, cpus: u32) -> Self {
+        Self { mode: Mode::Counted { cpus }, ..Self::smp(kernel, cpus) }
+    }
+
     /// Adds kernel parameters.
     pub fn append(mut self, parameters: &str) -> Self {
         self.append.extend([" ", parameters]);
@@ -187,6 +200,7 @@ impl fmt::Display for Accelerator {
             Self::TcgExact => "tcg, exact",
             Self::TcgMulti => "tcg, multi-threaded",
             Self::TcgSingle => "tcg, one thread",
+            Self::TcgCounted => "tcg, one thread, counting instructions",
             Self::Kvm => "kvm",
         })
     }
