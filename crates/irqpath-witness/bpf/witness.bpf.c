@@ -61,8 +61,13 @@ struct event {
 	__u8 kind;
 	__u8 flags;
 	__u32 current;
-	__u32 tid;
-	__u32 nr;
+	union {
+		struct {
+			__u32 tid;
+			__u32 nr;
+		};
+		__u64 address;
+	};
 	__u64 value;
 	__s16 prio;
 	__s16 normal_prio;
@@ -346,8 +351,8 @@ int BPF_PROG(on_hrtimer_entry, struct hrtimer *timer)
 
 	if (!e)
 		return 0;
-	e->nr = (__u64)timer;
-	e->tid = (__u64)timer >> 32;
+	/* Whole: the verifier refuses to shift a pointer. */
+	e->address = (__u64)timer;
 	e->value = timer->node.expires - timer->base->offset;
 	end(e);
 	return 0;

@@ -149,7 +149,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
         9 => What::SoftirqRaise(SoftirqVec::from_nr(nr)?),
         10 => What::SoftirqEntry(SoftirqVec::from_nr(nr)?),
         11 => What::SoftirqExit(SoftirqVec::from_nr(nr)?),
-        12 => What::HrtimerEntry { expires_ns: value, timer: u64::from(tid) << 32 | u64::from(nr) },
+        12 => What::HrtimerEntry { expires_ns: value, timer: u64::from(nr) << 32 | u64::from(tid) },
         13 => What::HrtimerExit,
         14 => What::WorkQueue(value),
         15 => What::WorkStart(value),

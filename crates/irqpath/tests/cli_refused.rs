@@ -139,7 +139,7 @@ fn a_recording_that_is_absent_damaged_or_of_another_kind() {
     bytes[middle] ^= 0x55;
     bytes[8] = 99;
     std::fs::write(&path, &bytes).unwrap();
-    refused(&["--replay", path.to_str().unwrap()], &["99", "this irqpath reads 3"]);
+    refused(&["--replay", path.to_str().unwrap()], &["format 99", "this irqpath reads"]);
 }
 
 #[test]
