@@ -91,6 +91,7 @@ enum ip_via {
 	IP_VIA_WORK		= 1 << 13,
 	IP_VIA_REMOTE		= 1 << 14,
 	IP_VIA_MIGRATED		= 1 << 15,
+	IP_VIA_KTIMERS		= 1 << 16,
 };
 
 /* irqpath_model::PathEnd. */
@@ -126,10 +127,10 @@ struct ip_chain {
 	__u64 ns[IP_NR_POINTS];
 	__u64 timer_fn;			/* callback of the expired timer */
 	__u16 cpu[IP_NR_POINTS];
-	__u16 via;
 	__u16 origin_kind;
+	__u16 pad;
 	__u32 origin_nr;
-	__u32 pad;
+	__u32 via;
 };
 
 enum ip_occ_kind {
@@ -210,12 +211,12 @@ struct ip_rec_nmi {
 struct ip_path_key {
 	__u64 comm[2];
 	__u32 origin_nr;
+	__u32 via;
 	__u16 origin_kind;
-	__u16 via;
 	__s16 normal_prio;	/* without a boost, which would make a row of its own */
 	__u8 policy;
 	__u8 others;		/* all paths of this origin without a row; the rest is 0 */
-	__u8 pad[4];
+	__u8 pad[2];
 };
 
 struct ip_share_key {
@@ -291,9 +292,9 @@ struct ip_cpu {
 	__u64 stolen_ns;	/* and what it was when this CPU last looked */
 	__u32 hard_depth;
 	__u32 cur_tid;
+	__u32 softirqd_via;	/* the running task is ksoftirqd or ktimers */
 	__u8 await_user;	/* the running task's path waits for its return to user space */
 	__u8 carrier;		/* the running task carries a path (irq thread, work item) */
-	__u8 ksoftirqd;		/* the running task is ksoftirqd or ktimers */
 	__u8 softirq_active;
 	__u8 task_known;	/* cur_tid is from a switch that was seen */
 	__u8 leaver_woken;	/* remote: a task was woken on its way out of this CPU */
@@ -331,7 +332,8 @@ enum ip_task_kind {
 	IP_TASK_TARGET,
 	IP_TASK_IRQ_THREAD,
 	IP_TASK_NAPI_THREAD,
-	IP_TASK_SOFTIRQD,	/* carries nothing itself: the pending softirq does */
+	IP_TASK_KSOFTIRQD,	/* carries nothing itself: the pending softirq does */
+	IP_TASK_KTIMERS,	/* neither does this one, PREEMPT_RT's for timers */
 	IP_TASK_KWORKER,	/* the work item carries the path */
 	IP_TASK_MIGRATED,	/* a target that runs the handler */
 };

@@ -20,12 +20,21 @@ static __always_inline __u8 ip_task_kind(struct task_struct *p)
 	case IP_COMM4('n', 'a', 'p', 'i'):
 		return IP_TASK_NAPI_THREAD;
 	case IP_COMM4('k', 's', 'o', 'f'):	/* ksoftirqd/N */
-	case IP_COMM4('k', 't', 'i', 'm'):	/* ktimers/N, PREEMPT_RT */
-		return IP_TASK_SOFTIRQD;
+		return IP_TASK_KSOFTIRQD;
+	case IP_COMM4('k', 't', 'i', 'm'):	/* ktimers/N */
+		return IP_TASK_KTIMERS;
 	case IP_COMM4('k', 'w', 'o', 'r'):
 		return IP_TASK_KWORKER;
 	}
 	return IP_TASK_TARGET;
+}
+
+/* How a softirq is marked that runs in a task of this kind. */
+static __always_inline __u32 ip_softirqd_via(__u8 kind)
+{
+	return kind == IP_TASK_KSOFTIRQD ? IP_VIA_KSOFTIRQD :
+	       kind == IP_TASK_KTIMERS	 ? IP_VIA_KTIMERS :
+					   0;
 }
 
 #if defined(__TARGET_ARCH_arm64)
@@ -154,7 +163,7 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	}
 	if (!context)
 		return 0;
-	if (kind == IP_TASK_SOFTIRQD || kind == IP_TASK_KWORKER)
+	if (ip_softirqd_via(kind) || kind == IP_TASK_KWORKER)
 		return 0;
 	if (ip_still_running(p)) {
 		if (kind != IP_TASK_TARGET || ip_migrated_woken(c, tag, context, p, now))
@@ -313,7 +322,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 		c->wake_migrates = 0;
 	}
 	c->hard_depth = 0;	/* nothing switches inside a hardirq: heals a missed exit */
-	c->ksoftirqd = ip_task_kind(next) == IP_TASK_SOFTIRQD;
+	c->softirqd_via = ip_softirqd_via(ip_task_kind(next));
 	tag = ip_tag_of(next->pid);
 	if (tag && tag->tid == next->pid && (tag->state != IP_SLOT_NONE || tag->softirq_saved))
 		ip_switch_in(c, tag, next, now);

@@ -63,9 +63,7 @@ int BPF_PROG(ip_softirq_entry, unsigned int vec)
 		if (delay_ns > s->max_delay_ns)
 			s->max_delay_ns = delay_ns;
 		ip_stamp(&c->softirq, IP_SOFTIRQ, now);
-		c->softirq.via |= 1 << vec;
-		if (c->ksoftirqd)
-			c->softirq.via |= IP_VIA_KSOFTIRQD;
+		c->softirq.via |= 1 << vec | c->softirqd_via;
 	}
 	c->softirq_active = 1;
 	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_ENTRY, vec);

@@ -67,7 +67,7 @@ fn ascending() -> impl Strategy<Value = Vec<Occupancy>> {
 fn any_record() -> impl Strategy<Value = PathRecord> {
     let stamp = prop::option::of((0..END, 0u16..3));
     let stamps = prop::collection::vec(stamp, Point::COUNT);
-    (any_origin(), 0u16..1 << 15, stamps, -1i16..140).prop_map(|(origin, via, stamps, prio)| {
+    (any_origin(), 0u32..1 << 17, stamps, -1i16..140).prop_map(|(origin, via, stamps, prio)| {
         let stamps: Vec<_> = Point::ALL
             .into_iter()
             .zip(stamps)
@@ -81,7 +81,7 @@ fn any_record() -> impl Strategy<Value = PathRecord> {
 
 /// A plausible record on CPU 0 that starts at `first` or later.
 fn record_since(first: u64) -> impl Strategy<Value = PathRecord> {
-    (prop::collection::vec(0u64..400, Point::COUNT), 0u16..1 << 15).prop_map(move |(gaps, via)| {
+    (prop::collection::vec(0u64..400, Point::COUNT), 0u32..1 << 17).prop_map(move |(gaps, via)| {
         let mut ns = first;
         let stamps: Vec<_> = Point::ALL
             .into_iter()

@@ -98,9 +98,12 @@ fn a_thread_before_the_softirq_had_bottom_halves_off() {
     let ksoftirqd = task(9, "ksoftirqd/0", 120);
     fills(from, to, via, ksoftirqd.clone(), Own, "ksoftirqd/0:9 o:0");
     fills(from, to, via, task(9, "ktimers/0", 98), Own, "ktimers/0:9 f:1");
+    for servant in [Via::KTIMERS, Via::KSOFTIRQD] {
+        let via = via | servant;
+        fills(from, to, via, task(5, "rt", 49), Thread, "rt:5 f:50");
+        fills(from, to, via, task(5, "hog", 120), PreemptOff, "hog:5 o:0");
+    }
     let via = via | Via::KSOFTIRQD;
-    fills(from, to, via, task(5, "rt", 49), Thread, "rt:5 f:50");
-    fills(from, to, via, task(5, "hog", 120), PreemptOff, "hog:5 o:0");
     // ksoftirqd is there at the end: it is known to be a fair task that shares the CPU.
     let path = one_stage(from, to, via);
     let window = [(500, switch(task(5, "hog", 120))), (1900, switch(ksoftirqd))];

@@ -22,15 +22,15 @@ use crate::{Comm, Folded, Origin, Point, Scheduling, SoftirqVec, Task};
     JsonSchema,
 )]
 #[serde(transparent)]
-pub struct Via(u16);
+pub struct Via(u32);
 
 bitflags::bitflags! {
-    impl Via: u16 {
+    impl Via: u32 {
         /// Softirq vectors: bit n is vector n.
         const SOFTIRQS = 0x03ff;
         /// An irq thread ran the handler.
         const IRQ_THREAD = 1 << 10;
-        /// The softirq ran in ksoftirqd (or ktimers on PREEMPT_RT).
+        /// The softirq ran in `ksoftirqd/N`.
         const KSOFTIRQD = 1 << 11;
         /// A NAPI thread polled.
         const NAPI_THREAD = 1 << 12;
@@ -41,6 +41,10 @@ bitflags::bitflags! {
         /// The target ran the handler itself, in the place of the irq thread (an irqpath kernel's
         /// policy `migrate`); [`Point::IrqThread`] is its switch-in.
         const MIGRATED = 1 << 15;
+        /// The softirq ran in `ktimers/N`, which serves expired timers on `PREEMPT_RT`.
+        const KTIMERS = 1 << 16;
+        /// The softirq ran in a thread of its own kind.
+        const SOFTIRQ_THREAD = Self::KSOFTIRQD.bits() | Self::KTIMERS.bits();
     }
 }
 
@@ -68,6 +72,9 @@ impl Via {
         }
         if self.contains(Self::KSOFTIRQD) {
             parts.push("ksoftirqd");
+        }
+        if self.contains(Self::KTIMERS) {
+            parts.push("ktimers");
         }
         if self.contains(Self::NAPI_THREAD) {
             parts.push("napi");

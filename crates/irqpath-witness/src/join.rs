@@ -57,7 +57,7 @@ struct Cpu {
     /// When an interrupt was sent here: without and with a callback.
     ipis: [Option<u64>; 2],
     current: Option<u32>,
-    is_softirqd: bool,
+    softirqd: Via,
     /// An irq thread that the handler asked for, and what for.
     handed: Option<(u32, Chain)>,
 }
@@ -122,16 +122,23 @@ fn kind(task: &Subject) -> Kind {
         Kind::Carrier(Via::IRQ_THREAD)
     } else if starts("napi") {
         Kind::Carrier(Via::NAPI_THREAD)
-    } else if is_softirqd(task) || starts("kworker") {
+    } else if !softirqd(task).is_empty() || starts("kworker") {
         Kind::Servant
     } else {
         Kind::Target
     }
 }
 
-fn is_softirqd(task: &Subject) -> bool {
+/// How a softirq is marked that runs in this task.
+fn softirqd(task: &Subject) -> Via {
     let comm = task.comm.as_str();
-    task.is_kthread && (comm.starts_with("ksoftirqd") || comm.starts_with("ktimers"))
+    if task.is_kthread && comm.starts_with("ksoftirqd") {
+        Via::KSOFTIRQD
+    } else if task.is_kthread && comm.starts_with("ktimers") {
+        Via::KTIMERS
+    } else {
+        Via::empty()
+    }
 }
 
 /// Joins events, in order of time.
@@ -289,7 +296,7 @@ impl Joiner {
         cpu.hardirqs.clear();
         cpu.handed = None;
         cpu.current = Some(next.tid);
-        cpu.is_softirqd = is_softirqd(next);
+        cpu.softirqd = softirqd(next);
         cpu.softirq = life.softirq.take();
         match life.woken.take().map(|woken| woken.what) {
             None => {}
@@ -339,9 +346,9 @@ impl Joiner {
         let cpu = self.cpu(event.cpu);
         cpu.softirq = match event.what {
             What::SoftirqEntry(vec) => {
-                let servant = if cpu.is_softirqd { Via::KSOFTIRQD } else { Via::empty() };
+                let softirqd = cpu.softirqd;
                 let chain = cpu.pending.remove(&vec).map(|chain| {
-                    let via = Via::softirq(vec) | servant;
+                    let via = Via::softirq(vec) | softirqd;
                     chain.at(Point::Softirq, event.ns, event.cpu).via(via)
                 });
                 Some(Softirq(chain))

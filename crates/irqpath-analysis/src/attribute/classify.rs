@@ -55,7 +55,7 @@ fn thread(record: &PathRecord, to: Point, own: &Own, task: &Task) -> CauseKind {
     if to == Point::Hardirq {
         return CauseKind::IrqsOff;
     }
-    let is_softirq_thread = to == Point::Softirq && is_carrier(task, Via::KSOFTIRQD);
+    let is_softirq_thread = to == Point::Softirq && is_carrier(task, Via::SOFTIRQ_THREAD);
     // The waker that goes on although it is less urgent than its target is not own work.
     let is_blocking_waker = to == Point::SwitchIn
         && own.is_rest_of(task)
@@ -65,7 +65,7 @@ fn thread(record: &PathRecord, to: Point, own: &Own, task: &Task) -> CauseKind {
     }
     let waiter = own.waiter.as_ref().map(|w| w.prio);
     match (to, waiter) {
-        (Point::Softirq, _) if !record.via.contains(Via::KSOFTIRQD) => CauseKind::PreemptOff,
+        (Point::Softirq, _) if !record.via.intersects(Via::SOFTIRQ_THREAD) => CauseKind::PreemptOff,
         (Point::Softirq | Point::IrqThread | Point::SwitchIn, Some(prio)) => urgency(task, prio),
         (Point::Softirq | Point::IrqThread, None) if !task.is_realtime() => CauseKind::PreemptOff,
         _ => CauseKind::Thread,

@@ -177,7 +177,7 @@ fn waiter<'a>(
             return Some(record.target.clone());
         }
         Point::IrqThread => Via::IRQ_THREAD,
-        Point::Softirq => Via::KSOFTIRQD,
+        Point::Softirq => Via::SOFTIRQ_THREAD,
         Point::SwitchIn | Point::User => return Some(record.target.clone()),
         _ => return None,
     };
@@ -190,10 +190,12 @@ fn waiter<'a>(
 pub(super) fn is_carrier(task: &Task, via: Via) -> bool {
     const PREFIXES: [(Via, &str); 5] = [
         (Via::IRQ_THREAD, "irq/"),
-        (Via::KSOFTIRQD, "ksoftirqd/"),
-        (Via::KSOFTIRQD, "ktimers/"),
+        (Via::SOFTIRQ_THREAD, "ksoftirqd/"),
+        (Via::SOFTIRQ_THREAD, "ktimers/"),
         (Via::NAPI_THREAD, "napi/"),
         (Via::WORK, "kworker/"),
     ];
-    PREFIXES.iter().any(|&(kind, name)| via.contains(kind) && task.comm.as_str().starts_with(name))
+    PREFIXES
+        .iter()
+        .any(|&(kind, name)| via.intersects(kind) && task.comm.as_str().starts_with(name))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use irqpath_model::{Comm, Event, Origin, PathRecord, Point, SoftirqVec, StageSpan, Via};
+use irqpath_model::{Comm, Event, Origin, PathRecord, Point, StageSpan, Via};
 
 use super::Role;
 use crate::Timelines;
@@ -110,7 +110,8 @@ fn carries(record: &PathRecord, from: Point, role: Role<'_>) -> bool {
             record.via.contains(Via::IRQ_THREAD) && record.origin == Origin::Irq(irq)
         }
         (Point::IrqThread, Role::Napi) => record.via.contains(Via::NAPI_THREAD),
-        (Point::Softirq, Role::Ksoftirqd | Role::Ktimers) => record.via.contains(Via::KSOFTIRQD),
+        (Point::Softirq, Role::Ksoftirqd) => record.via.contains(Via::KSOFTIRQD),
+        (Point::Softirq, Role::Ktimers) => record.via.contains(Via::KTIMERS),
         (Point::Work, Role::Kworker) => true,
         _ => false,
     }
@@ -123,10 +124,8 @@ fn guess(record: &PathRecord, span: &StageSpan) -> Option<Comm> {
         (Point::IrqThread, Origin::Irq(irq)) if via.contains(Via::IRQ_THREAD) => {
             Some(Comm::from(format!("irq/{irq}-").as_str()))
         }
-        (Point::Softirq, _) if via.contains(Via::KSOFTIRQD) => {
-            let timers = Via::softirq(SoftirqVec::Timer) | Via::softirq(SoftirqVec::Hrtimer);
-            let is_timer = via.intersects(timers);
-            let kind = if is_timer { "ktimers" } else { "ksoftirqd" };
+        (Point::Softirq, _) if via.intersects(Via::SOFTIRQ_THREAD) => {
+            let kind = if via.contains(Via::KTIMERS) { "ktimers" } else { "ksoftirqd" };
             Some(Comm::from(format!("{kind}/{}", span.start.cpu).as_str()))
         }
         (Point::Work, _) => Some(Comm::from("kworker/")),

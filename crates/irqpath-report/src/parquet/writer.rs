@@ -188,7 +188,7 @@ impl<W: Write + Send> SampleWriter<W> {
             Cell::I32(nr.cast_signed()),
             self.text(&names.origin(record.origin)),
             self.text(&record.via.describe()),
-            Cell::I32(i32::from(record.via.bits())),
+            Cell::I32(record.via.bits().cast_signed()),
             Cell::I32(target.tid.cast_signed()),
             Cell::I32(target.tgid.cast_signed()),
             self.text(target.comm.as_str()),

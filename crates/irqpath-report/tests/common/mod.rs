@@ -221,7 +221,7 @@ fn any_stamp() -> impl Strategy<Value = Option<Stamp>> {
 pub fn any_record() -> impl Strategy<Value = PathRecord> {
     let ends = vec![PathEnd::User, PathEnd::SwitchIn, PathEnd::SleptAgain, PathEnd::AlreadyRunning];
     let stamps = prop::collection::vec(any_stamp(), Point::COUNT);
-    (any_origin(), any::<u16>(), stamps, any::<u64>(), any_task(), prop::sample::select(ends))
+    (any_origin(), 0_u32..1 << 17, stamps, any::<u64>(), any_task(), prop::sample::select(ends))
         .prop_map(|(origin, via, stamps, timer_fn, target, end)| PathRecord {
             origin,
             via: Via::from_bits_retain(via),

@@ -64,7 +64,8 @@ const _: () = {
     assert!(LossReason::ALL.len() as u32 == ip_loss::IP_NR_LOSS.0);
     assert!(Vector::IrqWork as u32 == ip_vector::IP_IRQ_WORK.0);
     assert!(Vector::GenericIpi as u32 == ip_vector::IP_GENERIC_IPI.0);
-    assert!(Via::WORK.bits() as u32 == ip_via::IP_VIA_WORK.0);
-    assert!(Via::REMOTE.bits() as u32 == ip_via::IP_VIA_REMOTE.0);
+    assert!(Via::WORK.bits() == ip_via::IP_VIA_WORK.0);
+    assert!(Via::REMOTE.bits() == ip_via::IP_VIA_REMOTE.0);
+    assert!(Via::KTIMERS.bits() == ip_via::IP_VIA_KTIMERS.0);
     assert!(SoftirqVec::ALL.len() == 10);
 };

@@ -15,7 +15,7 @@ static char *vector_names[] = { "local_timer", "reschedule", "call_function",
 	"thermal_apic", "threshold_apic", "deferred_error_apic", "ipi" };
 static char *end_names[] = { "user", "switch_in", "slept_again", "already_running" };
 static char *via_names[] = { "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9",
-	"irq_thread", "ksoftirqd", "napi_thread", "work", "remote" };
+	"irq_thread", "ksoftirqd", "napi_thread", "work", "remote", "migrated", "ktimers" };
 static char *loss_names[] = { "ringbuf_full", "path_table_full", "hist_table_full",
 	"nesting_too_deep", "task_slot", "work_slot", "stale_wakeup", "task_exit", "coalesced",
 	"clock_skew", "range", "program_missed", "occ_overrun", "switch_unseen", "path_unseen" };

@@ -49,7 +49,7 @@ fn two_tasks_in_softirqs_keep_their_own() {
          0 190 switch 13 1
          0 191 sys_exit",
         "path irq:42 faulter:12 via=s3+ksoftirqd switch_in hardirq@0=100 softirq_raise@0+1 softirq@0+19 waking@0+35 switch_in@0+30
-         path local_timer t13:13 via=s1+ksoftirqd user hardirq@0=103 softirq_raise@0+1 softirq@0+36 waking@0+25 switch_in@0+25 user@0+1",
+         path local_timer t13:13 via=s1+ktimers user hardirq@0=103 softirq_raise@0+1 softirq@0+36 waking@0+25 switch_in@0+25 user@0+1",
     );
 }
 

@@ -52,7 +52,7 @@ fn records() -> impl Strategy<Value = PathRecord> {
     let stamps = prop::collection::vec(stamp, Point::COUNT);
     let queue = (any::<u64>(), any::<Option<u16>>());
     let queues = prop::collection::vec(queue, 0..3);
-    (origins(), 0_u16..1 << 15, stamps, any::<u64>(), tasks(), queues).prop_map(
+    (origins(), 0_u32..1 << 17, stamps, any::<u64>(), tasks(), queues).prop_map(
         |(origin, via, stamps, timer_fn, target, queues)| PathRecord {
             origin,
             via: Via::from_bits_retain(via),
