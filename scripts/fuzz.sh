@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Builds the fuzzer (fuzz/) with coverage and runs its targets, two at a time, each for
+# Builds the fuzzer (fuzz/) with coverage and runs its targets, one on each CPU at a time, each for
 # IRQPATH_FUZZ_SECONDS (3600 unless set). What makes a target fail is kept in target/fuzz/found;
 # once mended, it belongs into fuzz/corpus/TARGET. Works with any Rust from 1.88 and a C++ compiler.
+# A target's output is shown when it ends, so that those of two never mix; the last line names
+# every target that failed.
 # Exit codes: 0 nothing found, 1 something was, 2 the fuzzer cannot be built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,7 +36,7 @@ mkdir -p "$found" "$built/corpus"
 scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# one TARGET: runs it; its log is shown only if it found something.
+# one TARGET: runs it and leaves a report, which has more than a line only if something was found.
 one() {
   local target=$1 log=$scratch/$1.log code=0
   mkdir -p "$built/corpus/$target" "$scratch/$target"
@@ -46,24 +48,31 @@ one() {
     printf 'fuzz: %s: %s inputs, nothing found\n' "$target" \
       "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   else
-    grep -vE '^#[0-9]' "$log" | tail -n 40
-    printf 'fuzz: %s: FAILED; the input is in %s\n' "$target" "$found"
-  fi
+    printf 'fuzz: %s: FAILED; the input is in %s; its last lines:\n' "$target" "$found"
+    grep -vE '^#[0-9]' "$log" | tail -n 40 | sed "s/^/  $target: /"
+  fi >"$scratch/$target.report"
   return "$code"
 }
 
-running=0
-failed=0
+declare -A running=() # process: target
+failed=()
+
+# Waits for one target and shows its report.
+reap() {
+  local child code=0
+  wait -n -p child "${!running[@]}" || code=$?
+  cat "$scratch/${running[$child]}.report"
+  if [[ $code != 0 ]]; then failed+=("${running[$child]}"); fi
+  unset "running[$child]"
+}
+
 for target in "${targets[@]}"; do
-  if [[ $running == 2 ]]; then
-    wait -n || failed=1
-    running=1
-  fi
+  if ((${#running[@]} >= $(nproc))); then reap; fi
   one "$target" &
-  running=$((running + 1))
+  running[$!]=$target
 done
-while [[ $running -gt 0 ]]; do
-  wait -n || failed=1
-  running=$((running - 1))
-done
-exit "$failed"
+while ((${#running[@]} > 0)); do reap; done
+if [[ ${#failed[@]} != 0 ]]; then
+  echo "fuzz: FAILED: ${failed[*]}"
+  exit 1
+fi

@@ -4,7 +4,7 @@
 # A test that this machine cannot run prints `skipped: why`, and the summary repeats it: nothing
 # is skipped silently. IRQPATH_OWN_KERNEL=0 leaves out what needs the irqpath kernel, which the first
 # run builds in about ten minutes on two cores; IRQPATH_FUZZ_SECONDS is how long each fuzz target runs,
-# 60 unless set. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
+# 120 unless set, one on each CPU at a time. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -99,7 +99,7 @@ step_ours 'the irqpath kernel' cargo run --locked -q -p irqpath -- lab build --f
 step_ours 'the patch series' cargo xtask kernel check --quick
 step_with qemu-system-aarch64 'irqpath for arm64 guests' arm64
 step 'cargo test' rust_tests
-fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-60}
+fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-120}
 step_with c++ "fuzz targets, $fuzz_seconds s each" env IRQPATH_FUZZ_SECONDS="$fuzz_seconds" scripts/fuzz.sh
 step_with qemu-system-x86_64 'irqpath lab gate' cargo run --locked -q -p irqpath -- lab gate ihm-timer intspect-baseline
 step_ours 'irqpath lab gate of the policies' cargo run --locked -q -p irqpath -- lab gate ihm-migrate

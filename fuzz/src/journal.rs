@@ -67,15 +67,52 @@ impl Recorder {
         self.written.borrow_mut().push(path.into());
     }
 
-    /// A journal makes root write only below these.
     fn check(&self) {
         for path in self.written.borrow().iter() {
-            let inside = ["proc/irq/", "proc/shield/", "proc/sys/", "sys/"];
-            let is_inside = inside.iter().any(|start| path.starts_with(start));
-            let climbs = path.split('/').any(|part| part == "..");
-            assert!(is_inside && !climbs, "the journal had {path} written");
+            assert!(is_ours(path), "the journal had {path} written");
         }
     }
+}
+
+/// What irqpath changes, said a second time: an oracle that asked `change/allowed.rs` would not see
+/// what is wrong there. `#` stands for a number, `*` for a name.
+const ALLOWED: [&str; 18] = [
+    "proc/irq/#/smp_affinity",
+    "proc/irq/default_smp_affinity",
+    "proc/shield/procs",
+    "proc/shield/irqs",
+    "proc/shield/ltmrs",
+    "proc/sys/net/core/rps_default_mask",
+    "proc/sys/kernel/watchdog_cpumask",
+    "proc/sys/kernel/timer_migration",
+    "sys/devices/virtual/workqueue/cpumask",
+    "sys/devices/virtual/workqueue/*/cpumask",
+    "sys/class/net/*/queues/*/rps_cpus",
+    "sys/class/net/*/queues/*/xps_cpus",
+    "sys/fs/cgroup/cgroup.subtree_control",
+    "sys/fs/cgroup/irqpath.shield",
+    "sys/fs/cgroup/irqpath.shield/run",
+    "sys/fs/cgroup/irqpath.shield/cgroup.subtree_control",
+    "sys/fs/cgroup/irqpath.shield/cpuset.cpus",
+    "sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition",
+];
+
+fn is_ours(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let climbs = parts.iter().any(|part| ["", ".", ".."].contains(part));
+    let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let fits = |pattern: &&str| {
+        let wanted: Vec<&str> = pattern.split('/').collect();
+        wanted.len() == parts.len()
+            && wanted.iter().zip(&parts).all(|(wanted, part)| match *wanted {
+                "#" => is_number(part),
+                "*" => true,
+                exact => exact == *part,
+            })
+    };
+    // Any cgroup may be the one that a process goes back to.
+    let is_return = path.starts_with("sys/fs/cgroup/") && path.ends_with("/cgroup.procs");
+    !climbs && (is_return || ALLOWED.iter().any(fits))
 }
 
 impl Access for Recorder {
