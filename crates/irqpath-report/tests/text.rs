@@ -105,9 +105,20 @@ fn the_tail_of_a_histogram_is_shorter_than_its_body() {
 }
 
 #[test]
+fn a_path_seen_once_takes_one_line_among_histograms() {
+    let mut out = Vec::new();
+    let options = TextOptions { width: 80, max_details: 8, ..TextOptions::default() };
+    write_hist(&mut out, &meta(), &many(), Scale::default(), &options).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    golden("hist-once-80.txt", &text);
+    assert_eq!(text.matches("job-").count(), 5, "{text}");
+    assert_eq!(text.matches("\nn ").count(), 3, "{text}");
+}
+
+#[test]
 fn histograms() {
     golden("hist-linear.txt", &hist(Scale::default()));
-    golden("hist-5us.txt", &hist(Scale::Linear { bucket_ns: Some(5_000), max_rows: 20 }));
+    golden("hist-5us.txt", &hist(Scale::Linear { bucket_ns: 5_000, max_rows: 20 }));
     golden("hist-log2.txt", &hist(Scale::Log2));
 }
 

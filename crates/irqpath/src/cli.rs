@@ -171,10 +171,10 @@ pub struct Hist {
     #[arg(short, long, value_name = "US", value_parser = microseconds)]
     pub bucket_size: Option<u64>,
 
-    /// Number of buckets; longer times share the last row
-    #[arg(short = 'E', long, value_name = "N", default_value_t = 256,
+    /// Number of buckets; longer times share the last row [default: 256 with -b, else all]
+    #[arg(short = 'E', long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub entries: u32,
+    pub entries: Option<u32>,
 }
 
 #[derive(Debug, Args)]

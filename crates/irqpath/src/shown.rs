@@ -13,6 +13,9 @@ use rustix::termios::tcgetwinsize;
 
 use crate::cli::{Hist, View};
 
+/// Rows of a histogram with a given size of bucket, as rtla has them.
+const RTLA_ROWS: usize = 256;
+
 /// `meta.json`.
 pub fn meta(w: &mut dyn Write, meta: &Meta) -> io::Result<()> {
     json::write_meta(w, meta)
@@ -50,7 +53,11 @@ pub fn text(
     if view != View::Hist {
         return write_once(w, meta, summary, &options);
     }
-    let scale = Scale::Linear { bucket_ns: hist.bucket_size, max_rows: hist.entries as usize };
+    let max_rows = hist.entries.map(|entries| entries as usize);
+    let scale = match hist.bucket_size {
+        Some(bucket_ns) => Scale::Linear { bucket_ns, max_rows: max_rows.unwrap_or(RTLA_ROWS) },
+        None => Scale::Auto { max_rows },
+    };
     // Every path has been asked for.
     let options = TextOptions { max_details: usize::MAX, ..options };
     write_hist(w, meta, summary, scale, &options)

@@ -2,15 +2,17 @@
 //! A histogram per path: buckets of equal size as rtla's, or doubling ones.
 //!
 //! The stored histogram has buckets of its own, at most 1 % wide; each is counted where its
-//! middle lies. Runs of empty rows become one line. Where nobody chose a size, bounds double from Q95
-//! on: a tail with a few values in each row would be longer than the body.
+//! middle lies, minimum and maximum where they are, and no row claims to be finer. Runs of empty rows become one line.
+//! Where nobody chose a size, bounds double from Q95 on: a tail with a few values in each row would
+//! be longer than the body. A path that was seen once has no distribution, but a row in a table.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use irqpath_model::{Bucket, Histogram, PathSummary, Summary};
 
-use super::style::{bar, clean, cut, left, percent, right, us, width};
+use super::style::{bar, clean, cut, grouped, left, percent, right, us, width};
+use super::table::{Column, Table};
 use super::{TextOptions, heading};
 use crate::target::Targets;
 
@@ -24,11 +26,16 @@ const LOG2_FIRST_NS: u64 = 250;
 /// How times fall into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
+    /// Buckets of a size that suits the path, then doubling ones.
+    Auto {
+        /// Rows, from that of the minimum on, before what is longer becomes one last row.
+        max_rows: Option<usize>,
+    },
     /// Buckets of equal size.
     Linear {
-        /// Size of a bucket, ns; `None` chooses one per path (1-2-5 steps).
-        bucket_ns: Option<u64>,
-        /// Rows before what is longer becomes one last row; rtla's default is 256.
+        /// Size of a bucket, ns.
+        bucket_ns: u64,
+        /// Rows, from 0 on, before what is longer becomes one last row; rtla's default is 256.
         max_rows: usize,
     },
     /// Bounds that double from row to row: 0.25, 0.5, 1, 2, 4 us.
@@ -37,9 +44,12 @@ pub enum Scale {
 
 impl Default for Scale {
     fn default() -> Self {
-        Self::Linear { bucket_ns: None, max_rows: 256 }
+        Self::Auto { max_rows: None }
     }
 }
+
+/// From (inclusive) to (exclusive, `None` without bound), ns.
+type Bounds = (u64, Option<u64>);
 
 /// One row: from (inclusive) to (exclusive, `None` without bound), ns, and how many.
 struct Row {
@@ -60,7 +70,31 @@ pub(super) fn write(
     }
     let targets = Targets::of(&summary.paths);
     let shown = summary.paths.iter().take(options.max_details);
-    shown.into_iter().try_for_each(|p| path(out, p, &targets.name(p), scale, options))
+    let (once, often): (Vec<_>, Vec<_>) = shown.partition(|path| path.total.n == 1);
+    often.into_iter().try_for_each(|p| path(out, p, &targets.name(p), scale, options))?;
+    if once.is_empty() { Ok(()) } else { seen_once(out, &once, &targets, options) }
+}
+
+fn seen_once(
+    out: &mut impl Write,
+    paths: &[&PathSummary],
+    targets: &Targets<'_>,
+    options: &TextOptions,
+) -> io::Result<()> {
+    heading(out, options, "SEEN ONCE", &format!("{}, us", grouped(paths.len() as u64)))?;
+    let mut table = Table::new(&[
+        Column::text("origin", 12).rather(15),
+        Column::text("via", 5).rather(12),
+        Column::text("target", 8).rather(18),
+        Column::number("took"),
+        Column::number("to run").or_drop(1),
+    ]);
+    for path in paths {
+        let [took, to_run] = [path.total.max_ns, path.slowest_ns].map(us);
+        let name = targets.name(path);
+        table.row(vec![path.origin_name.clone(), path.via.clone(), name, took, to_run]);
+    }
+    table.write(out, options.style(), options.width)
 }
 
 fn path(
@@ -103,44 +137,74 @@ pub(super) fn buckets(
 }
 
 fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {
-    let bounds: Box<dyn Fn(u64) -> (u64, Option<u64>)> = match scale {
-        Scale::Log2 => Box::new(log2_bounds),
-        Scale::Linear { bucket_ns, max_rows } => {
-            let size = bucket_ns.unwrap_or_else(|| bucket_size(h)).max(1);
-            let last = size.saturating_mul(max_rows as u64);
-            let tail = match bucket_ns {
-                Some(_) => u64::MAX,
-                None => (h.quantile_ns(BODY) / size).saturating_add(1).saturating_mul(size),
-            };
-            Box::new(move |ns| {
-                if ns >= tail {
-                    return doubling(ns, tail);
-                }
-                if ns >= last {
-                    return (last, None);
-                }
-                let low = ns / size * size;
-                (low, Some(low + size))
-            })
-        }
+    // By a bucket of the stored histogram, from (inclusive) to (exclusive), and a value in it.
+    let bounds: Box<dyn Fn(u64, u64, u64) -> Bounds> = match scale {
+        Scale::Log2 => Box::new(|_, _, ns| log2_bounds(ns)),
+        Scale::Linear { bucket_ns, max_rows } => fixed(bucket_ns.max(1), max_rows),
+        Scale::Auto { max_rows } => auto(h, max_rows),
     };
-    let mut counts: BTreeMap<(u64, Option<u64>), u64> = BTreeMap::new();
+    let (min, max) = (h.quantile_ns(0.0), h.max_ns());
+    let mut counts: BTreeMap<Bounds, u64> = BTreeMap::new();
     let mut held = 0;
     for (low, high, n) in h.iter_buckets() {
-        *counts.entry(bounds(low + (high - low) / 2)).or_default() += n;
+        let mut count = |ns, n| *counts.entry(bounds(low, high + 1, ns)).or_default() += n;
+        let mut rest = n;
+        for known in [min, max] {
+            if rest > 0 && (low..=high).contains(&known) {
+                count(known, 1);
+                rest -= 1;
+            }
+        }
+        if rest > 0 {
+            count((low + (high - low) / 2).max(min).min(max), rest);
+        }
         held += n;
     }
     let overflow = h.len().saturating_sub(held);
-    let mut rows: Vec<Row> =
-        counts.into_iter().map(|((low, high), n)| Row { low, high, n }).collect();
+    let mut rows: Vec<Row> = Vec::new();
+    for ((low, high), n) in counts {
+        let end = rows.last().and_then(|row| row.high).unwrap_or(0);
+        rows.push(Row { low: low.max(end), high, n });
+    }
     if overflow > 0 {
         rows.push(Row { low: irqpath_model::MAX_TRACKABLE_NS, high: None, n: overflow });
     }
     rows
 }
 
+/// Rows of the size that was asked for; where the stored buckets are wider, rows of theirs.
+fn fixed(size: u64, max_rows: usize) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
+    let last = size.saturating_mul(max_rows as u64);
+    let round = move |ns: u64| ns.saturating_add(size / 2) / size * size;
+    Box::new(move |low, end, ns| match ns {
+        _ if ns >= last => (last, None),
+        _ if end - low > size => (round(low), Some(round(end).min(last))),
+        _ => equal(ns, size),
+    })
+}
+
+/// Rows of one size for the body, doubling ones for the tail.
+fn auto(h: &Histogram, max_rows: Option<usize>) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
+    let size = bucket_size(h);
+    let first = equal(h.quantile_ns(0.0), size).0;
+    let rows = max_rows.map_or(u64::MAX, |rows| rows as u64);
+    let last = first.saturating_add(size.saturating_mul(rows));
+    let tail = equal(h.quantile_ns(BODY), size).0.saturating_add(size);
+    Box::new(move |_, _, ns| match ns {
+        _ if ns >= last => (last, None),
+        _ if ns >= tail => doubling(ns, tail),
+        _ => equal(ns, size),
+    })
+}
+
+/// The row of size `size` that `ns` falls into.
+fn equal(ns: u64, size: u64) -> Bounds {
+    let low = ns / size * size;
+    (low, Some(low.saturating_add(size)))
+}
+
 /// Bounds that double from `first` on.
-fn doubling(ns: u64, first: u64) -> (u64, Option<u64>) {
+fn doubling(ns: u64, first: u64) -> Bounds {
     let mut high = first.saturating_mul(2);
     while high <= ns {
         high = high.saturating_mul(2);
@@ -148,7 +212,7 @@ fn doubling(ns: u64, first: u64) -> (u64, Option<u64>) {
     (high / 2, Some(high))
 }
 
-fn log2_bounds(ns: u64) -> (u64, Option<u64>) {
+fn log2_bounds(ns: u64) -> Bounds {
     let mut high = LOG2_FIRST_NS;
     while high <= ns {
         high = high.saturating_mul(2);
@@ -156,12 +220,16 @@ fn log2_bounds(ns: u64) -> (u64, Option<u64>) {
     (if high == LOG2_FIRST_NS { 0 } else { high / 2 }, Some(high))
 }
 
-/// A 1-2-5 step with which [`BODY`] of the distribution takes about [`TARGET_ROWS`] rows.
+/// A 1-2-5 step with which [`BODY`] of the distribution takes about [`TARGET_ROWS`] rows, and none
+/// of them is narrower than the widest stored bucket there.
 fn bucket_size(h: &Histogram) -> u64 {
-    let span = h.quantile_ns(BODY).saturating_sub(h.quantile_ns(0.0));
+    let end = h.quantile_ns(BODY);
+    let span = end.saturating_sub(h.quantile_ns(0.0));
+    let buckets = h.iter_buckets().take_while(|(low, _, _)| *low <= end);
+    let widest = buckets.map(|(low, high, _)| high + 1 - low).max().unwrap_or(0);
     (2..12)
         .flat_map(|e| [1, 2, 5].map(|m| m * 10_u64.pow(e)))
-        .find(|size| span / size <= TARGET_ROWS)
+        .find(|size| span / size <= TARGET_ROWS && widest <= *size)
         .unwrap_or(u64::MAX)
 }
 
@@ -201,4 +269,59 @@ fn body(out: &mut impl Write, rows: &[Row], n: u64, options: &TextOptions) -> io
 fn bound(ns: u64) -> String {
     let text = format!("{:.3}", ns as f64 / 1e3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut h = Histogram::default();
+        values.into_iter().for_each(|ns| h.record(ns));
+        h
+    }
+
+    /// `low-high n` of each row, us.
+    fn shown(h: &Histogram, scale: Scale) -> Vec<String> {
+        let row = |row: &Row| {
+            let high = row.high.map_or("...".to_owned(), bound);
+            format!("{}-{high} {}", bound(row.low), row.n)
+        };
+        rows(h, scale).iter().map(row).collect()
+    }
+
+    #[test]
+    fn rows_hold_what_they_say_and_are_no_finer_than_the_data() {
+        let auto = Scale::default();
+        let few = Scale::Auto { max_rows: Some(2) };
+        let each_us = Scale::Linear { bucket_ns: 1_000, max_rows: 1_000 };
+        let around_70 = of((0..1_000).map(|nr| 68_000 + nr * 4));
+        let tail = of((0..190).map(|nr| 5_000 + nr * 10).chain([30_000; 5]));
+        for (h, scale, want) in [
+            (of([4_181_000]), auto, &["4180-4200 1"][..]),
+            (of([77_100]), auto, &["77-78 1"]),
+            (of([23_850, 23_990, 24_000]), auto, &["23.8-24 2", "24-24.2 1"]),
+            (around_70, auto, &["68-69 280", "69-70 256", "70-71 256", "71-72 208"]),
+            (of([500]), auto, &["0.5-0.6 1"]),
+            (tail.clone(), few, &["5-5.1 9", "5.1-5.2 13", "5.2-... 173"]),
+            (of([2_500, 2_600, 900_500]), each_us, &["2-3 2", "897-901 1"]),
+            (of([2_500, 1_000_000]), each_us, &["2-3 1", "1000-... 1"]),
+        ] {
+            assert_eq!(shown(&h, scale), want, "{scale:?}");
+        }
+        assert_eq!(shown(&tail, auto).last().map(String::as_str), Some("27.6-55.2 5"));
+    }
+
+    #[test]
+    fn rows_do_not_overlap_at_any_size() {
+        let h = of((1..2_000).map(|nr| nr * nr * 3));
+        for bucket_ns in [1, 7, 300, 1_000, 1_500, 20_000] {
+            let rows = rows(&h, Scale::Linear { bucket_ns, max_rows: 100_000 });
+            for pair in rows.windows(2) {
+                assert!(pair[0].high.is_some_and(|high| high <= pair[1].low), "{bucket_ns}");
+            }
+            assert!(rows.iter().all(|row| row.high.is_none_or(|high| high > row.low)));
+            assert_eq!(rows.iter().map(|row| row.n).sum::<u64>(), h.len());
+        }
+    }
 }
