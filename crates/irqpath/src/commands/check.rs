@@ -44,8 +44,9 @@ fn text(findings: &[Finding]) -> Page {
         }
     }
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
+    text.blank();
     text.line(format_args!(
-        "\nproblems: {}, warnings: {}, notes: {}, ok: {}",
+        "problems: {}, warnings: {}, notes: {}, ok: {}",
         count(Severity::Problem),
         count(Severity::Warning),
         count(Severity::Note),
@@ -74,6 +75,7 @@ mod tests {
         assert!(text.starts_with("warning  governor: powersave on 2 CPUs\n"), "{text}");
         assert!(text.contains("fix: cpupower"), "{text}");
         assert_eq!(text.matches("why:").count(), 1, "{text}");
-        assert!(text.ends_with("problems: 0, warnings: 1, notes: 0, ok: 1\n"), "{text}");
+        assert!(text.ends_with("\n\nproblems: 0, warnings: 1, notes: 0, ok: 1\n"), "{text}");
+        assert!(!text.contains("\\n"), "a line break was printed as text: {text}");
     }
 }
