@@ -6,8 +6,8 @@
 use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
-    CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason, Meta, Missing, Names,
-    Occupancy, Origin, Response, ResponseSource, Summary, Task, Transition,
+    Cause, CauseKind, CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason,
+    Meta, Missing, Names, Occupancy, Origin, Response, ResponseSource, Summary, Task, Transition,
 };
 use irqpath_report::html;
 use irqpath_report::text::{TextOptions, write_jitter, write_response};
@@ -141,6 +141,26 @@ fn screens_of_80_and_200_columns() {
             assert_eq!(text, std::fs::read_to_string(&golden).unwrap(), "{name} {width}");
         }
     }
+}
+
+#[test]
+fn a_list_at_80_columns_cuts_no_time_of_long_names() {
+    let mut summary = interrupted();
+    let longest = &mut summary.jitter[0].interruptions.as_mut().unwrap().longest;
+    let cause = |kind, who: &str, ns| Cause { kind, who: who.to_owned(), ns, nr_times: 1 };
+    longest[0].ns = 48_210_000;
+    longest[0].causes = vec![
+        cause(CauseKind::Idle, "idle", 48_103_000),
+        cause(CauseKind::Thread, "memfd:sealed-91:12040 o:0", 39_900),
+        cause(CauseKind::Thread, "kworker/1:1H-kb:4412040 o:-20", 38_000),
+        cause(CauseKind::Hardirq, "LOC:local_timer", 29_100),
+    ];
+    let (mut out, options) = (Vec::new(), TextOptions { width: 80, ..TextOptions::default() });
+    write_jitter(&mut out, &meta(), &summary, 20, &options).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let list = text.split("LIST of CPU").nth(1).unwrap();
+    assert!(list.contains("task held off 48 103, 3 more 107\n"), "{list}");
+    assert!(!list.contains('\u{2026}'), "{list}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use irqpath_model::{Missing, Sched};
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::process::getpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::launch::set_scheduling;
 
@@ -166,7 +167,16 @@ pub(crate) fn wake(tid: u32) {
 /// `CLOCK_MONOTONIC`, ns.
 #[inline]
 pub fn now_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    read_clock(ClockId::Monotonic)
+}
+
+/// CPU time of the calling thread, ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read_clock(ClockId::ThreadCPUTime)
+}
+
+fn read_clock(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

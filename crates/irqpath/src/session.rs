@@ -148,7 +148,7 @@ impl Session {
 }
 
 /// Processor time and peak memory of this process.
-fn add_own_cost(overhead: &mut Overhead) {
+pub fn add_own_cost(overhead: &mut Overhead) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     overhead.process_cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
     let status = input::read_text("/proc/self/status".as_ref(), MAX_STATUS).unwrap_or_default();

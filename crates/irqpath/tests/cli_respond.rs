@@ -200,6 +200,12 @@ fn interruptions_are_listed_with_what_ran() {
     let unexplained = ns("unexplained");
     let is_explained = unexplained * 10 < total;
     assert!(is_explained || lost > 0 || is_virtual, "{unexplained} of {total} unexplained");
+    let overhead = &all["summary"]["overhead"];
+    let own_ns = number(&overhead["process_cpu_ns"]);
+    assert!(own_ns > 0, "irqpath took no time: {overhead}");
+    // The task never sleeps: its time is the measurement's, not the observer's.
+    assert!(own_ns < number(&found["lasted_ns"]) / 2, "{own_ns} with the task's own time?");
+    assert!(number(&overhead["peak_rss_bytes"]) > 1 << 20, "nor memory: {overhead}");
     for i in found["longest"].as_array().unwrap() {
         let parts = i["causes"].as_array().unwrap().iter().map(|c| number(&c["ns"]));
         assert_eq!(parts.sum::<u64>(), number(&i["ns"]));

@@ -263,7 +263,7 @@ fn list(meta: &Meta, cpu: u16, all: &Interruptions) -> Table {
     let mut table = Table::new(title, about, &[number("at, s"), number("us"), text("what ran")]);
     for i in all.longest.iter().take(shown) {
         let at = format!("{:.6}", i.at_ns as f64 / 1e9);
-        table.rows.push(vec![at, us2(i.ns), interruption_words(meta, i)]);
+        table.rows.push(vec![at, us2(i.ns), interruption_words(meta, i, usize::MAX)]);
     }
     table
 }

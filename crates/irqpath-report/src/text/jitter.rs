@@ -2,6 +2,7 @@
 //! What `jitter` prints: the legend below the documents' figures, what loops took beyond the
 //! ideal, interruptions with their causes, and the accounting.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use irqpath_model::{
@@ -9,13 +10,15 @@ use irqpath_model::{
 };
 
 use super::hist::{Scale, buckets, histogram};
-use super::style::{clean, grouped, percent, us, us2, wrapped};
-use super::table::{Column, Table};
+use super::style::{align, clean, grouped, percent, us, us2, width, wrapped};
+use super::table::{Column, GAP, Table};
 use super::{TextOptions, footer, heading, write_header};
 use crate::{causes, conditions};
 
 /// Causes shown in the line of one interruption.
 const MAX_CAUSES: usize = 4;
+/// Percent of an interruption in which nothing was seen, from which on its line says so.
+const MUCH: f64 = 3.0;
 /// Kinds of causes shown for a CPU.
 const MAX_KINDS: usize = 20;
 
@@ -147,6 +150,8 @@ fn kind_words(cause: &InterruptionCause) -> String {
 pub(crate) fn words(kind: CauseKind, who: &str) -> String {
     match kind {
         CauseKind::Own => "kernel entry and exit, or unseen".to_owned(),
+        // Not an exit from idle: the task never sleeps, so the kernel kept it from running.
+        CauseKind::Idle => "CPU idle, task held off".to_owned(),
         CauseKind::Unexplained | CauseKind::Unseen | CauseKind::Steal => kind.title().to_owned(),
         CauseKind::Nmi => "NMI".to_owned(),
         _ => format!("{} {who}", kind.title()),
@@ -179,17 +184,22 @@ fn list(
     ]);
     let mut longest: Vec<_> = all.longest.iter().take(shown).collect();
     longest.sort_by_key(|i| i.at_ns);
-    for i in longest {
-        let at = format!("{:.6}", i.at_ns as f64 / 1e9);
-        table.row(vec![at, us2(i.ns), what(meta, i)]);
+    let ats: Vec<_> = longest.iter().map(|i| format!("{:.6}", i.at_ns as f64 / 1e9)).collect();
+    let mut took: Vec<_> = longest.iter().map(|i| us2(i.ns)).collect();
+    align(&mut took);
+    let widest = |cells: &[String]| cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+    let room = options.width.saturating_sub(widest(&ats) + widest(&took) + 2 * GAP);
+    for ((i, at), us) in longest.into_iter().zip(ats).zip(took) {
+        table.row(vec![at, us.trim_end().to_owned(), what(meta, i, room)]);
     }
     table.write(out, options.style(), options.width)
 }
 
-/// The causes of one interruption with their times, longest first.
-pub(crate) fn what(meta: &Meta, interruption: &Interruption) -> String {
+/// The causes of one interruption with their times, longest first, in `columns` where that is
+/// possible: then fewer are named. What they leave of the interruption is always told.
+pub(crate) fn what(meta: &Meta, interruption: &Interruption, columns: usize) -> String {
     let others = |c: &&Cause| c.kind != CauseKind::Own && c.ns > 0;
-    let found: Vec<&Cause> = interruption.causes.iter().filter(others).collect();
+    let mut found: Vec<&Cause> = interruption.causes.iter().filter(others).collect();
     if found.is_empty() {
         return match (interruption.causes.is_empty(), causes::is_virtual(meta)) {
             (true, _) => "not traced".to_owned(),
@@ -197,12 +207,26 @@ pub(crate) fn what(meta: &Meta, interruption: &Interruption) -> String {
             (false, false) => "nothing in this kernel: firmware (SMI), or an exception".to_owned(),
         };
     }
-    let one = |c: &&Cause| format!("{} {}", words(c.kind, &c.who), us2(c.ns));
-    let mut parts: Vec<String> = found.iter().take(MAX_CAUSES).map(one).collect();
-    if found.len() > MAX_CAUSES {
-        parts.push(format!("{} more", found.len() - MAX_CAUSES));
-    }
-    parts.join(", ")
+    found.sort_by_key(|cause| Reverse(cause.ns));
+    let seen: u64 = found.iter().map(|cause| cause.ns).sum();
+    let rest = interruption.ns.saturating_sub(seen);
+    let line = |nr: usize| {
+        let (named, more) = found.split_at(nr);
+        let mut parts: Vec<(u64, String)> =
+            named.iter().map(|c| (c.ns, words(c.kind, &c.who))).collect();
+        if percent(rest, interruption.ns) > MUCH {
+            parts.push((rest, "nothing seen".to_owned()));
+        }
+        parts.sort_by_key(|(ns, _)| Reverse(*ns));
+        if !more.is_empty() {
+            parts.push((more.iter().map(|c| c.ns).sum(), format!("{} more", more.len())));
+        }
+        let parts: Vec<String> =
+            parts.into_iter().map(|(ns, text)| format!("{text} {}", us2(ns))).collect();
+        parts.join(", ")
+    };
+    let most = found.len().min(MAX_CAUSES);
+    (1..=most).rev().map(line).find(|text| width(text) <= columns).unwrap_or_else(|| line(1))
 }
 
 fn accounting(
@@ -225,4 +249,55 @@ fn accounting(
         writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
     }
     footer::notes(out, meta, summary, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(kind: CauseKind, who: &str, ns: u64) -> Cause {
+        Cause { kind, who: who.to_owned(), ns, nr_times: 1 }
+    }
+
+    #[test]
+    fn what_a_line_of_the_list_does_not_name_is_told_with_its_time() {
+        let own = |ns| cause(CauseKind::Own, "irqpath:77 f:80", ns);
+        let timer = |ns| cause(CauseKind::Hardirq, "LOC:local_timer", ns);
+        let thread = |who: &str, ns| cause(CauseKind::Thread, who, ns);
+        for (ns, causes, columns, want) in [
+            (
+                530_000,
+                vec![timer(7_930), own(522_070)],
+                62,
+                "nothing seen 522, hardirq LOC:local_timer 7.93",
+            ),
+            (
+                241_000,
+                vec![cause(CauseKind::Steal, "", 95_600), own(145_400)],
+                62,
+                "nothing seen 145, stolen by the hypervisor 95.6",
+            ),
+            (100_000, vec![timer(98_000), own(2_000)], 62, "hardirq LOC:local_timer 98.0"),
+            (
+                8_096_000,
+                vec![cause(CauseKind::Idle, "idle", 8_096_000)],
+                62,
+                "CPU idle, task held off 8 096",
+            ),
+            (
+                7_027_000,
+                vec![
+                    thread("objtool:14906 o:10", 3_576_000),
+                    thread("sh:14907 o:10", 3_000_000),
+                    timer(51_000),
+                    own(400_000),
+                ],
+                62,
+                "thread objtool:14906 o:10 3 576, nothing seen 400, 2 more 3 051",
+            ),
+        ] {
+            let interruption = Interruption { at_ns: 0, ns, causes };
+            assert_eq!(what(&Meta::default(), &interruption, columns), want);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use super::style::{Style, align, clean, cut, left, right, width};
 
 /// Spaces between columns.
-const GAP: usize = 2;
+pub(super) const GAP: usize = 2;
 
 /// One column.
 #[derive(Debug, Clone, Copy)]

@@ -19,5 +19,5 @@ pub(super) fn measure(control: &Control, threshold_ns: u64, length_ns: u64) -> J
         nr_looks += 1;
         last_ns = now;
     }
-    JitterEnd { since_ns, lasted_ns: last_ns - since_ns, nr_looks, look_ns, nr_lost: 0 }
+    JitterEnd { since_ns, lasted_ns: last_ns - since_ns, nr_looks, look_ns, ..<_>::default() }
 }

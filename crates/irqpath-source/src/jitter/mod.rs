@@ -15,7 +15,7 @@ use irqpath_model::{Missing, Sched};
 
 pub use sines::nr_sines_for;
 
-use crate::realtime::Realtime;
+use crate::realtime::{Realtime, thread_cpu_ns};
 use crate::respond::RespondError;
 use crate::sampler::{Control, Sample, Sampler};
 
@@ -54,6 +54,8 @@ pub struct JitterEnd {
     pub look_ns: u64,
     /// Samples that found no room.
     pub nr_lost: u64,
+    /// CPU time of the task, which is not what irqpath itself costs, ns.
+    pub cpu_ns: u64,
 }
 
 /// A task under test.
@@ -69,9 +71,12 @@ impl Subject {
     pub fn start(config: &JitterConfig) -> Result<Self, RespondError> {
         let JitterConfig { test, cpu, sched, duration } = *config;
         let length_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let measure = move |(), control: &Control| match test {
-            Test::Sines(nr) => sines::measure(control, nr, length_ns),
-            Test::Looks(threshold_ns) => looks::measure(control, threshold_ns, length_ns),
+        let measure = move |(), control: &Control| {
+            let end = match test {
+                Test::Sines(nr) => sines::measure(control, nr, length_ns),
+                Test::Looks(threshold_ns) => looks::measure(control, threshold_ns, length_ns),
+            };
+            JitterEnd { cpu_ns: thread_cpu_ns(), ..end }
         };
         let realtime = Realtime { cpu, sched };
         let sampler =

@@ -118,8 +118,9 @@ fn reserved(
             ("The fair server", text)
         }
     };
-    if let Some(whom) = let_run(causes) {
-        text.extend([" ", by, " let ", &whom, "."]);
+    let did: Vec<String> = let_run(causes).into_iter().chain(left_idle(causes)).collect();
+    if !did.is_empty() {
+        text.extend([" ", by, " ", &did.join(", and "), "."]);
     }
     Some(text)
 }
@@ -140,11 +141,22 @@ fn let_run(causes: &[InterruptionCause]) -> Option<String> {
         1 => " and another task".to_owned(),
         nr => format!(" and {nr} other tasks"),
     };
-    let (total, max) = (
-        tasks.iter().map(|cause| cause.total_ns).sum(),
-        tasks.iter().map(|cause| cause.max_ns).max().unwrap_or(0),
-    );
-    Some(format!("{}{others} run for {} us, {} us at once", first.who, us(total), us(max)))
+    let (total, max) = sums(&tasks);
+    Some(format!("let {}{others} run for {total} us, {max} us at once", first.who))
+}
+
+/// The kernel held the task off although nobody else wanted the CPU.
+fn left_idle(causes: &[InterruptionCause]) -> Option<String> {
+    let idle: Vec<_> = causes.iter().filter(|c| c.kind == CauseKind::Idle).collect();
+    let (total, max) = sums(&idle);
+    (!idle.is_empty()).then(|| format!("left the CPU idle for {total} us, {max} us at once"))
+}
+
+/// Their time together and the longest at once, us.
+fn sums(causes: &[&InterruptionCause]) -> (String, String) {
+    let total = causes.iter().map(|cause| cause.total_ns).sum();
+    let max = causes.iter().map(|cause| cause.max_ns).max().unwrap_or(0);
+    (us(total), us(max))
 }
 
 /// Wait until every task is done, and give each of their samples to `take`.
@@ -237,7 +249,7 @@ fn measure_looks(
     })?;
     let ends: Vec<JitterEnd> = subjects.iter_mut().map(Subject::stop).collect();
     drain(subjects, &mut engine);
-    tracer.detach(&mut engine)?;
+    tracer.detach(&mut engine, ends.iter().map(|end| end.cpu_ns).sum())?;
     engine.flush();
     for (reason, n) in engine.loss().0 {
         tracer.summary.loss.add(reason, n);
@@ -289,8 +301,9 @@ impl Tracer {
         Ok(())
     }
 
-    /// Take over the last transitions.
-    fn detach(&mut self, engine: &mut InterruptionEngine) -> anyhow::Result<()> {
+    /// Take over the last transitions. The tasks that looked at the clock took `looking_ns` of CPU
+    /// time, which tracing did not cost.
+    fn detach(&mut self, engine: &mut InterruptionEngine, looking_ns: u64) -> anyhow::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let (events, snapshot) = source.finish()?;
         for event in events {
@@ -298,6 +311,9 @@ impl Tracer {
         }
         self.summary.loss = snapshot.loss;
         self.summary.overhead = snapshot.overhead;
+        let overhead = &mut self.summary.overhead;
+        session::add_own_cost(overhead);
+        overhead.process_cpu_ns = overhead.process_cpu_ns.saturating_sub(looking_ns);
         self.summary.missing.extend(snapshot.missing);
         Ok(())
     }
@@ -364,5 +380,17 @@ mod tests {
         assert_eq!(reserved(server(None), Sched::Other(0), &causes), None);
         let text = reserved(Some(throttling), Sched::Fifo(80), &[]).unwrap();
         assert!(!text.contains(" let "), "{text}");
+        let idle = cause(CauseKind::Idle, "idle", 8_096_000);
+        for (causes, end) in [
+            (vec![idle.clone()], " Throttling left the CPU idle for 8 096 us, 4 048 us at once."),
+            (
+                vec![causes[0].clone(), idle],
+                " Throttling let hog:7 o:0 run for 90 000 us, 45 000 us at once, and left the CPU \
+                 idle for 8 096 us, 4 048 us at once.",
+            ),
+        ] {
+            let text = reserved(Some(throttling), Sched::Fifo(80), &causes).unwrap();
+            assert!(text.ends_with(end), "{text}");
+        }
     }
 }
