@@ -7,15 +7,12 @@ use irqpath_model::{PathRecord, Point, StageCauses, StageSpan};
 
 use crate::difference::{Difference, Kind};
 use crate::join::Wakeup;
-use crate::judge::TOLERANCE_NS;
+use crate::judge::{BOUNDARY_NS, SLACK_NS, TOLERANCE_NS};
 use crate::named::Named;
 use crate::occupied::{Occupied, Shares, Who, Window};
 
 /// Time by name, ns.
 type Causes = HashMap<Named, u64>;
-
-/// A boundary between two occupants may be off by this, as the clock is read twice.
-const BOUNDARY_NS: u64 = 1_000;
 
 /// How the causes of one stage differ, if they do. `slack_ns`: how far boundaries may be off, unless
 /// irqpath's readings of the clock are known.
@@ -35,13 +32,19 @@ pub(crate) fn judge(
     let allowed_ns = TOLERANCE_NS + BOUNDARY_NS * truth.nr_pieces as u64;
     let (excess_ns, (worst, worst_ns)) = excess(&causes, &truth);
     if excess_ns > allowed_ns + truth.of(Who::Unseen) + truth.unsure_ns {
-        let kind = if slack_ns.is_none_or(|slack_ns| excess_ns <= 2 * slack_ns)
-            && is_boundary(occupied, &truth, &windows, &causes, slack_ns.unwrap_or(BOUNDARY_NS))
-        {
-            Kind::Boundary
-        } else {
-            blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
+        let is_boundary = |windows: &[Window]| {
+            let truth = occupied.shares(windows);
+            let boundary_ns = slack_ns.unwrap_or(BOUNDARY_NS);
+            is_boundary(occupied, &truth, windows, &causes, boundary_ns)
         };
+        let is_small = slack_ns.is_none_or(|slack_ns| excess_ns <= 2 * slack_ns);
+        let as_read = as_read(record, &windows);
+        let kind =
+            if is_small && (is_boundary(&windows) || as_read.is_some_and(|w| is_boundary(&w))) {
+                Kind::Boundary
+            } else {
+                blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
+            };
         let text = format!(
             "{} {excess_ns} of {} ns: {worst:?} has {worst_ns} ns too much of {:?}; waited for {windows:?}: {:?}",
             stage.to, stage.ns, stage.causes, truth.ns
@@ -92,6 +95,22 @@ fn windows(
     };
     let places = waiter.map(|tid| occupied.places(tid, start_ns, end_ns)).unwrap_or_default();
     if places.is_empty() { vec![Window { cpu: span.end.cpu, start_ns, end_ns }] } else { places }
+}
+
+/// The same run queues, each from the moment on at which irqpath read the clock at the move to it.
+fn as_read(record: &PathRecord, windows: &[Window]) -> Option<Vec<Window>> {
+    let mut windows = windows.to_vec();
+    for at in 1..windows.len() {
+        let Window { cpu, start_ns, .. } = windows[at];
+        let read = record.queues.iter().map(|queue| (queue.cpu, queue.since_ns));
+        let since_ns = read
+            .filter(|&(to, since_ns)| to == Some(cpu) && since_ns.abs_diff(start_ns) <= SLACK_NS)
+            .map(|(_, since_ns)| since_ns)
+            .min_by_key(|since_ns| since_ns.abs_diff(start_ns))?;
+        windows[at - 1].end_ns = since_ns;
+        windows[at].start_ns = since_ns;
+    }
+    (windows.len() > 1).then_some(windows)
 }
 
 /// By how much the causes say more than the truth, in all and for the worst of them.

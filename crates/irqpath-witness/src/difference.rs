@@ -33,8 +33,8 @@ pub enum Kind {
     Duration,
     /// One stamp is at another time.
     Time,
-    /// One stamp is at another time, because something came in between the two readings of the
-    /// clock.
+    /// One stamp is at another time, but no more than what came in between the two readings of the
+    /// clock took.
     Interrupted,
     /// Other points.
     Points,

@@ -14,7 +14,9 @@ use crate::recorder::Record;
 /// How far two readings of the clock at one event may be apart, and times of paths.
 pub const TOLERANCE_NS: u64 = 5_000;
 /// Now and then two readings are apart by so much, as a hypervisor came in between.
-const SLACK_NS: u64 = 50_000;
+pub(crate) const SLACK_NS: u64 = 50_000;
+/// A boundary between two occupants may be off by this, as the clock is read twice.
+pub(crate) const BOUNDARY_NS: u64 = 1_000;
 /// Two records of a wakeup that are further apart are two wakeups.
 const SAME_NS: u64 = 20_000_000;
 /// At its beginning a record does not know what was under way.
@@ -101,9 +103,11 @@ impl Judge {
     fn judge_join(&self, record: &PathRecord, wakeup: &Wakeup) -> Vec<Difference> {
         let chain = &wakeup.chain;
         let difference = |kind, ns, text: &str| Difference::new(kind, record, ns, text);
-        if let Some(kind) = wrong_switch(record, wakeup) {
+        if let Some(kind) = self.wrong_switch(record, wakeup) {
             let really = chain.stamp(Point::SwitchIn);
-            return vec![difference(kind, 0, &format!("{:?} {really:?}", wakeup.outcome))];
+            let is = record.stamps[Point::SwitchIn.index()];
+            let text = format!("{:?} {really:?}, is said to be {is:?}", wakeup.outcome);
+            return vec![difference(kind, 0, &text)];
         }
         let mut found = Vec::new();
         if chain.origin != record.origin {
@@ -121,10 +125,10 @@ impl Judge {
             let (kind, ns) = self.judge_stamps(is, was)?;
             Some(difference(kind, ns, &format!("{point} {was:?}")))
         }));
-        // Where another event came in between the two readings, the length says no more.
-        let is_interrupted = found.iter().any(|d| d.kind == Kind::Interrupted);
+        let interrupted = found.iter().filter(|d| d.kind == Kind::Interrupted);
+        let allowed_ns = TOLERANCE_NS + interrupted.map(|d| d.ns).sum::<u64>();
         let wrong_ns = record.total_ns().abs_diff(length_ns(&chain.stamps));
-        if wrong_ns > TOLERANCE_NS && !is_interrupted {
+        if wrong_ns > allowed_ns {
             found.push(difference(Kind::Duration, wrong_ns, ""));
         }
         found
@@ -140,18 +144,28 @@ impl Judge {
         if last - first <= TOLERANCE_NS {
             return None;
         }
-        let disturbed = self.occupied.is_disturbed(was.cpu, first, last);
-        Some((if disturbed { Kind::Interrupted } else { Kind::Time }, last - first))
+        let explained_ns = TOLERANCE_NS + self.occupied.disturbed_ns(was.cpu, first, last);
+        let kind = if last - first <= explained_ns { Kind::Interrupted } else { Kind::Time };
+        Some((kind, last - first))
     }
-}
 
-/// Whether the path was joined with a switch that is not its own.
-fn wrong_switch(record: &PathRecord, wakeup: &Wakeup) -> Option<Kind> {
-    let is = record.stamps[Point::SwitchIn.index()]?;
-    match (wakeup.chain.stamp(Point::SwitchIn), wakeup.outcome) {
-        (Some(was), _) if was.cpu == is.cpu && was.ns.abs_diff(is.ns) < SAME_NS => None,
-        (None, Outcome::Unseen) => Some(Kind::UnseenSwitchIn),
-        _ => Some(Kind::WrongSwitchIn),
+    /// Whether the path was joined with a switch that is not its own.
+    fn wrong_switch(&self, record: &PathRecord, wakeup: &Wakeup) -> Option<Kind> {
+        let is = record.stamps[Point::SwitchIn.index()]?;
+        // irqpath reads the clock at an event before the next one of this CPU begins.
+        let last_ns =
+            self.occupied.last_switch_in((record.target.tid, is.cpu), is.ns + BOUNDARY_NS);
+        match (wakeup.chain.stamp(Point::SwitchIn), wakeup.outcome) {
+            (Some(was), _)
+                if was.cpu == is.cpu
+                    && was.ns.abs_diff(is.ns) < SAME_NS
+                    && last_ns == Some(was.ns) =>
+            {
+                None
+            }
+            (None, Outcome::Unseen) => Some(Kind::UnseenSwitchIn),
+            _ => Some(Kind::WrongSwitchIn),
+        }
     }
 }
 

@@ -112,6 +112,8 @@ pub struct Occupied {
     cpus: HashMap<u16, Cpu>,
     /// Per task: from when on it belonged to which CPU's run queue, ascending.
     places: HashMap<u32, Vec<(u64, u16)>>,
+    /// When each task was switched in on each CPU, ascending.
+    switch_ins: HashMap<(u32, u16), Vec<u64>>,
     /// Softirqs of tasks that were switched out within one (`PREEMPT_RT`).
     suspended: HashMap<u32, SoftirqVec>,
     /// Tasks whose wakeup has not chosen a run queue yet, and since when.
@@ -147,6 +149,7 @@ impl Occupied {
                 }
                 cpu.softirq = self.suspended.remove(&next.tid);
                 cpu.current = Some(next.tid);
+                self.switch_ins.entry((next.tid, event.cpu)).or_default().push(event.ns);
             }
             _ => {}
         }
@@ -212,11 +215,23 @@ impl Occupied {
         self.cpus.values().any(|cpu| cpu.hiding.contains(&tid))
     }
 
-    /// True if something happened on a CPU between two times, those excluded.
-    pub fn is_disturbed(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
-        let Some(cpu) = self.cpus.get(&cpu) else { return false };
-        let next = cpu.pieces.partition_point(|piece| piece.ns <= start_ns);
-        cpu.pieces.get(next).is_some_and(|piece| piece.ns < end_ns)
+    /// How long a CPU had something else to do between two times than what it did at the first.
+    pub fn disturbed_ns(&self, cpu: u16, start_ns: u64, end_ns: u64) -> u64 {
+        let Some(pieces) = self.cpus.get(&cpu).map(|cpu| &cpu.pieces) else { return 0 };
+        let first = pieces.partition_point(|piece| piece.ns <= start_ns).saturating_sub(1);
+        let Some(at_start) = pieces.get(first).map(|piece| piece.who) else { return 0 };
+        let within = pieces[first..].iter().zip(&pieces[first + 1..]);
+        let within = within.take_while(|(piece, _)| piece.ns < end_ns);
+        let others = within
+            .filter(|(piece, _)| piece.who != at_start)
+            .map(|(piece, next)| next.ns.min(end_ns).saturating_sub(piece.ns.max(start_ns)));
+        others.sum()
+    }
+
+    /// When a task was switched in on a CPU the last time until `ns`.
+    pub fn last_switch_in(&self, (tid, cpu): (u32, u16), ns: u64) -> Option<u64> {
+        let all = self.switch_ins.get(&(tid, cpu))?;
+        all[..all.partition_point(|&at| at <= ns)].last().copied()
     }
 
     /// The run queues of a task between two times. What it was before it was first seen is not

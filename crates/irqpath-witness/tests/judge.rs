@@ -3,8 +3,8 @@
 //! nothing. Times are in microseconds here.
 
 use irqpath_model::{
-    Cause, CauseKind, Occupancy, Origin, PathEnd, PathRecord, Point, SlowPath, StageCauses, Stamp,
-    Task, Transition, Vector, Via,
+    Cause, CauseKind, Occupancy, Origin, PathEnd, PathRecord, Point, RunQueue, SlowPath,
+    StageCauses, Stamp, Task, Transition, Vector, Via,
 };
 use irqpath_witness::{Event, Judge, Kind, Record, Subject, What};
 
@@ -235,6 +235,52 @@ fn a_path_that_ends_elsewhere_or_later_is_not_the_one() {
     assert_eq!(kinds(&judge, &path(T0 + 502, 1, &hog))[0], Kind::WrongSwitchIn);
     let late = kinds(&judge, &path(T0 + 562, 0, &hog));
     assert!(late.contains(&Kind::Time) && late.contains(&Kind::Duration), "{late:?}");
+}
+
+#[test]
+fn a_later_switch_in_of_the_same_task_is_not_the_one_either() {
+    let judge = Script::new()
+        .wakes()
+        .switch(T0 + 502, 0, (HOG, 0), TARGET)
+        .switch(T0 + 702, 0, (TARGET, 0), HOG)
+        .switch(T0 + 902, 0, (HOG, 0), TARGET)
+        .judge();
+    let path = path(T0 + 902, 0, &[(CauseKind::Thread, "task:60 o:0", 900)]);
+    assert_eq!(kinds(&judge, &path), [Kind::WrongSwitchIn]);
+}
+
+#[test]
+fn an_interrupt_between_two_readings_explains_no_more_than_it_took() {
+    let judge = Script::new()
+        .wakes()
+        .switch(T0 + 502, 0, (HOG, 0), TARGET)
+        .add(T0 + 504, 0, TARGET, What::IrqEntry(TIMER))
+        .add(T0 + 534, 0, TARGET, What::IrqExit { wakes: 0 })
+        .switch(T0 + 702, 0, (TARGET, 1), HOG)
+        .judge();
+    let own = (CauseKind::Own, "LOC:local_timer", 2);
+    let hog = [own, (CauseKind::Thread, "task:60 o:0", 498)];
+    assert_eq!(kinds(&judge, &path(T0 + 535, 0, &hog)), [Kind::Interrupted]);
+    let late = kinds(&judge, &path(T0 + 545, 0, &hog));
+    assert_eq!(late, [Kind::Time, Kind::Duration]);
+}
+
+#[test]
+fn a_move_is_off_only_as_far_as_the_clock_was_read_later() {
+    let judge =
+        Script::new().wakes().moves(T0 + 402, 0, 1).switch(T0 + 502, 1, (OTHER, 0), TARGET).judge();
+    let judge = judge.with_readings(&[]);
+    let own = (CauseKind::Own, "LOC:local_timer", 2);
+    let hog = (CauseKind::Thread, "task:60 o:0", 438);
+    let mut path = path(T0 + 502, 1, &[own, hog, (CauseKind::Thread, "task:70 o:0", 60)]);
+    let queue = |us: u64, cpu| RunQueue { since_ns: us * 1000, cpu: Some(cpu) };
+    let mut read = |us| {
+        path.record.queues = vec![queue(T0 + 2, 0), queue(us, 1)];
+        kinds(&judge, &path)
+    };
+    assert_eq!(read(T0 + 442), [Kind::Boundary], "the clock was read 40 us later");
+    assert_ne!(read(T0 + 402), [Kind::Boundary], "at the same time");
+    assert_ne!(read(T0 + 422), [Kind::Boundary], "only 20 us later");
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn assert_true(differences: &Differences) {
         seldom(kind, 1000);
     }
     // Too many moves during one wait are said to be unknown.
-    seldom(Kind::Unexplained, 200);
+    for kind in [Kind::Unexplained, Kind::Boundary, Kind::Time, Kind::Interrupted, Kind::Unsure] {
+        seldom(kind, 200);
+    }
 }
 
 #[test]
