@@ -6,6 +6,7 @@
 //! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
 
 pub mod cache;
+mod checkout;
 pub mod experiment;
 pub mod flame;
 pub mod gate;

@@ -11,9 +11,10 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use irqpath_files::tree::{self, TreeError};
+
+use crate::checkout;
 
 /// The file by which a project directory is known.
 const MARK: &str = "lab/kernels.toml";
@@ -102,12 +103,12 @@ impl Project {
 
     /// Commit of the checkout, twelve digits, and `+` if files of it have been changed; none if
     /// this is no checkout.
-    pub fn commit(&self) -> Option<String> {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(&self.root).args(["describe", "--always", "--abbrev=12", "--dirty=+"]);
-        let answer = git.args(["--exclude=*"]).output().ok()?;
-        let text = String::from_utf8(answer.stdout).ok()?;
-        answer.status.success().then(|| text.trim().to_owned())
+    ///
+    /// # Errors
+    /// If others can write to the repository: git would run what they write there. That a directory
+    /// was named says nothing about its repository.
+    pub fn commit(&self) -> Result<Option<String>, TreeError> {
+        checkout::commit(&self.root)
     }
 
     /// Source of a module of ours.

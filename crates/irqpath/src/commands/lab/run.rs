@@ -49,10 +49,16 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
 
 /// What makes results now: what is edited while guests run is not in them.
 pub fn made(lab: &Lab) -> Made {
+    let commit = lab.project.commit().unwrap_or_else(|refused| {
+        out::note(&format!(
+            "no commit is recorded: {refused}; git would run what others put there"
+        ));
+        None
+    });
     Made {
         command: meta::command(),
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: lab.project.commit().unwrap_or_default(),
+        commit: commit.unwrap_or_default(),
     }
 }
 
