@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What `irqpath tune` prints for people.
 
-use irqpath_model::{Association, LeftAlone, LiveThread, TunePlan, WrongOrder};
+use irqpath_model::{Association, LeftAlone, LiveThread, LossReason, TunePlan, WrongOrder};
+use irqpath_report::text::grouped;
 use irqpath_system::change::{LeftReason, Undone};
 use irqpath_system::tune::{Applied, Document, Learned, Reset, Status, TunedNow};
 
@@ -48,9 +49,13 @@ fn learned(learned: &Learned) -> Page {
         ));
         text.append(&table(&learned.associations));
     }
-    let lost = learned.loss.lost();
-    if lost > 0 {
-        text.line(format_args!("{lost} events were lost, so that wakeups are missing above."));
+    let is_lost = |(reason, nr): &(&LossReason, &u64)| reason.is_lost_data() && **nr > 0;
+    let mut lost = learned.loss.0.iter().filter(is_lost).peekable();
+    if lost.peek().is_some() {
+        text.line("Lost, so that wakeups may be missing above:");
+    }
+    for (reason, nr) in lost {
+        text.line(format_args!("{:>12}  {}", grouped(*nr), reason.advice()));
     }
     text
 }
@@ -218,6 +223,22 @@ mod tests {
              would set: irq/24-sound (50, f:50) -> f:81: 24:sound wakes jackd (70)\n\
              left: irq/9-acpi (51, f:60) was set by hand (--force changes it)\n\
              Nothing was changed; --apply does it.\n"
+        );
+    }
+
+    #[test]
+    fn what_was_lost_is_told_by_reason() {
+        let mut learned = Learned { duration_ns: 1_500_000_000, ..Learned::default() };
+        learned.loss.add(LossReason::SwitchUnseen, 1_012);
+        learned.loss.add(LossReason::PathUnseen, 1);
+        learned.loss.add(LossReason::TaskExit, 7);
+        let document = Document { learned: Some(learned), ..Document::default() };
+        assert_eq!(
+            run(&document),
+            "No interrupt woke a real-time task within 1.5 s.\n\
+             Lost, so that wakeups may be missing above:\n\
+             \x20      1 012  switches that the kernel showed to no program; causes say unseen\n\
+             \x20          1  paths not joined because a switch on their way was not seen\n"
         );
     }
 
