@@ -29,7 +29,7 @@ pub(crate) use response::share;
 pub use response::write_response;
 pub(crate) use style::us2;
 use style::{Style, clean};
-pub use style::{cut, grouped, us};
+pub use style::{cut, grouped, us, wrapped};
 
 use crate::target::{self, Targets};
 
@@ -198,6 +198,6 @@ fn heading(
         return writeln!(out, "{}  {}", style.bold(&title), style.dim(&about));
     }
     writeln!(out, "{}", style.bold(&title))?;
-    let about = style::wrapped(&about, options.width);
+    let about = wrapped(&about, options.width);
     about.lines().try_for_each(|line| writeln!(out, "{}", style.dim(line)))
 }

@@ -56,13 +56,17 @@ pub(super) fn clean(text: &str) -> String {
     printable(text).into_owned()
 }
 
+/// How a path ends whose target runs on another CPU than the one that woke it.
+const REMOTE: &str = " @cpu";
+
 /// At most `max` columns, the cut marked. The number behind a task's name is kept: it is what
-/// tells tasks with one name apart.
+/// tells tasks with one name apart. So is the `@cpu` of a path.
 pub fn cut(text: &str, max: usize) -> String {
     if width(text) <= max {
         return text.to_owned();
     }
-    match tid_in(text) {
+    let kept = text.strip_suffix(REMOTE).map(str::len).or_else(|| tid_in(text));
+    match kept {
         Some(at) if width(&text[at..]) + FEW_LETTERS <= max => {
             let (name, tid) = text.split_at(at);
             cut_end(name, max - width(tid)) + tid
@@ -102,7 +106,7 @@ fn cut_end(text: &str, max: usize) -> String {
 }
 
 /// Broken at spaces into lines of at most `columns`, where words allow it.
-pub(super) fn wrapped(text: &str, columns: usize) -> String {
+pub fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
     for word in words(text) {
@@ -226,6 +230,8 @@ mod tests {
             ("load-disk:4711", 8, "load-di\u{2026}"),
             ("load-disk:4711 f:80", 14, "loa\u{2026}:4711 f:80"),
             ("36:virtio1-req.0", 9, "36:virti\u{2026}"),
+            ("rcu+ksoftirqd @cpu", 9, "rcu\u{2026} @cpu"),
+            ("rcu+ksoftirqd @cpu", 8, "rcu+kso\u{2026}"),
         ] {
             let got = cut(text, max);
             assert_eq!(got, want);

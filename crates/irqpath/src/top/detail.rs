@@ -49,12 +49,12 @@ fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static
     let mut lines = vec![
         Line::from(title).bold(),
         Line::from(format!(
-            "{:<24} {:>9} {:>9} {:>9}  bars: log scale to {} us",
+            "{:<24} {:>9} {:>9} {:>9}  {}",
             "STAGE (us)",
             "Q50",
             "Q99",
             "MAX",
-            us(longest)
+            scale(longest, width)
         ))
         .dim(),
     ];
@@ -71,6 +71,15 @@ fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static
         .bold(),
     );
     lines
+}
+
+/// What the bars mean, in as many words as there is room for beside the numbers.
+fn scale(longest_ns: u64, width: u16) -> String {
+    let room = usize::from(width.saturating_sub(LABEL_WIDTH));
+    let text = |words: &str| format!("{words} to {} us", us(longest_ns));
+    let texts = ["bars: log scale", "log scale"].map(text);
+    let fits = texts.into_iter().find(|text| text.len() <= room);
+    fits.unwrap_or_else(|| text("log"))
 }
 
 fn stage_line(stage: &StageSummary, longest_ns: u64, width: usize) -> Line<'static> {

@@ -4,6 +4,7 @@
 //! the end.
 
 use irqpath_report::target;
+use irqpath_report::text::wrapped;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
@@ -32,10 +33,12 @@ const HELP: &str = " Up Down PgUp PgDn Home End   move
 
 /// Draw everything.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App) {
+    let lines = header_lines(app, frame.area().width.into());
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let [header, body, footer] =
-        Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)])
+        Layout::vertical([Constraint::Length(height), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
-    frame.render_widget(header_text(app), header);
+    frame.render_widget(Paragraph::new(lines), header);
     if app.open.is_some() {
         detail::draw(frame, app, body);
     } else {
@@ -47,43 +50,55 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App) {
     }
 }
 
-fn header_text(app: &App) -> Paragraph<'static> {
+/// Three lines, or more where a sentence would be cut.
+fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
     let s = &app.summary;
-    let seconds = app.elapsed.as_secs_f64();
-    let state = if app.paused { "  PAUSED" } else { "" };
-    let first = Line::from(vec![
-        "irqpath ".bold(),
-        format!("{}  {}  {}  {seconds:.0} s", app.about.host, app.about.kernel, app.about.source)
-            .into(),
-        Span::styled(state, Style::new().fg(Color::Yellow).bold()),
-    ]);
+    let mut lines = match target::folded(s) {
+        Some(text) => broken(&format!("irqpath {text}"), width, Style::new().yellow().bold()),
+        None => vec![about(app)],
+    };
     let interrupts: u64 = s.lines.iter().map(|l| l.nr).sum();
     let joined: u64 = s.paths.iter().map(|p| p.total.n).sum();
+    let nr_events = s.overhead.nr_events;
+    let mut counts: Vec<Span<'static>> =
+        vec![format!("{interrupts} interrupts  {joined} paths joined  {nr_events} events").into()];
+    if let Some(limit) = s.threshold_ns {
+        let text = format!("  {} over {} us", s.nr_slow, us(limit));
+        counts.push(if s.nr_slow > 0 { text.red() } else { text.into() });
+    }
     let lost = s.loss.lost();
     // The reason that most were lost for, with what to do.
     let why = s.loss.0.iter().filter(|(r, _)| r.is_lost_data()).max_by_key(|(_, n)| **n);
     let why = why.filter(|_| lost > 0).map_or(String::new(), |(r, _)| format!(" ({})", r.advice()));
-    let lost = Span::styled(
-        format!("{lost} lost{why}"),
-        if lost > 0 { Style::new().fg(Color::Red).bold() } else { Style::new() },
-    );
-    let mut counts = vec![
-        format!(
-            "{interrupts} interrupts  {joined} paths joined  {} events  ",
-            s.overhead.nr_events
-        )
-        .into(),
-    ];
-    if let Some(limit) = s.threshold_ns {
-        let text = format!("{} over {} us  ", s.nr_slow, us(limit));
-        counts.push(if s.nr_slow > 0 { text.red() } else { text.into() });
+    let lost_style = if lost > 0 { Style::new().fg(Color::Red).bold() } else { Style::new() };
+    let lost = format!("{lost} lost{why}");
+    let counts = Line::from(counts);
+    if counts.width() + 2 + width_of(&lost) <= width {
+        let spans = counts.spans.into_iter().chain(["  ".into(), Span::styled(lost, lost_style)]);
+        lines.push(spans.collect());
+    } else {
+        lines.push(counts);
+        lines.extend(broken(&lost, width, lost_style));
     }
-    counts.push(lost);
-    let first = match target::folded(s) {
-        Some(text) => Line::from(format!("irqpath {text}")).yellow().bold(),
-        None => first,
-    };
-    Paragraph::new(vec![first, Line::from(counts), Line::from(cost(app)).dim()])
+    lines.push(Line::from(cost(app)).dim());
+    lines
+}
+
+fn about(app: &App) -> Line<'static> {
+    let seconds = app.elapsed.as_secs_f64();
+    let state = if app.paused { "  PAUSED" } else { "" };
+    let about = &app.about;
+    Line::from(vec![
+        "irqpath ".bold(),
+        format!("{}  {}  {}  {seconds:.0} s", about.host, about.kernel, about.source).into(),
+        Span::styled(state, Style::new().fg(Color::Yellow).bold()),
+    ])
+}
+
+/// A sentence in as many lines as it needs.
+fn broken(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let text = wrapped(text, width);
+    text.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
 }
 
 /// The observer's own cost, in words.

@@ -113,7 +113,7 @@ const fn number(title: &'static str, width: u16) -> Column {
 /// Columns of the path table; the last number is what it is sorted by at first.
 pub const PATH_COLUMNS: &[Column] = &[
     name("INTERRUPT", 9),
-    name("VIA", 5).or_drop(1),
+    name("VIA", 5).rather(9).or_drop(1),
     name("TARGET", 8).rather(16),
     number("COUNT", 5),
     number("/S", 5).or_drop(3),

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use irqpath_model::{
-    Cause, CauseKind, Comm, LineStats, Names, Origin, PathEnd, PathKey, PathRecord, PathStats,
-    PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec, StageCauses, Stamp, Summary, Task,
-    Vector, Via,
+    Cause, CauseKind, Comm, LineStats, LossReason, Names, Origin, PathEnd, PathKey, PathRecord,
+    PathStats, PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec, StageCauses, Stamp, Summary,
+    Task, Vector, Via,
 };
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -177,17 +177,51 @@ fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
         path.total.n = paths;
         next.paths.push(path);
     }
+    for via in ["rcu+ksoftirqd", "rcu+ksoftirqd @cpu"] {
+        let mut path = next.paths[0].clone();
+        path.origin_name = "LOC:local_timer".to_owned();
+        path.key.comm = Comm::from("rcu_preempt");
+        (path.tid, path.via) = (Some(15), via.to_owned());
+        path.key.via = if via.ends_with("@cpu") { Via::REMOTE } else { Via::empty() };
+        next.paths.push(path);
+    }
+    next.loss.add(LossReason::SwitchUnseen, 24);
     app.update(next, Duration::from_secs(2));
     for width in [80, 200] {
-        let text = picture(&mut app, width, 12);
-        let name = format!("{}/tests/golden/top-{width}.txt", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("IRQPATH_BLESS").is_some() {
-            std::fs::write(&name, &text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&name).unwrap(), "{width}");
+        let text = picture(&mut app, width, 15);
+        golden(&format!("top-{width}.txt"), &text);
+        assert!(text.contains("24 lost (switches that the kernel showed to no program;"), "{text}");
+        assert!(text.contains("causes say unseen)"), "{text}");
+        let mut rows: Vec<&str> = text.lines().filter(|l| l.contains("rcu_preempt:15")).collect();
+        rows.dedup();
+        assert_eq!(rows.len(), 2, "rows that cannot be told apart: {text}");
         let (_, keys) = text.trim_end().rsplit_once('\n').unwrap();
         assert!(keys.contains("q quit"), "{keys}");
         assert!((4711..=4714).all(|tid| text.contains(&format!(":{tid} "))), "{text}");
+    }
+}
+
+fn golden(name: &str, got: &str) {
+    let name = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("IRQPATH_BLESS").is_some() {
+        std::fs::write(&name, got).unwrap();
+    }
+    assert_eq!(got, std::fs::read_to_string(&name).unwrap(), "{name}");
+}
+
+#[test]
+fn an_open_path_at_80_columns_names_the_unit_of_its_scale() {
+    let mut app = app();
+    for (longest_us, want) in
+        [(3_959, "log scale to 3 959 us"), (60_000_000, "log to 60 000 000 us")]
+    {
+        let mut next = summary();
+        next.paths[0].stages[0].quantiles.max_ns = longest_us * 1_000;
+        app.update(next, Duration::from_secs(1));
+        press(&mut app, "\n");
+        let text = picture(&mut app, 80, 14);
+        assert!(text.contains(want), "{text}");
+        press(&mut app, "\x1b");
     }
 }
 
@@ -298,7 +332,7 @@ fn the_selection_stays_on_its_row_when_the_order_changes() {
 fn losses_and_exceeded_thresholds_are_shown() {
     let mut app = app();
     let mut next = summary();
-    next.loss.add(irqpath_model::LossReason::RingbufFull, 17);
+    next.loss.add(LossReason::RingbufFull, 17);
     next.threshold_ns = Some(50_000);
     next.nr_slow = 3;
     app.update(next, Duration::from_secs(2));
