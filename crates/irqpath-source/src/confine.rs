@@ -30,6 +30,13 @@ pub struct Kept {
     pub urgency: bool,
     /// Policies and priorities of all tasks can be changed (`CAP_SYS_NICE`).
     pub priorities: bool,
+    /// Memory that is mapped later is locked as well (`CAP_IPC_LOCK`): without it, an allocation
+    /// beyond the limit of locked memory would fail.
+    pub locked_memory: bool,
+    /// Devices that interrupt can be started and stopped.
+    pub devices: bool,
+    /// An RTC can interrupt more often than 64 times a second (`CAP_SYS_RESOURCE`).
+    pub rates: bool,
 }
 
 impl Kept {
@@ -38,6 +45,8 @@ impl Kept {
         kept.set(CapabilitySet::SYSLOG, self.symbols);
         kept.set(CapabilitySet::DAC_OVERRIDE, self.files);
         kept.set(CapabilitySet::SYS_NICE, self.urgency || self.priorities);
+        kept.set(CapabilitySet::IPC_LOCK, self.locked_memory);
+        kept.set(CapabilitySet::SYS_RESOURCE, self.rates);
         kept
     }
 }
@@ -89,6 +98,11 @@ fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
     for &(call, argument, values) in ONE_OF {
         let rule = |&value| one_of(argument, value);
         rules.insert(call, values.iter().map(rule).collect::<Result<_, _>>()?);
+    }
+    if kept.devices {
+        let requests = crate::respond::requests().into_iter();
+        let allowed: Result<Vec<_>, _> = requests.map(|nr| one_of(1, nr.into())).collect();
+        rules.entry(libc::SYS_ioctl).or_default().extend(allowed?);
     }
     if kept.urgency && !kept.priorities {
         // Its own niceness, and no other task's.
@@ -156,6 +170,7 @@ const PLAIN: &[i64] = &[
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_membarrier,
+    libc::SYS_munlockall,
     // Threads, time and signals of this process.
     libc::SYS_clone,
     libc::SYS_clone3,
@@ -181,6 +196,7 @@ const PLAIN: &[i64] = &[
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
     libc::SYS_nanosleep,
+    libc::SYS_timerfd_settime,
     libc::SYS_gettimeofday,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
@@ -347,8 +363,18 @@ mod tests {
     #[test]
     fn the_filter_is_made_for_each_way_of_keeping() {
         for all in [false, true] {
-            let kept = Kept { symbols: all, files: all, urgency: all, priorities: all };
+            let kept = Kept {
+                symbols: all,
+                files: all,
+                urgency: all,
+                priorities: all,
+                locked_memory: all,
+                devices: all,
+                rates: all,
+            };
             assert!(program(kept).unwrap().is_some_and(|program| program.len() < 4096));
+            let ioctls = rules(kept).unwrap().remove(&libc::SYS_ioctl).unwrap().len();
+            assert_eq!(ioctls > rules(Kept::default()).unwrap()[&libc::SYS_ioctl].len(), all);
         }
         assert!(!rules(Kept::default()).unwrap().contains_key(&libc::SYS_sched_setscheduler));
     }

@@ -6,11 +6,13 @@
 
 use anyhow::{Context as _, ensure};
 use irqpath_model::{CpuList, Meta, Missing, Sched};
+use irqpath_source::confine::{self, Kept};
 use irqpath_source::realtime::{DmaLatency, LockedMemory};
 use irqpath_system::{Host, TRACING};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cli_respond::Task;
+use crate::cli_result::ResultOutput;
 
 /// The CPUs that this process may use.
 pub fn allowed() -> anyhow::Result<CpuList> {
@@ -92,6 +94,33 @@ impl Held {
         effects.append(&mut meta.observer_effects);
         meta.observer_effects = effects;
     }
+}
+
+/// Give up what the rest of a test does not need: its programs are attached, its tasks have their
+/// priority, its memory is locked.
+pub fn confine(output: &ResultOutput, traced: Traced, devices: bool) -> anyhow::Result<()> {
+    let files = [&output.directory, &output.json, &output.report];
+    let kept = Kept {
+        symbols: traced == Traced::WithSymbols,
+        urgency: traced != Traced::No,
+        files: files.iter().any(|file| file.is_some()),
+        locked_memory: true,
+        devices,
+        ..Kept::default()
+    };
+    confine::confine(kept)
+        .context("privileges cannot be given up; check the limits of this session")
+}
+
+/// What of tracing is still to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traced {
+    /// Nothing is traced.
+    No,
+    /// Records are read.
+    Plain,
+    /// Records are read, and the names of timers' callbacks in the end.
+    WithSymbols,
 }
 
 /// What is wrong with tracing here, if anything is.

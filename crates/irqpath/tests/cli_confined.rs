@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use common::is_root;
 
 const DAC_OVERRIDE: u64 = 1 << 1;
+const IPC_LOCK: u64 = 1 << 14;
 const SYS_NICE: u64 = 1 << 23;
 const SYSLOG: u64 = 1 << 34;
 
@@ -95,4 +96,28 @@ fn what_only_prints_keeps_no_right_to_files_and_a_watch_the_one_to_priorities() 
     assert!(kill.success());
     let output = tune.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn tests_that_trace_are_confined_and_write_all_the_same() {
+    if !is_root("tests_that_trace_are_confined") {
+        return;
+    }
+    let respond = &["respond", "-d", "3s", "-T", "60000000", "-o", "result"][..];
+    let timerfd = &["respond", "--source", "timerfd", "-d", "3s", "--causes", "-o", "result"];
+    let jitter = &["jitter", "--continuous", "-p", "o:0", "-d", "3s", "-o", "result"];
+    for (arguments, symbols) in [(respond, SYSLOG), (timerfd, SYSLOG), (jitter, 0)] {
+        let directory = tempfile::tempdir().unwrap();
+        let child = start(arguments, directory.path());
+        let kept = symbols | SYS_NICE | IPC_LOCK | DAC_OVERRIDE;
+        assert_eq!(capabilities_when_confined(&child), kept, "{arguments:?}");
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("irqpath itself: ") && text.contains("wrote result"), "{text}");
+        for file in ["meta.json", "summary.json", "report.html"] {
+            let length = fs::metadata(directory.path().join("result").join(file)).unwrap().len();
+            assert!(length > 100, "{file}: {length}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use irqpath_model::{Missing, Sched};
 
 pub use sines::nr_sines_for;
 
+use crate::confine::{Kept, give_up_capabilities};
 use crate::realtime::{Realtime, thread_cpu_ns};
 use crate::respond::RespondError;
 use crate::sampler::{Control, Sample, Sampler};
@@ -79,8 +80,9 @@ impl Subject {
             JitterEnd { cpu_ns: thread_cpu_ns(), ..end }
         };
         let realtime = Realtime { cpu, sched };
-        let sampler =
-            Sampler::start("irqpath-jitter", realtime, || Ok::<(), RespondError>(()), measure);
+        let kept = Kept { locked_memory: true, ..Kept::default() };
+        let prepare = move || give_up_capabilities(kept).map_err(RespondError::Thread);
+        let sampler = Sampler::start("irqpath-jitter", realtime, prepare, measure);
         let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, cpu, scratch: Vec::new() })
     }

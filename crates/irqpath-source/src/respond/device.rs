@@ -87,6 +87,9 @@ const DISARM: Plain = unsafe { Plain::new(b'i', 0xc3) };
 // SAFETY: it reads and writes this structure, which has integers only.
 const COUNTS: Typed<Counts> = unsafe { Typed::new(Direction::Both, b'i', 0xc8) };
 
+/// What a measuring thread asks of it.
+pub(super) const REQUESTS: [u32; 3] = [ARM.number(), DISARM.number(), COUNTS.number()];
+
 /// An open device.
 pub(super) struct Device {
     path: PathBuf,

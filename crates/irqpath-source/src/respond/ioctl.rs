@@ -92,15 +92,13 @@ impl<T> Typed<T> {
         call(file, self.number, &raw mut *argument as libc::c_ulong)
     }
 
-    #[cfg(test)]
-    pub fn number(&self) -> u32 {
+    pub const fn number(&self) -> u32 {
         self.number
     }
 }
 
 impl Plain {
-    #[cfg(test)]
-    pub fn number(self) -> u32 {
+    pub const fn number(self) -> u32 {
         self.0
     }
 }

@@ -22,6 +22,7 @@ use irqpath_model::{Exceeded, Missing, ResponseSource, Sched};
 
 pub use error::RespondError;
 
+use crate::confine::{Kept, give_up_capabilities};
 use crate::realtime::Realtime;
 use crate::sampler::{Control, Sample, Sampler};
 
@@ -95,6 +96,11 @@ trait Waiter: Send {
     fn stop(&mut self) -> u64;
 }
 
+/// What measuring threads ask of their devices, for a filter of system calls.
+pub(crate) fn requests() -> Vec<u32> {
+    [&rtc::REQUESTS[..], &hpet::REQUESTS, &device::REQUESTS].concat()
+}
+
 fn open(config: &RespondConfig) -> Result<Box<dyn Waiter>, RespondError> {
     let period = Duration::from_secs_f64(1.0 / config.hz);
     Ok(match config.source {
@@ -122,7 +128,13 @@ impl Respondent {
         let (cpu, sched, threshold_ns) = (config.cpu, config.sched, config.threshold_ns);
         let measure = move |waiter, control: &Control| measure(waiter, control, threshold_ns);
         let realtime = Realtime { cpu, sched };
-        let sampler = Sampler::start("irqpath-respond", realtime, move || Ok(waiter), measure);
+        let rates = config.source == ResponseSource::Rtc;
+        let kept = Kept { locked_memory: true, rates, ..Kept::default() };
+        let prepare = move || match give_up_capabilities(kept) {
+            Ok(()) => Ok(waiter),
+            Err(error) => Err(RespondError::Thread(error)),
+        };
+        let sampler = Sampler::start("irqpath-respond", realtime, prepare, measure);
         let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, facts, scratch: Vec::new() })
     }

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::results::ResultOutputs;
 use crate::session;
 use crate::signals::{self, Stop};
-use crate::subjects::{self, Held};
+use crate::subjects::{self, Held, Traced};
 use crate::{meta, out, shown};
 
 /// How often samples are fetched.
@@ -54,6 +54,8 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let mut meta = meta::before(&host, names);
     let mut tracer = Tracer::open(&host, &arguments.what, &subjects);
     let held = Held::take(&arguments.task)?;
+    let traced = if tracer.source.is_some() { Traced::Plain } else { Traced::No };
+    subjects::confine(&arguments.output, traced, false)?;
     meta.before = host.interrupt_counts().unwrap_or_default();
 
     let started = Instant::now();

@@ -24,7 +24,7 @@ use crate::results::ResultOutputs;
 use crate::session::{self, Session};
 use crate::signals::{self, Stop};
 use crate::sinks::Sinks;
-use crate::subjects::{self, Held};
+use crate::subjects::{self, Held, Traced};
 use crate::{meta, out, shown};
 
 /// How often samples are fetched.
@@ -50,6 +50,8 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     let mut meta = meta::before(&host, Names { irqs: host.irq_names()?, ..Names::default() });
     let mut tracer = Tracer::open(&host, &arguments.what, &tasks)?;
     let held = Held::take(&arguments.task)?;
+    let traced = if tracer.session.is_some() { Traced::WithSymbols } else { Traced::No };
+    subjects::confine(&arguments.output, traced, !is_timer(arguments.what.source))?;
     meta.before = host.interrupt_counts().unwrap_or_default();
 
     wait(&mut tasks, &mut tracer, arguments, &stop)?;

@@ -128,7 +128,7 @@ fn kept(what: &What, output: &Output) -> Kept {
     let one_file = [&output.result.json, &output.result.report, &output.openmetrics];
     let files = outputs::record_all(output) || one_file.iter().any(|file| file.is_some());
     let live = what.replay.is_none();
-    Kept { symbols: live, urgency: live, files, priorities: false }
+    Kept { symbols: live, urgency: live, files, ..Kept::default() }
 }
 
 fn wait(session: &mut Session, asked: Option<Duration>, stop: &Stop) -> anyhow::Result<()> {
