@@ -96,6 +96,15 @@ struct {
 	__type(value, __u64);
 } lost SEC(".maps");
 
+/* Per CPU: programs that took LATE_NS, since the CPU stood still or was interrupted. */
+#define LATE_NS 5000
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} late SEC(".maps");
+
 /* Per CPU: a task was switched in and has not returned from a system call since. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -116,17 +125,22 @@ static __always_inline __u64 stolen_ns(void)
 	return ns;
 }
 
+static __always_inline void count(void *map)
+{
+	__u32 zero = 0;
+	__u64 *nr = bpf_map_lookup_elem(map, &zero);
+
+	if (nr)
+		++*nr;
+}
+
 static __always_inline struct event *begin(enum kind kind)
 {
 	struct event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
-	__u32 zero = 0;
 	__u64 before;
 
 	if (!e) {
-		__u64 *nr = bpf_map_lookup_elem(&lost, &zero);
-
-		if (nr)
-			++*nr;
+		count(&lost);
 		return NULL;
 	}
 	__builtin_memset(e, 0, sizeof(*e));
@@ -144,7 +158,11 @@ static __always_inline struct event *begin(enum kind kind)
 
 static __always_inline void end(struct event *e)
 {
+	bool is_late = bpf_ktime_get_ns() - e->ns > LATE_NS;
+
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	if (is_late)
+		count(&late);
 }
 
 static __always_inline int note(enum kind kind, __u32 nr, __u64 value)

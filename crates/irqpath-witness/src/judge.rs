@@ -145,7 +145,9 @@ impl Judge {
             return None;
         }
         let explained_ns = TOLERANCE_NS + self.occupied.disturbed_ns(was.cpu, first, last);
-        let kind = if last - first <= explained_ns { Kind::Interrupted } else { Kind::Time };
+        // irqpath's reading is the later one.
+        let is_explained = is.ns > was.ns && last - first <= explained_ns;
+        let kind = if is_explained { Kind::Interrupted } else { Kind::Time };
         Some((kind, last - first))
     }
 

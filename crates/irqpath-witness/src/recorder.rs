@@ -33,6 +33,9 @@ pub struct Record {
     pub events: Vec<Event>,
     /// Events that found no room. Anything but 0 makes the record useless as a reference.
     pub nr_lost: u64,
+    /// Events of which 5 us passed between two readings of the clock by one program: how often
+    /// the machine does to this recorder what it may do to irqpath.
+    pub nr_late: u64,
     /// Runs that the kernel skipped because a program interrupted itself, by program. Only those
     /// can do it that run with interrupts on.
     pub skipped: BTreeMap<String, u64>,
@@ -101,7 +104,8 @@ fn record(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Re
         ring.consume()?;
         std::thread::sleep(LOOK_EVERY);
     }
-    let (nr_lost, skipped) = (nr_lost(&object)?, skipped(&object)?);
+    let (nr_lost, nr_late) = (count(&object, "lost")?, count(&object, "late")?);
+    let skipped = skipped(&object)?;
     let last_ns = now_ns();
     drop(links);
     ring.consume()?;
@@ -112,7 +116,7 @@ fn record(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Re
     events.retain(|event| (first_ns..=last_ns).contains(&event.ns));
     // An interrupt between the reservation and the clock read of an event comes before it.
     events.sort_by_key(|event| event.ns);
-    Ok(Record { events, nr_lost, skipped, has_steal: rq_to_steal != 0 })
+    Ok(Record { events, nr_lost, nr_late, skipped, has_steal: rq_to_steal != 0 })
 }
 
 fn load(btf: &Btf<'_>, buffer_bytes: u32, rq_to_steal: i64) -> Result<Object> {
@@ -155,9 +159,9 @@ fn rq_to_steal(btf: &Btf<'_>) -> i64 {
     }
 }
 
-/// Events without room.
-fn nr_lost(object: &Object) -> Result<u64> {
-    let map = object.maps().find(|map| map.name() == "lost").ok_or_else(no_such)?;
+/// The sum of a count that each CPU has.
+fn count(object: &Object, name: &str) -> Result<u64> {
+    let map = object.maps().find(|map| map.name() == name).ok_or_else(no_such)?;
     let counts = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
     let counts = counts.iter().filter_map(|count| count.first_chunk());
     Ok(counts.map(|count| u64::from_ne_bytes(*count)).sum())

@@ -14,16 +14,19 @@ const ROUND: Duration = Duration::from_secs(3);
 /// A machine that is too slow for `AT_LEAST` paths in this many rounds fails.
 const ROUNDS: usize = 8;
 
-fn compare(load: &str) -> Differences {
-    let mut differences = Differences::default();
+/// The differences under this load, and how often the witness itself was late.
+fn compare(load: &str) -> (Differences, u64) {
+    let (mut differences, mut nr_late) = (Differences::default(), 0);
     for _ in 0..ROUNDS {
         let load = Load::start(load, ROUND.as_secs() + 4);
         let session = Session::run(ROUND, RECORD_BYTES).expect("trace and record");
         drop(load);
         let judge = session.compare(&mut differences);
+        nr_late += session.record.nr_late;
         println!(
-            "{} events, skipped {:?}, {} switches unseen, irqpath lost {:?}",
+            "{} events, {} late, skipped {:?}, {} switches unseen, irqpath lost {:?}",
             session.record.events.len(),
+            session.record.nr_late,
             session.record.skipped,
             judge.nr_unseen(),
             session.loss.0
@@ -33,14 +36,14 @@ fn compare(load: &str) -> Differences {
         }
     }
     println!("{load}: {differences}");
-    differences
+    (differences, nr_late)
 }
 
 /// What must hold everywhere and always. The two recorders read the clock one after the other, and
 /// the CPU may stand still in between: a host need not count that as stolen, and it was up to 120 us.
 /// One such moment is in the causes of every path that waits for that CPU. What differs by no more
 /// than irqpath's reading was later is a `Boundary`; nothing else is allowed for.
-fn assert_true(differences: &Differences) {
+fn assert_true((differences, nr_late): &(Differences, u64)) {
     let paths = differences.nr_paths;
     assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
     assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
@@ -51,7 +54,11 @@ fn assert_true(differences: &Differences) {
         let nr = differences.nr(kind);
         assert!(nr * one_in <= paths, "{kind:?} in {nr} of {paths} paths: {differences}");
     };
-    for kind in [Kind::Duration, Kind::Points, Kind::Via, Kind::End, Kind::Cause] {
+    // A path has some five of the sixteen events of its time.
+    let late = nr_late / 2;
+    let nr = differences.nr(Kind::Duration);
+    assert!(nr * 1000 <= paths + late * 1000, "{nr} lengths of {paths}, {late}: {differences}");
+    for kind in [Kind::Points, Kind::Via, Kind::End, Kind::Cause] {
         seldom(kind, 1000);
     }
     // Too many moves during one wait are said to be unknown.
