@@ -4,6 +4,7 @@
 # KIND: the scene. COUNT: how many wakeups. THRESHOLD_US: what irqpath calls slow.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
+scenes online
 [ -d /sys/module/nmishot ] || insmod /modules/nmishot.ko
 irqpath trace once -T "$THRESHOLD_US" --task scenes -d 600s --json "/results/$SERIES.trace.json" > "/results/$SERIES.txt" 2>&1 &
 tracer=$!
