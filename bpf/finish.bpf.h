@@ -166,6 +166,25 @@ __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_pat
 }
 
 /*
+ * The user whose task this is. In a user namespace that is who made the outermost one, as its
+ * tasks may take any of the numbers that belong to it; for root's namespaces the numbers count.
+ */
+static __noinline __u32 ip_user_of(struct task_struct *task)
+{
+	const struct cred *cred = task->real_cred;
+	struct user_namespace *ns = cred->user_ns;
+	__u32 owner;
+	int i;
+
+	if (ns->level == 0)
+		return cred->uid.val;
+	for (i = 0; i < 32 && ns->level > 1; i++)
+		ns = ns->parent;
+	owner = ns->owner.val;
+	return owner ?: cred->uid.val;
+}
+
+/*
  * Finish the path of @task. Everything a record needs is in @chain and, if the task waited, in
  * @queues by now; they stay as they are.
  */
@@ -189,7 +208,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 	ip_comm(r.comm, task);
 	if (!ip_wanted(&r))
 		return 0;
-	stat = ip_path_stat_of(c, &r, task->real_cred->uid.val);
+	stat = ip_path_stat_of(c, &r, ip_user_of(task));
 	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
 	slow = ip_until_running(&r.chain);
 	if (stat) {

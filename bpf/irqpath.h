@@ -16,12 +16,12 @@
 #define IP_MAX_IRQS	4096	/* lines with statistics of their own */
 #define IP_MAX_OVERDUE	4	/* timers of a CPU that were due when set; a power of two */
 #define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
-#define IP_TASK_SLOTS	32768	/* tasks on their way at one time; a power of two */
+#define IP_TASK_SLOT_BITS	15
+#define IP_TASK_SLOTS	(1 << IP_TASK_SLOT_BITS)	/* tasks on their way at one time */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
 #define IP_MAX_PATHS	1024	/* distinct paths with statistics of their own */
 #define IP_MAX_OTHERS	320	/* rows for the rest: one for each origin */
-#define IP_USERS_SHARE	640	/* rows for all users but root together ... */
-#define IP_USER_SHARE	384	/* ... for one of them ... */
+#define IP_USERS_SHARE	640	/* rows for all users but root together, half of what is left for one ... */
 #define IP_NAME_SHARE	128	/* ... for one name ... */
 #define IP_TASK_SHARE	96	/* ... and for one task */
 #define IP_MAX_SHARES	4096	/* accounts: at most a user, a name and a task for each row */
@@ -373,6 +373,7 @@ struct ip_config {
 	__u8 no_user;
 	__u8 hardirqs_only;	/* a context that may interrupt the others is not followed */
 	__u8 pad;
+	__u32 slot_salt;	/* odd and secret, see ip_slot_index */
 	__u32 nr_chunks;	/* per CPU; a power of two */
 	__u32 self_tgid;	/* the tracer's own paths are left out unless asked for */
 	__u32 origin_nr[IP_MAX_FILTER];

@@ -148,16 +148,29 @@ static __always_inline void ip_comm(__u64 *to, struct task_struct *task)
 	to[1] = comm[1];
 }
 
+/*
+ * Tasks of one block of numbers share no slot, nor does the first block, where all are unless
+ * pid_max is raised, need the salt. A task of another block shares one with each task of this: with
+ * which one must not be known, or it could be made to keep that one's slot.
+ */
+static __always_inline __u32 ip_slot_index(__u32 tid)
+{
+	__u32 block = tid / IP_TASK_SLOTS;
+	__u32 shift = block * ip_config.slot_salt >> (32 - IP_TASK_SLOT_BITS);
+
+	return (tid ^ shift) & (IP_TASK_SLOTS - 1);
+}
+
 static __always_inline struct ip_tag *ip_tag_of(__u32 tid)
 {
-	__u32 i = tid & (IP_TASK_SLOTS - 1);
+	__u32 i = ip_slot_index(tid);
 
 	return bpf_map_lookup_elem(&ip_tags, &i);
 }
 
 static __always_inline struct ip_slot *ip_slot_of(__u32 tid)
 {
-	__u32 i = tid & (IP_TASK_SLOTS - 1);
+	__u32 i = ip_slot_index(tid);
 
 	return bpf_map_lookup_elem(&ip_slots, &i);
 }

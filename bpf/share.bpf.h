@@ -4,7 +4,7 @@
  *
  * Any task can take a new name as often as it likes, and every name would be a row. So a task, a
  * name and a user have a share of the rows each, and the users together leave some to root and the
- * kernel. A path beyond a share is counted in the row "others" of its origin, which always has
+ * kernel; a user that comes later still finds half of what those before have left. A path beyond a share is counted in the row "others" of its origin, which always has
  * room. Runs for paths without a row only: seldom, or as often as somebody floods the table.
  */
 #ifndef IRQPATH_SHARE_BPF_H
@@ -36,7 +36,7 @@ static __always_inline __u32 ip_share_of(enum ip_share which, struct ip_rec_path
 		return uid ? IP_USERS_SHARE : 0;
 	case IP_SHARE_USER:
 		key->id = uid;
-		return uid && !named ? IP_USER_SHARE : 0;
+		return uid && !named ? IP_USERS_SHARE : 0;
 	case IP_SHARE_NAME:
 		key->id = uid;
 		key->comm[0] = r->comm[0];
@@ -52,15 +52,21 @@ static __always_inline __u32 ip_share_of(enum ip_share which, struct ip_rec_path
 __noinline int ip_may_have_row(struct ip_rec_path *r, __u32 uid)
 {
 	struct ip_share_key key;
-	__u32 *rows, limit;
+	__u32 *rows, nr, limit, of_users = 0;
 	int i;
 
 	if (!r)
 		return 0;
 	for (i = 0; i < IP_NR_SHARES; i++) {
 		limit = ip_share_of(i, r, uid, &key);
-		rows = limit ? bpf_map_lookup_elem(&ip_shares, &key) : NULL;
-		if (rows && *(volatile __u32 *)rows >= limit)
+		if (!limit)
+			continue;
+		rows = bpf_map_lookup_elem(&ip_shares, &key);
+		nr = rows ? *(volatile __u32 *)rows : 0;
+		if (i == IP_SHARE_USERS)
+			of_users = nr;
+		/* As many for one user as for all that come after it. */
+		if (nr + (i == IP_SHARE_USER ? of_users : 0) >= limit)
 			return 0;
 	}
 	return 1;

@@ -19,6 +19,7 @@ mod window;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -217,6 +218,7 @@ fn configure(
     c.no_user = u8::from(selection.leaves_out("sys_exit"));
     c.hardirqs_only = u8::from(selection.hardirqs_only());
     c.nr_chunks = nr_chunks;
+    c.slot_salt = RandomState::new().hash_one(0) as u32 | 1;
     c.self_tgid = std::process::id();
     let max = c.tid.len();
     for (what, n) in [

@@ -8,7 +8,8 @@ use crate::harness::run;
 /// Of `bpf/irqpath.h`.
 const MAX_PATHS: usize = 1_024;
 const USERS_SHARE: usize = 640;
-const USER_SHARE: usize = 384;
+/// What one user takes before another comes: as much as is left then.
+const USER_SHARE: usize = USERS_SHARE / 2;
 const NAME_SHARE: usize = 128;
 const TASK_SHARE: usize = 96;
 
@@ -25,10 +26,15 @@ impl Script {
 
     /// A path of `irq` to `tid`, which has this name and user.
     fn path(&mut self, irq: u32, tid: u32, comm: &str, uid: u32) {
+        self.path_of(irq, tid, comm, &uid.to_string());
+    }
+
+    /// The same of a user, and of whom the user belongs to.
+    fn path_of(&mut self, irq: u32, tid: u32, comm: &str, user: &str) {
         let (at, end) = (self.now, self.now + 9);
         let _ = write!(
             self.text,
-            "task {tid} {comm} fault\nuid {tid} {uid}\n0 {at} irq_entry {irq} 1\n\
+            "task {tid} {comm} fault\nuid {tid} {user}\n0 {at} irq_entry {irq} 1\n\
              0 {at} waking {tid}\n0 {at} irq_exit {irq} 1\n\
              0 {end} switch {tid}\n0 {end} switch 0 1\n"
         );
@@ -83,6 +89,33 @@ fn a_user_of_many_tasks_leaves_room_to_others() {
     let mut script = Script::new("");
     for nr in 0..2_000 {
         script.path(42, 10 + nr % 50, &format!("evil{nr}"), 1_000);
+    }
+    script.path(42, 61, "good", 1_001);
+    let Some((rows, _)) = script.rows() else { return };
+    assert_eq!((named(&rows, "evil"), named(&rows, "good")), (USER_SHARE, 1));
+}
+
+#[test]
+fn some_users_together_leave_room_to_another() {
+    let mut script = Script::new("");
+    for uid in 1_000..1_008 {
+        for nr in 0..600 {
+            script.path(42, 10 + nr % 50, &format!("e{uid}.{nr}"), uid);
+        }
+    }
+    script.path(42, 61, "good", 2_000);
+    let Some((rows, _)) = script.rows() else { return };
+    let taken: Vec<usize> = (1_000..1_008).map(|uid| named(&rows, &format!("e{uid}"))).collect();
+    assert_eq!(taken, [320, 160, 80, 40, 20, 10, 5, 3]);
+    assert_eq!(named(&rows, "good"), 1);
+}
+
+#[test]
+fn the_users_that_belong_to_one_have_his_share() {
+    let mut script = Script::new("");
+    for nr in 0..2_000 {
+        let (tid, sub_uid) = (10 + nr % 50, 100_000 + nr);
+        script.path_of(42, tid, &format!("evil{nr}"), &format!("{sub_uid} 1000"));
     }
     script.path(42, 61, "good", 1_001);
     let Some((rows, _)) = script.rows() else { return };

@@ -56,10 +56,16 @@ static void set_task(void)
 		s->t.tgid = num(5);
 }
 
-/* uid TID UID */
+/* uid TID UID [OWNER]: the owner of the outer one of its two user namespaces */
 static void set_uid(void)
 {
-	sim_task(num(1))->cred.uid.val = num(2);
+	struct sim_task *s = sim_task(num(1));
+
+	s->cred.uid.val = num(2);
+	s->ns.level = nr_args > 3 ? 2 : 0;
+	s->ns.owner.val = num(2);
+	s->outermost.level = 1;
+	s->outermost.owner.val = nr_args > 3 ? num(3) : 0;
 }
 
 /* sched TID POLICY NORMAL_PRIO [PRIO]: the last where it is boosted */
@@ -92,6 +98,8 @@ static void set_config(void)
 		c->record_all = num(2);
 	else if (is(1, "stolen"))
 		c->rq_to_stolen = num(2) ? sizeof(sim_rqs[0].queue) : 0;
+	else if (is(1, "slot_salt"))
+		c->slot_salt = num(2);
 	else if (is(1, "no_user"))
 		c->no_user = num(2);
 	else if (is(1, "hardirqs_only"))
@@ -355,7 +363,7 @@ static void sim_start(void)
 		snprintf(sim_idle[i].t.comm, sizeof(sim_idle[i].t.comm), "swapper/%u", i);
 		sim_idle[i].t.flags = PF_KTHREAD;
 		sim_idle[i].t.prio = sim_idle[i].t.normal_prio = 120;
-		sim_idle[i].t.real_cred = &sim_idle[i].cred;
+		sim_give_cred(&sim_idle[i]);
 		sim_current[i] = &sim_idle[i].t;
 	}
 }

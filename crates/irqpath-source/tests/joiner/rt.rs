@@ -110,23 +110,31 @@ fn a_thread_blocked_on_a_lock_still_carries() {
     );
 }
 
+/// Two tasks whose numbers differ by the number of slots. The salt of a run is secret.
+const IN_ONE_SLOT: &str = "0 100 irq_entry 42 1
+     0 101 softirq_raise 3
+     0 102 irq_exit 42 1
+     0 110 switch 21
+     0 120 softirq_entry 3
+     0 125 irq_entry 43 1
+     0 126 waking 32789
+     0 127 irq_exit 43 1
+     0 130 switch 11 preempt
+     0 135 switch 21 1
+     0 140 waking 12
+     0 145 softirq_exit 3
+     0 150 switch 12 1";
+
 #[test]
 fn a_preempted_softirq_without_a_slot_is_counted() {
     // 32789 is 21 + 32768: it has a path and keeps the slot that ksoftirqd would need.
+    paths(IN_ONE_SLOT, "loss task_slot 1");
+}
+
+#[test]
+fn which_tasks_share_a_slot_depends_on_the_salt() {
     paths(
-        "0 100 irq_entry 42 1
-         0 101 softirq_raise 3
-         0 102 irq_exit 42 1
-         0 110 switch 21
-         0 120 softirq_entry 3
-         0 125 irq_entry 43 1
-         0 126 waking 32789
-         0 127 irq_exit 43 1
-         0 130 switch 11 preempt
-         0 135 switch 21 1
-         0 140 waking 12
-         0 145 softirq_exit 3
-         0 150 switch 12 1",
-        "loss task_slot 1",
+        &format!("config slot_salt 2654435769\n{IN_ONE_SLOT}"),
+        "path irq:42 faulter:12 via=s3+ksoftirqd switch_in hardirq@0=100 softirq_raise@0+1 softirq@0+19 waking@0+20 switch_in@0+10",
     );
 }

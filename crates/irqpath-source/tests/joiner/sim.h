@@ -16,6 +16,7 @@ struct sim_task {
 	struct task_struct t;	/* first: programs get a pointer to it */
 	struct pt_regs regs;
 	struct cred cred;
+	struct user_namespace ns, outermost;
 };
 
 /* What a CPU has at known distances of each other. */
@@ -49,6 +50,14 @@ static void sim_die(char *what, char *which)
 	exit(2);
 }
 
+/* The user namespace of the host; a test may make it an inner one. */
+static void sim_give_cred(struct sim_task *s)
+{
+	s->t.real_cred = &s->cred;
+	s->cred.user_ns = &s->ns;
+	s->ns.parent = &s->outermost;
+}
+
 static struct sim_task *sim_task(__u32 tid)
 {
 	struct sim_task *s;
@@ -64,7 +73,7 @@ static struct sim_task *sim_task(__u32 tid)
 	s = &sim_tasks[sim_nr_tasks++];
 	s->t.pid = s->t.tgid = tid;
 	s->t.prio = s->t.normal_prio = 120;
-	s->t.real_cred = &s->cred;
+	sim_give_cred(s);
 	snprintf(s->t.comm, sizeof(s->t.comm), "t%u", tid);
 	return s;
 }

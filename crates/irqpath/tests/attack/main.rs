@@ -27,8 +27,8 @@ const SECONDS: u64 = 12;
 /// Of the process and its tables. The code of a debug build alone has 24 MiB in memory, and with
 /// it 98 to 103 MiB were seen.
 const MAX_BYTES: u64 = if cfg!(debug_assertions) { 110 << 20 } else { 100 << 20 };
-/// `IP_USER_SHARE` of `bpf/irqpath.h`, and one row for each CPU that may race.
-const USER_SHARE: usize = 384 + 8;
+/// Half of `IP_USERS_SHARE` of `bpf/irqpath.h`, and one row for each CPU that may race.
+const USER_SHARE: usize = 320 + 8;
 
 /// Not a test: what the attacking processes run.
 #[test]
