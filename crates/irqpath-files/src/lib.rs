@@ -7,11 +7,13 @@
 //! - [`tree`] decides whether a directory of programs and settings may be used at all.
 //!
 //! Rule for all of them: a path is walked one component at a time from an open directory, and a
-//! link is followed only if root or the caller made it ([`owner`]). A name is never looked up
+//! link is followed only if root or the caller made it ([`owner`]), on a file system whose owners
+//! are real (`mounts`). A name is never looked up
 //! twice, so that nobody can put something else there between the check and the use. `cargo xtask
 //! check` refuses direct calls of `File::create`, `fs::rename` and the like elsewhere.
 
 pub mod input;
+mod mounts;
 pub mod output;
 pub mod owner;
 pub mod tree;

@@ -4,16 +4,17 @@
 //! A program that looks for its files upwards from where it was started finds what others have
 //! put there: `/tmp` is above every scratch directory. So everything that is used must belong to
 //! root or the caller ([`owner`]) and be writable by nobody else, and nobody else may be able to
-//! exchange the tree afterwards by renaming a directory above it.
+//! exchange the tree afterwards by renaming a directory above it. The owners must be real as well
+//! (`mounts`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, getxattr, openat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, getxattr, openat};
 
-use crate::owner;
 use crate::walk::{Found, Walk, look};
+use crate::{mounts, owner};
 
 /// No tree of ours is deeper.
 const MAX_DEPTH: usize = 24;
@@ -39,6 +40,15 @@ pub enum TreeError {
         owner: u32,
         /// Its mode.
         mode: u32,
+    },
+    /// Whose it is cannot be known.
+    #[error("{path} has no certain owner, as {mount} is mounted nosuid and /etc/fstab does not list it",
+        path = .path.display(), mount = .mount.display())]
+    Uncertain {
+        /// The file or directory.
+        path: PathBuf,
+        /// The mount it lies on.
+        mount: PathBuf,
     },
     /// It cannot be looked at.
     #[error("{path} cannot be read: {source}", path = .path.display())]
@@ -87,8 +97,7 @@ fn below(
     };
     match found.kind() {
         // Its mode says nothing; whoever made it decides where it leads.
-        FileType::Symlink if owner::is_trusted(found.stat.st_uid) => return Ok(()),
-        FileType::Symlink => return Err(foreign(path, &found.stat)),
+        FileType::Symlink => return judge_owner(&found, path),
         _ => judge(&found, path)?,
     }
     if found.kind() != FileType::Directory {
@@ -102,9 +111,7 @@ fn below(
 }
 
 fn judge(found: &Found, path: &Path) -> Result<(), TreeError> {
-    if !owner::is_trusted(found.stat.st_uid) {
-        return Err(foreign(path, &found.stat));
-    }
+    judge_owner(found, path)?;
     if owner::is_writable_by_others(&found.stat) || has_writers(found) {
         let (owner, mode) = (found.stat.st_uid, found.stat.st_mode & 0o7777);
         return Err(TreeError::Writable { path: path.to_owned(), owner, mode });
@@ -112,8 +119,16 @@ fn judge(found: &Found, path: &Path) -> Result<(), TreeError> {
     Ok(())
 }
 
-fn foreign(path: &Path, stat: &Stat) -> TreeError {
-    TreeError::Foreign { path: path.to_owned(), owner: stat.st_uid }
+fn judge_owner(found: &Found, path: &Path) -> Result<(), TreeError> {
+    let (path, owner) = (path.to_owned(), found.stat.st_uid);
+    if !owner::is_trusted(owner) {
+        return Err(TreeError::Foreign { path, owner });
+    }
+    match mounts::doubtful(&found.fd) {
+        Ok(None) => Ok(()),
+        Ok(Some(mount)) => Err(TreeError::Uncertain { path, mount }),
+        Err(source) => Err(TreeError::Io { path, source }),
+    }
 }
 
 /// True if a list names users who may write: the group's bits are then the most that they may.

@@ -17,7 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::owner;
+use crate::{mounts, owner};
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
@@ -36,6 +36,14 @@ pub enum WalkError {
         /// Who made it.
         owner: u32,
     },
+    /// Nobody knows who decides where this leads.
+    #[error("the link {name} in it has no certain owner, as {mount} is mounted nosuid and /etc/fstab does not list it; give the path it leads to", name = .name.display(), mount = .mount.display())]
+    Uncertain {
+        /// Its name, without the directories before it.
+        name: PathBuf,
+        /// The mount it lies on.
+        mount: PathBuf,
+    },
 }
 
 impl From<Errno> for WalkError {
@@ -48,7 +56,7 @@ impl From<WalkError> for io::Error {
     fn from(error: WalkError) -> Self {
         match error {
             WalkError::Io(error) => error,
-            link @ WalkError::Link { .. } => Self::new(io::ErrorKind::PermissionDenied, link),
+            link => Self::new(io::ErrorKind::PermissionDenied, link),
         }
     }
 }
@@ -131,6 +139,9 @@ impl Walk {
     pub fn follow(&mut self, name: &OsStr, link: &Found) -> Result<PathBuf, WalkError> {
         if !owner::is_trusted(link.stat.st_uid) {
             return Err(WalkError::Link { name: name.into(), owner: link.stat.st_uid });
+        }
+        if let Some(mount) = mounts::doubtful(&link.fd)? {
+            return Err(WalkError::Uncertain { name: name.into(), mount });
         }
         self.nr_links += 1;
         if self.nr_links > MAX_LINKS {
