@@ -19,15 +19,19 @@ recording=tests/golden/demo.irqrec
 release=${CARGO_TARGET_DIR:-target}/release
 as_root=()
 load=''
+kernel='' # builds the irqpath kernel
+kernel_log=''
 left_out=() # lines for the end
 code=0
 
 # shellcheck disable=SC2317 # reached through the trap
 cleanup() {
-  if [[ -n $load ]]; then
-    kill "$load" 2>/dev/null || true
-    wait "$load" 2>/dev/null || true
-  fi
+  local pid
+  for pid in $load $kernel; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -f "$kernel_log"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -87,10 +91,20 @@ replay() {
   trace "$release/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
+# Begins the longest part, which the next ones run beside: the first time the kernel is built.
+start_kernel() {
+  echo
+  scripts/setup.sh --with lab || true # it said what is missing, and the end must be reached
+  if [[ ${IRQPATH_OWN_KERNEL:-1} == 0 ]] || ! command -v qemu-system-x86_64 >/dev/null; then return; fi
+  echo 'The irqpath kernel is built meanwhile, the first time; IRQPATH_OWN_KERNEL=0 leaves it out.'
+  kernel_log=$(mktemp)
+  "$release/irqpath" lab build --flavour irqpath >"$kernel_log" 2>&1 &
+  kernel=$!
+}
+
 # One experiment of the exact lab.
 exact() {
   echo
-  scripts/setup.sh --with lab || true # it said what is missing, and the end must be reached
   if ! command -v qemu-system-x86_64 >/dev/null; then
     fail_part 'The exact lab' 'QEMU is not installed and could not be'
     return
@@ -138,7 +152,14 @@ policies() {
   echo
   echo 'The same on the irqpath kernel: as it is, tuned, with the policy migrate, with migrate and direct (both), and direct'
   echo 'alone, for a device and for a timer. The table below has them beside each other.'
-  echo 'The first time the kernel is built: about ten minutes on two cores. IRQPATH_OWN_KERNEL=0 leaves it out.'
+  local built=0
+  wait "$kernel" || built=$?
+  kernel=''
+  if [[ $built != 0 ]]; then
+    cat "$kernel_log" >&2
+    fail_part 'The policies' "irqpath lab build --flavour irqpath ended with $built, and said why above"
+    return
+  fi
   "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
     fail_part 'The policies' "irqpath lab flame ihm-migrate ended with $?, and said why above"
 }
@@ -146,6 +167,7 @@ policies() {
 find_privilege
 if [[ -z $why_not ]]; then live; else replay; fi
 echo "The first report is there: $result/report.html"
+start_kernel
 exact
 tune
 shield
