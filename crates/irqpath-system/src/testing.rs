@@ -152,6 +152,8 @@ pub struct FakeAccess {
     pub becomes: BTreeMap<String, String>,
     /// Steps until it dies.
     pub steps_left: Cell<Option<u32>>,
+    /// Tasks that ask for these CPUs again as soon as theirs were looked at.
+    pub restless: BTreeMap<u32, &'static str>,
     /// What somebody else does at a step.
     pub at_step: Option<AtStep>,
     /// What each step takes, for a kill to fall into.
@@ -172,6 +174,7 @@ impl FakeAccess {
             real: RealAccess::new(host),
             refuse: BTreeMap::new(),
             becomes: BTreeMap::new(),
+            restless: BTreeMap::new(),
             steps_left: Cell::new(None),
             at_step: None,
             written: RefCell::default(),
@@ -301,7 +304,12 @@ impl Access for FakeAccess {
     }
 
     fn affinity(&self, tid: u32) -> io::Result<CpuList> {
-        self.real.affinity(tid)
+        let found = self.real.affinity(tid)?;
+        if let Some(cpus) = self.restless.get(&tid) {
+            let status = format!("proc/{tid}/status");
+            self.replace(&status, "Cpus_allowed_list:", &format!("\t{cpus}"))?;
+        }
+        Ok(found)
     }
 
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {

@@ -44,6 +44,15 @@ pub enum JournalError {
         /// What it names.
         what: String,
     },
+    /// What others do makes it grow without an end.
+    #[error("{path} would pass {limit} bytes, as so much was changed; nothing more is changed: irqpath shield reset or irqpath tune reset takes back what was",
+        path = .path.display())]
+    Full {
+        /// The journal.
+        path: PathBuf,
+        /// How long it may become.
+        limit: u64,
+    },
     /// Another irqpath is at work.
     #[error("another irqpath (process {holder}) is changing this host; wait until it has finished")]
     Locked {

@@ -115,6 +115,16 @@ impl Ledger {
         Self { refused: BTreeMap::new(), ..self.clone() }
     }
 
+    pub(super) fn forget_refusals(&mut self) {
+        self.refused.clear();
+    }
+
+    /// The fewest records that amount to it.
+    pub(super) fn nr_records(&self) -> usize {
+        let intents: usize = self.held.values().map(|held| held.ours.len()).sum();
+        intents + self.refused.len()
+    }
+
     /// True if nothing is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()

@@ -12,10 +12,10 @@ use std::path::Path;
 use super::{JournalError, Record, VERSION, store};
 use crate::change::Allowed;
 
-/// A journal's lines, read.
+/// What is known of a journal's lines, apart from what they say.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    pub records: Vec<Record>,
+    pub nr_records: usize,
     pub damaged: Vec<usize>,
     exists: bool,
     /// Length without a torn last line, and with it.
@@ -36,14 +36,22 @@ fn record(line: &[u8]) -> Option<Record> {
 }
 
 impl Lines {
-    /// Read them; a journal that is not there has none. One that asks for a change that irqpath
-    /// does not make is refused whole.
-    pub fn read(path: &Path, allowed: &Allowed) -> Result<Self, JournalError> {
-        let Some(bytes) = store::read(path)? else { return Ok(Self::default()) };
-        let mut lines = Self { exists: true, length: bytes.len() as u64, ..Self::default() };
-        for (index, line) in bytes.split_inclusive(|&b| b == b'\n').enumerate() {
+    /// Gives each record to `take`; a journal that is not there has none. One that asks for a
+    /// change that irqpath does not make is refused whole. Keeps one line at a time, so that the
+    /// memory does not grow with the journal.
+    pub fn read(
+        path: &Path,
+        allowed: &Allowed,
+        mut take: impl FnMut(Record),
+    ) -> Result<Self, JournalError> {
+        let Some(mut file) = store::open(path)? else { return Ok(Self::default()) };
+        let mut lines = Self { exists: true, ..Self::default() };
+        let (mut line, mut nr_lines) = (Vec::new(), 0);
+        while store::next_line(path, &mut file, &mut line)? {
+            lines.length += line.len() as u64;
             let Some(whole) = line.strip_suffix(b"\n") else { break };
-            lines.good += line.len() as u64;
+            lines.good = lines.length;
+            nr_lines += 1;
             match record(whole) {
                 Some(Record::Begin { version, .. }) if version > VERSION => {
                     let (path, found) = (path.to_owned(), version);
@@ -52,8 +60,11 @@ impl Lines {
                 Some(Record::Intend(intent)) if !allowed.permits(&intent) => {
                     return Err(JournalError::foreign(path, &intent.target));
                 }
-                Some(record) => lines.records.push(record),
-                None => lines.damaged.push(index + 1),
+                Some(record) => {
+                    lines.nr_records += 1;
+                    take(record);
+                }
+                None => lines.damaged.push(nr_lines),
             }
         }
         Ok(lines)

@@ -25,7 +25,7 @@ mod trust_tests;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,9 @@ pub struct Journal {
     allowed: Allowed,
     /// `None` until something is appended.
     file: Option<File>,
+    /// Of the file, in bytes and in records.
+    length: u64,
+    nr_records: usize,
     content: Content,
 }
 
@@ -90,27 +93,25 @@ pub struct Content {
 }
 
 impl Content {
-    fn of(lines: Lines, boot_id: &str) -> Self {
-        let mut content = Self { damaged: lines.damaged, ..Self::default() };
-        let mut boot = None;
-        for record in lines.records {
-            match record {
-                Record::Begin { boot_id, at_unix_s, wanted, .. } => {
-                    boot = Some(boot_id);
-                    (content.wanted, content.at_unix_s) = (Some(wanted), at_unix_s);
-                    content.ledger = content.ledger.without_refusals();
-                }
-                Record::Intend(intent) => content.ledger.intend(intent),
-                Record::Refused { target, refusal } => content.ledger.refuse(target, refusal),
-                Record::Released { target } => content.ledger.release(&target),
+    fn read(path: &Path, allowed: &Allowed, boot_id: &str) -> Result<(Self, Lines), JournalError> {
+        let (mut content, mut boot) = (Self::default(), None);
+        let mut lines = Lines::read(path, allowed, |record| match record {
+            Record::Begin { boot_id, at_unix_s, wanted, .. } => {
+                boot = Some(boot_id);
+                (content.wanted, content.at_unix_s) = (Some(wanted), at_unix_s);
+                content.ledger.forget_refusals();
             }
-        }
+            Record::Intend(intent) => content.ledger.intend(intent),
+            Record::Refused { target, refusal } => content.ledger.refuse(target, refusal),
+            Record::Released { target } => content.ledger.release(&target),
+        })?;
+        content.damaged = std::mem::take(&mut lines.damaged);
         // A journal whose first line is damaged is taken as of this boot: undo looks first.
         if boot.is_some_and(|boot| boot != boot_id) {
             content.gone_with_boot = content.ledger.forget_boot();
             content.wanted = None;
         }
-        content
+        Ok((content, lines))
     }
 
     /// True if nothing was changed that has not been put back.
@@ -134,8 +135,8 @@ pub fn exists(host: &Host, owner: &str) -> bool {
 
 /// Look into a journal without the lock and without a change, as any user.
 pub fn peek(host: &Host, owner: &str) -> Result<Content, JournalError> {
-    let path = path_of(host, owner);
-    Ok(Content::of(Lines::read(&path, &Allowed::on(host))?, &boot_id(host)))
+    let (content, _) = Content::read(&path_of(host, owner), &Allowed::on(host), &boot_id(host))?;
+    Ok(content)
 }
 
 impl Journal {
@@ -146,16 +147,24 @@ impl Journal {
         store::directory(&directory, store::DIRECTORY_MODE)?;
         let lock = Lock::take(&host.path(LOCK_DIRECTORY))?;
         let (path, boot_id, allowed) = (path_of(host, owner), boot_id(host), Allowed::on(host));
-        let lines = Lines::read(&path, &allowed)?;
-        let (length, nr_records) = (lines.good, lines.records.len());
+        let (content, lines) = Content::read(&path, &allowed, &boot_id)?;
         let file = lines.repair(&path)?;
-        let content = Content::of(lines, &boot_id);
-        let mut journal = Self { _lock: lock, directory, path, boot_id, allowed, file, content };
+        let (length, nr_records) = (lines.good, lines.nr_records);
+        let mut journal = Self {
+            _lock: lock,
+            directory,
+            path,
+            boot_id,
+            allowed,
+            file,
+            length,
+            nr_records,
+            content,
+        };
         if journal.file.is_some() && journal.content.is_empty() {
             journal.remove()?; // of another boot, or killed before its first change
-        } else if length > COMPACT_ABOVE {
-            // On a full disk the long one has to do.
-            let _ = journal.compact(nr_records);
+        } else {
+            journal.shorten();
         }
         Ok(journal)
     }
@@ -184,7 +193,7 @@ impl Journal {
             wanted: wanted.clone(),
         }])?;
         (self.content.wanted, self.content.at_unix_s) = (Some(wanted), at_unix_s);
-        self.content.ledger = self.content.ledger.without_refusals();
+        self.content.ledger.forget_refusals();
         Ok(())
     }
 
@@ -241,6 +250,7 @@ impl Journal {
             _ => {}
         }
         self.content = Content::default();
+        (self.length, self.nr_records) = (0, 0);
         self.sync_directory()
     }
 
@@ -253,6 +263,11 @@ impl Journal {
             .map(lines::line)
             .collect::<io::Result<_>>()
             .map_err(JournalError::write(&self.path))?;
+        self.shorten();
+        let length = self.length + text.len() as u64;
+        if length > store::MAX_JOURNAL {
+            return Err(JournalError::Full { path: self.path.clone(), limit: store::MAX_JOURNAL });
+        }
         let is_new = self.file.is_none();
         let file = match &mut self.file {
             Some(file) => file,
@@ -265,13 +280,24 @@ impl Journal {
             }
             return Err(JournalError::write(&self.path)(error));
         }
+        (self.length, self.nr_records) = (length, self.nr_records + records.len());
         if is_new { self.sync_directory() } else { Ok(()) }
     }
 
-    /// Writes the journal anew, with what it says and no more, if that is much less than
-    /// `nr_records`.
-    fn compact(&mut self, nr_records: usize) -> Result<(), JournalError> {
-        let Content { ledger, wanted: Some(wanted), at_unix_s, damaged, .. } = &self.content else {
+    /// Keeps the length of the file at a few times that of what it says, whatever others do to
+    /// the values. On a full disk the long one has to do.
+    fn shorten(&mut self) {
+        let least = 1 + self.content.ledger.nr_records();
+        // A damaged journal is kept as evidence.
+        let is_whole = self.content.damaged.is_empty();
+        if self.length > COMPACT_ABOVE && self.nr_records >= 2 * least && is_whole {
+            let _ = self.compact();
+        }
+    }
+
+    /// Writes the journal anew, with what it says and no more.
+    fn compact(&mut self) -> Result<(), JournalError> {
+        let Content { ledger, wanted: Some(wanted), at_unix_s, .. } = &self.content else {
             return Ok(());
         };
         let begin = Record::Begin {
@@ -286,10 +312,6 @@ impl Journal {
             refusal: refusal.clone(),
         });
         let records: Vec<Record> = std::iter::once(begin).chain(intents).chain(refused).collect();
-        // A damaged journal is kept as evidence.
-        if nr_records < 2 * records.len() || !damaged.is_empty() {
-            return Ok(());
-        }
         let staged = self.path.with_extension("new");
         let failed = |error| {
             let _ = fs::remove_file(&staged);
@@ -299,10 +321,11 @@ impl Journal {
         let _ = fs::remove_file(&staged);
         let mut file = store::append(&staged)?;
         let text = records.iter().map(lines::line).collect::<io::Result<String>>();
-        text.and_then(|text| write(&mut file, &text))
-            .and_then(|()| fs::rename(&staged, &self.path))
+        let length = text
+            .and_then(|text| write(&mut file, &text).map(|()| text.len() as u64))
+            .and_then(|length| fs::rename(&staged, &self.path).map(|()| length))
             .map_err(failed)?;
-        self.file = Some(file);
+        (self.file, self.length, self.nr_records) = (Some(file), length, records.len());
         self.sync_directory()
     }
 

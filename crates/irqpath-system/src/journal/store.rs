@@ -5,7 +5,7 @@
 //! that somebody else owns or may write is refused whole.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -20,8 +20,9 @@ use super::JournalError;
 const FILE_MODE: u32 = 0o644;
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// A thousand times the journal of a large host.
-const MAX_JOURNAL: u64 = 64 << 20;
+/// The longest journal that is written: a hundred thousand tasks. A longer one is still read, or
+/// whoever made it grow would have made a reset impossible.
+pub(super) const MAX_JOURNAL: u64 = 32 << 20;
 
 /// Makes a directory with this mode, and takes away what is more than that from one that is there.
 pub(super) fn directory(path: &Path, mode: u32) -> Result<(), JournalError> {
@@ -49,21 +50,29 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// The content of a journal that may be acted on; `None` if there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, JournalError> {
+/// A journal that may be acted on, opened; `None` if there is none.
+pub(super) fn open(path: &Path) -> Result<Option<BufReader<File>>, JournalError> {
     let file = match input::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(JournalError::read(path))?,
     };
     check(path, &file)?;
-    let mut bytes = Vec::new();
-    let read =
-        file.take(MAX_JOURNAL + 1).read_to_end(&mut bytes).map_err(JournalError::read(path))?;
-    if read as u64 > MAX_JOURNAL {
-        let reason = format!("has more than {MAX_JOURNAL} bytes");
-        return Err(JournalError::Untrusted { path: path.to_owned(), reason });
+    Ok(Some(BufReader::new(file)))
+}
+
+/// Puts the next line into `line`, with its end if it has one. False at the end of the journal.
+pub(super) fn next_line(
+    path: &Path,
+    file: &mut BufReader<File>,
+    line: &mut Vec<u8>,
+) -> Result<bool, JournalError> {
+    line.clear();
+    // No line is longer than the longest journal that is written.
+    let read = file.take(MAX_JOURNAL + 1).read_until(b'\n', line);
+    if read.map_err(JournalError::read(path))? as u64 > MAX_JOURNAL {
+        return Err(untrusted(path, format!("has a line of more than {MAX_JOURNAL} bytes")));
     }
-    Ok(Some(bytes))
+    Ok(!line.is_empty())
 }
 
 /// Opens a journal for more lines, and makes it if there is none.

@@ -210,6 +210,50 @@ fn there_is_one_lock() {
     Lock::take_within(&path, Duration::ZERO).unwrap();
 }
 
+/// Somebody undoes each change of a value, and each is written down again.
+#[test]
+fn a_journal_that_only_grew_is_read_and_undone() {
+    const BYTES: u64 = 100 << 20;
+    let fake = fake();
+    let path = fake.host().path(JOURNAL);
+    apply(&FakeAccess::new(&fake), &mut open(&fake), steps("2-3")).unwrap();
+    let mut file = File::options().append(true).open(&path).unwrap();
+    let again = |n: usize| Intent {
+        target: irq(3),
+        label: "x".repeat(1000),
+        before: cpus("0-3"),
+        new: cpus(["2-3", "3"][n % 2]),
+    };
+    let some = (0..1000).map(|n| lines::line(&Record::Intend(again(n))).unwrap());
+    let some = some.collect::<String>();
+    while file.metadata().unwrap().len() < BYTES {
+        file.write_all(some.as_bytes()).unwrap();
+    }
+    assert_eq!(peek(&fake.host(), "test").unwrap().ledger.held().count(), 3);
+    assert_eq!(reset(&fake).restored, 3);
+}
+
+#[test]
+fn a_journal_that_would_grow_too_long_is_not_written_and_can_be_undone() {
+    let fake = fake();
+    let mut journal = open(&fake);
+    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    let of_task = |tid: u32| Intent {
+        target: Target::TaskAffinity { task: crate::change::TaskId { tid, start_ticks: 1 } },
+        label: "x".repeat(1 << 20),
+        before: cpus("0-3"),
+        new: cpus("2-3"),
+    };
+    let error = (100..140).find_map(|tid| journal.intend(&[of_task(tid)]).err());
+    let error = error.unwrap().to_string();
+    assert!(error.contains("would pass 33554432 bytes"), "{error}");
+    let length = fs::metadata(fake.host().path(JOURNAL)).unwrap().len();
+    assert!((31 << 20..=32 << 20).contains(&length), "{length}");
+    drop(journal);
+    let undone = reset(&fake);
+    assert_eq!((undone.restored, undone.gone), (3, 31));
+}
+
 #[test]
 fn a_newer_journal_is_refused_and_kept() {
     let fake = fake();

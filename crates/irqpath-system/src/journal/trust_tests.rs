@@ -92,7 +92,7 @@ fn a_journal_that_others_may_have_written_is_not_obeyed() {
             fs::rename(path, path.with_extension("moved")).unwrap();
             symlink("test.moved", path).unwrap();
         }),
-        ("more than 67108864 bytes", |path| {
+        ("line of more than 33554432 bytes", |path| {
             File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
         }),
     ];

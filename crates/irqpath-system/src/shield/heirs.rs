@@ -2,7 +2,7 @@
 //! Tasks that began after the shield was set inherited the affinity that we had given to who
 //! forked them. They are not in the journal; a reset gives them what their ancestor gets back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use irqpath_model::CpuList;
 
@@ -71,11 +71,11 @@ impl<'a> Ancestors<'a> {
     /// written down as one before it is changed again.
     pub fn left_behind(&self, tasks: &[Task], due: &[Step]) -> Vec<Intent> {
         let by_tid = tasks.iter().map(|task| (task.id.tid, task)).collect();
-        let is_due = |task: &Task| due.iter().any(|step| step.target.task() == Some(task.id));
+        let due: BTreeSet<TaskId> = due.iter().filter_map(|step| step.target.task()).collect();
         let intent = |task: &Task| {
             let (original, wanted) = self.legacy(task, &by_tid)?;
             let found = Value::Cpus(task.affinity.clone());
-            (found != *wanted || is_due(task)).then(|| Intent {
+            (found != *wanted || due.contains(&task.id)).then(|| Intent {
                 target: Target::TaskAffinity { task: task.id },
                 label: task.label(),
                 before: Value::Cpus(original.clone()),

@@ -32,6 +32,8 @@ pub enum ObstacleKind {
     Irqbalance,
     /// The wanted mechanism is not to be had; another one is used.
     NoPartition,
+    /// Somebody undoes each change of it at once.
+    Contested,
 }
 
 /// Something that cannot be kept off the shielded CPUs.
@@ -371,6 +373,25 @@ pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
 pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
     let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
     all.map(|(target, refusal)| refused(snapshot, wanted, target, refusal)).collect()
+}
+
+/// Tasks that have other CPUs again after they were moved, as one obstacle: a stranger may have
+/// thousands of them.
+pub(super) fn contested(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle> {
+    let (first, others) = steps.split_first()?;
+    let label = match others.len() {
+        0 => first.label.clone(),
+        1 => format!("{} and one other task", first.label),
+        n => format!("{} and {n} other tasks", first.label),
+    };
+    Some(Obstacle {
+        label,
+        switch: switch_of(snapshot, &first.target),
+        kind: ObstacleKind::Contested,
+        reason: "widened again after each change, perhaps by itself".to_owned(),
+        errno: 0,
+        fix: Some("a cgroup partition, which leaves no such way, or --watch".to_owned()),
+    })
 }
 
 /// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages

@@ -2,23 +2,30 @@
 //! Sets a shield, and repairs one that drifted. Everything that can refuse is asked before the
 //! first change: a shield is there or it is not.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{check, check_files, check_rights};
 use super::heirs::Ancestors;
-use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, plan};
+use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, contested, plan};
 use super::reset::{Reset, take_down};
 use super::status::held_back;
 use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, kernel, partition};
 use crate::Host;
-use crate::change::{Access, Outcome, Step, Target, Value, Verdict, apply, undo};
+use crate::change::{Access, Outcome, Step, Target, TaskId, Value, Verdict, apply, undo};
 use crate::journal::{Journal, JournalError, Ledger, exists, peek};
 use crate::tasks::Stat;
 
 /// Tasks that are forked while others are moved are met in the next round. A round takes
 /// milliseconds, and children of moved tasks are right from the start.
 const ROUNDS: usize = 50;
+/// How often a task is moved. One that then has other CPUs again chose them itself, and would
+/// make the change last and the journal grow for as long as it likes.
+const MOVES: u32 = 3;
+/// So many tasks that ended are forgotten at once; one line of the journal for each.
+const ENDED: usize = 1000;
 
 /// How a change went, for output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +128,7 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
     check_files(host, &plan, &snapshot)?;
     let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
     journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
-    let done = match (Setter { host, access, snapshot, wanted }).run(&mut journal) {
+    let done = match Setter::new(host, access, snapshot, wanted).run(&mut journal) {
         Ok(done) => done,
         Err(error) => {
             // The disk is full, or the like. What is written down can still be taken back.
@@ -164,7 +171,7 @@ pub fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldErr
     let mut journal = Journal::open(host, OWNER)?;
     let Some(Entry { wanted, .. }) = entry(&journal) else { return Ok(None) };
     let snapshot = Snapshot::read(host, access)?;
-    Ok(Some(Setter { host, access, snapshot, wanted: &wanted }.run(&mut journal)?))
+    Ok(Some(Setter::new(host, access, snapshot, &wanted).run(&mut journal)?))
 }
 
 pub(super) fn entry(journal: &Journal) -> Option<Entry> {
@@ -182,9 +189,17 @@ struct Setter<'a> {
     access: &'a dyn Access,
     snapshot: Snapshot,
     wanted: &'a Wanted,
+    /// How often each task was moved.
+    moves: BTreeMap<TaskId, u32>,
+    /// What was due when it was looked for last, and is not done.
+    contested: Vec<Step>,
 }
 
-impl Setter<'_> {
+impl<'a> Setter<'a> {
+    fn new(host: &'a Host, access: &'a dyn Access, snapshot: Snapshot, wanted: &'a Wanted) -> Self {
+        Self { host, access, snapshot, wanted, moves: BTreeMap::new(), contested: Vec::new() }
+    }
+
     fn run(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
         let first = plan(&self.snapshot, self.wanted, journal.ledger());
         let settings = due(journal.ledger(), first.settings);
@@ -201,9 +216,11 @@ impl Setter<'_> {
             partition::decline(journal, &self.snapshot.cgroup.mount, &o.reason)?;
         }
         let last = self.release_stale(journal)?;
+        self.forget_ended(journal);
         let mechanism = in_force(last.partition, &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
+        obstacles.extend(contested(&self.snapshot, &self.contested));
         Ok(Set {
             wanted: self.wanted.clone(),
             mechanism,
@@ -223,15 +240,42 @@ impl Setter<'_> {
             } else {
                 steps
             };
+            let (steps, contested) = steps.into_iter().partition(|step| self.may_move(step));
+            self.contested = contested;
             let outcomes = apply(self.access, journal, steps)?;
             let moved = |o: &Outcome| matches!(o.verdict, Verdict::Done | Verdict::Became(_));
             let any = outcomes.iter().any(moved);
+            for task in outcomes.iter().filter_map(|outcome| outcome.step.target.task()) {
+                *self.moves.entry(task).or_default() += 1;
+            }
             all.extend(outcomes);
             if !any {
                 break;
             }
         }
         Ok(all)
+    }
+
+    fn may_move(&self, step: &Step) -> bool {
+        let moves = step.target.task().and_then(|task| self.moves.get(&task));
+        moves.is_none_or(|&moves| moves < MOVES)
+    }
+
+    /// Tasks that ended need no undo. Without this the journal of a watch would grow with each
+    /// task that a stranger starts, moves and ends.
+    fn forget_ended(&self, journal: &mut Journal) {
+        let there: BTreeSet<TaskId> = self.snapshot.tasks.iter().map(|task| task.id).collect();
+        let has_ended = |target: &&Target| {
+            let task = target.task().filter(|task| !there.contains(task));
+            task.is_some() && matches!(self.access.get(target), Ok(None))
+        };
+        let ledger = journal.ledger();
+        let known = ledger.held().map(|(target, _)| target);
+        let known = known.chain(ledger.refused().map(|(target, _)| target));
+        let ended: BTreeSet<Target> = known.filter(has_ended).cloned().collect();
+        if ended.len() >= ENDED {
+            journal.release(&ended.into_iter().collect::<Vec<_>>());
+        }
     }
 
     fn due_tasks(&self, ledger: &Ledger) -> Vec<Step> {
@@ -263,7 +307,7 @@ impl Setter<'_> {
     fn release_stale(&mut self, journal: &mut Journal) -> Result<Plan, JournalError> {
         let plan = plan(&self.snapshot, self.wanted, journal.ledger());
         let mount = &self.snapshot.cgroup.mount;
-        let wanted: std::collections::BTreeSet<Target> =
+        let wanted: BTreeSet<Target> =
             plan.settings.iter().chain(&plan.tasks).map(|step| step.target.clone()).collect();
         let is_stale = |target: &Target| match target {
             Target::ProcessCgroup { .. } => false,
@@ -271,7 +315,7 @@ impl Setter<'_> {
             // Gone devices and tasks are settled by reset.
             t => !wanted.contains(t) && self.access.get(t).is_ok_and(|value| value.is_some()),
         };
-        let stale: Vec<Target> =
+        let stale: BTreeSet<Target> =
             journal.ledger().held().map(|(t, _)| t).filter(|t| is_stale(t)).cloned().collect();
         if !stale.is_empty() {
             undo(self.access, journal, |target| stale.contains(target))?;

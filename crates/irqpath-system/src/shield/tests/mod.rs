@@ -6,6 +6,7 @@ mod kernel;
 mod killed;
 mod plans;
 mod seen;
+mod strangers;
 mod undone;
 
 use std::collections::BTreeSet;
