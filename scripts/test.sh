@@ -84,6 +84,13 @@ fresh_root() {
 }
 
 scripts/setup.sh --with test --with lab
+# Where a release binary was built, as by `make demo`, the tests of memory measure it, brought up to
+# date, instead of the larger debug build.
+release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
+if [[ -x $release ]]; then
+  step 'the release binary' cargo build --locked -q --release -p irqpath
+  export IRQPATH_RELEASE=$release
+fi
 step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
 step_with cargo-clippy 'cargo clippy' cargo clippy --locked --workspace --all-targets -- -D warnings
 step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run

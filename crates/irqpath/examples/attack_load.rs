@@ -4,7 +4,7 @@
 //! `attack_load rename SECONDS`: one task that takes a new name before every sleep.
 //! `attack_load tasks NR SECONDS`: so many tasks at once, each with its own name.
 //! `attack_load forks RATE SECONDS`: so many new tasks a second, each with its own name.
-//! `attack_load quiet SECONDS`: beside them, one task that only sleeps.
+//! `attack_load quiet NR`: beside them, one task that sleeps so many times and ends.
 //!
 //! Every sleep ends by the local timer, so that each is a path of its task. Prints how many names
 //! there were.
@@ -37,17 +37,13 @@ pub fn run(arguments: &[String]) -> u64 {
         Some("rename") => rename(end(1)),
         Some("tasks") => tasks(number(1), end(2)),
         Some("forks") => forks(number(1), end(2)),
-        Some("quiet") => quiet(end(1)),
-        _ => panic!("rename SECONDS | tasks NR SECONDS | forks RATE SECONDS | quiet SECONDS"),
+        Some("quiet") => quiet(number(1)),
+        _ => panic!("rename SECONDS | tasks NR SECONDS | forks RATE SECONDS | quiet NR"),
     }
 }
 
-fn quiet(end: Instant) -> u64 {
-    let body = move || {
-        while Instant::now() < end {
-            sleep(Duration::from_millis(2));
-        }
-    };
+fn quiet(nr: u64) -> u64 {
+    let body = move || (0..nr).for_each(|_| sleep(Duration::from_millis(2)));
     spawn(QUIET.to_owned(), body).join().expect("it sleeps and ends");
     1
 }
