@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Tries irqpath on a fresh Debian: makes a minimal root of SUITE, puts a clone of this checkout's HEAD
-# into it, runs `make demo` and `make test` there, and removes the root.
+# Tries irqpath on a fresh Debian or Ubuntu: makes a minimal root of SUITE, puts a clone of this
+# checkout's HEAD into it, runs `make demo` and `make test` there, and removes the root.
 #
-#   scripts/fresh.sh [--quick] SUITE      bookworm, trixie, sid
+#   scripts/fresh.sh [--quick] SUITE      bookworm, trixie, sid, noble (Ubuntu 24.04)
 #
 # --quick is what `make test` runs for a suite that this machine is not: unit tests, guest programs byte
 # for byte, and the demo without the irqpath kernel; compiled without optimisation, and with this
@@ -12,8 +12,9 @@
 # The root is a directory in a mount namespace of its own: it shares the kernel and the tasks of this
 # machine, and what is mounted in it goes with the script. The demo traces this machine. Rust and the
 # crates come from here, because Debian's Rust is too old. Needs root and debootstrap.
-# The mirror is $IRQPATH_DEBIAN_MIRROR, else that of this machine's package sources if it is a Debian,
-# else debootstrap's.
+# The mirror of Debian is $IRQPATH_DEBIAN_MIRROR, else that of this machine's package sources if it is
+# a Debian, else debootstrap's; that of Ubuntu is $IRQPATH_UBUNTU_MIRROR, else Ubuntu's own. The keys
+# that must have signed a suite are in lab/archive. IRQPATH_REBUILD_KERNEL goes on to the tests.
 # Exit codes: 0 all ran, 1 something failed there, 2 the root cannot be made.
 set -euo pipefail
 script=$(realpath "${BASH_SOURCE[0]}")
@@ -82,10 +83,19 @@ mirror() {
 }
 
 make_root() {
-  local log=$root.log from
-  from=$(mirror || true)
-  if ! debootstrap --variant=minbase --include=ca-certificates,git,make \
-    --keyring="$PWD/lab/archive/debian-archive-keyring.gpg" "$suite" "$root" ${from:+"$from"} >"$log" 2>&1; then
+  local log=$root.log from keys=debian
+  local options=(--variant=minbase '--include=ca-certificates,git,make') recipe=()
+  if [[ $suite == noble ]]; then
+    keys=ubuntu
+    from=${IRQPATH_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
+    options+=('--components=main,universe')
+    # A debootstrap that is older than the suite has no name for it; all of Ubuntu are made as gutsy was.
+    if [[ ! -e /usr/share/debootstrap/scripts/noble ]]; then recipe=(/usr/share/debootstrap/scripts/gutsy); fi
+  else
+    from=$(mirror || true)
+  fi
+  options+=(--keyring="$PWD/lab/archive/$keys-archive-keyring.gpg" --force-check-gpg)
+  if ! debootstrap "${options[@]}" "$suite" "$root" ${from:+"$from"} "${recipe[@]}" >"$log" 2>&1; then
     tail -n 3 "$log" >&2
     skip "debootstrap cannot make it: $(tail -n 1 "$log")"
   fi
@@ -122,6 +132,7 @@ inside() {
     settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=0
       CARGO_PROFILE_RELEASE_DEBUG=0)
   fi
+  if [[ -n ${IRQPATH_REBUILD_KERNEL:-} ]]; then settings+=(IRQPATH_REBUILD_KERNEL="$IRQPATH_REBUILD_KERNEL"); fi
   # shellcheck disable=SC2016 # expanded there
   (cd "$root" && unshare --mount sh -c 'pivot_root . mnt && cd / && exec "$@"' sh \
     env -i "${settings[@]}" sh -c 'umount -l /mnt && cd /opt/irqpath && exec "$@"' sh "$@")
