@@ -3,6 +3,7 @@
 //! `files` say which; tests and developer tools call what they like.
 
 use crate::finding::Finding;
+use crate::imports;
 use crate::tree::{File, Tree};
 use std::path::Path;
 
@@ -68,7 +69,35 @@ fn calls(file: &File, ban: &Ban) -> Vec<(usize, &'static str)> {
     let end = lines.windows(2).position(is_tests).unwrap_or(lines.len());
     let called = |line: &str| ban.calls.iter().find(|call| has_call(line, call)).copied();
     let numbered = lines[..end].iter().zip(1..);
-    numbered.filter_map(|(line, nr)| Some((nr, called(line)?))).collect()
+    let mut found: Vec<(usize, &'static str)> =
+        numbered.filter_map(|(line, nr)| Some((nr, called(line)?))).collect();
+    for import in imports::find(&lines[..end]) {
+        let imported = ban.calls.iter().find(|call| is_import(&import, call)).copied();
+        found.extend(imported.map(|call| (import.nr, call)));
+    }
+    found.sort_unstable();
+    found.dedup_by_key(|(nr, _)| *nr);
+    found
+}
+
+/// Whether the name could be called without being seen: a function of a module `fs` by its name
+/// alone, all of them, or something by another name.
+fn is_import(import: &imports::Import, call: &str) -> bool {
+    let Some((_, name)) = import.path.rsplit_once("::") else { return false };
+    let is_renamed = import.alias.as_ref().is_some_and(|alias| alias != "_");
+    if name == "fs" {
+        return is_renamed && call.starts_with("fs::");
+    }
+    if !import.path.contains("fs::") {
+        return false;
+    }
+    let (module, wanted) = call.split_once("::").unwrap_or(("fs", call));
+    match wanted.strip_suffix('(') {
+        _ if name == "*" => true,
+        _ if module != "fs" => is_renamed && name == module,
+        Some(wanted) => name == wanted,
+        None => name.starts_with(wanted),
+    }
 }
 
 /// Whether the line calls it: not in a comment, and not as the end of another name.

@@ -65,7 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 pub fn check(tree: &Tree) -> Result<Vec<Finding>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
         .current_dir(&tree.root)
         .output()
         .context("cannot run cargo metadata")?;

@@ -9,7 +9,7 @@ use crate::tree::Tree;
 /// Where all of it is done.
 const THE_CRATE: &str = "crates/irqpath-files/";
 
-/// What makes a path an open file, or a file a name.
+/// What makes a path an open file or a file a name, or changes what a path leads to.
 const CALLS: &[&str] = &[
     "File::open",
     "File::create",
@@ -24,6 +24,9 @@ const CALLS: &[&str] = &[
     "fs::copy",
     "fs::hard_link",
     "fs::soft_link",
+    "fs::remove_",
+    "fs::set_permissions",
+    "chown(",
     "symlink(",
     "fs::open(",
     "fs::openat(",
@@ -32,6 +35,8 @@ const CALLS: &[&str] = &[
     "mkdirat(",
     "renameat(",
     "renameat_with(",
+    "unlinkat(",
+    "chmodat(",
 ];
 
 const BANS: &[Ban] = &[Ban {
@@ -81,7 +86,28 @@ mod tests {
             ("crates/irqpath-system/src/a.rs", "OpenOptions::new().append(true).open(p)\n", 1),
             ("crates/irqpath-source/src/a.rs", "rustix::fs::openat(dir, name, flags, mode)\n", 1),
             ("crates/irqpath-lab/src/a.rs", "fs::create_dir_all(&path).and(fs::rename(a, b))\n", 1),
+            (
+                "crates/irqpath/src/a.rs",
+                "std::fs::remove_dir_all(&path)?;\nfs::remove_file(p)?;\n",
+                2,
+            ),
+            ("crates/irqpath/src/a.rs", "fs::set_permissions(&path, mode)?;\n", 1),
+            ("crates/irqpath/src/a.rs", "chown(path, None, None)?;\n", 1),
+            ("crates/irqpath/src/a.rs", "use std::fs::{read, read_dir};\nread(path)?;\n", 1),
+            (
+                "crates/irqpath/src/a.rs",
+                "use std::{\n    fs::{\n        self, write,\n    },\n};\n",
+                1,
+            ),
+            ("crates/irqpath/src/a.rs", "pub use std::fs::remove_file;\n", 1),
+            ("crates/irqpath/src/a.rs", "use std::fs as files;\nfiles::read(path)?;\n", 1),
+            ("crates/irqpath/src/a.rs", "use std::fs::{self as files};\n", 1),
+            ("crates/irqpath/src/a.rs", "use std::fs::*;\n", 1),
+            ("crates/irqpath/src/a.rs", "use std::fs::{File as F, Permissions};\n", 1),
             // Not these.
+            ("crates/irqpath/src/a.rs", "use std::fs::{self, File, Permissions, read_dir};\n", 0),
+            ("crates/irqpath/src/a.rs", "use std::io::{self, copy, Write as _};\n", 0),
+            ("crates/irqpath/src/a.rs", "file.set_permissions(mode)?;\n", 0),
             ("crates/irqpath/src/a.rs", "StagedFile::create(path)?; input::open(path)?;\n", 0),
             ("crates/irqpath/src/a.rs", "fs::read_dir(path)?; fs::metadata(path)?;\n", 0),
             ("crates/irqpath-source/src/a.rs", "    libc::SYS_openat,\n", 0),

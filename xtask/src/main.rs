@@ -2,7 +2,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
+//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
 mod calls;
@@ -11,7 +11,9 @@ mod deps;
 mod files;
 mod finding;
 mod generated;
+mod imports;
 mod kernel;
+mod locked;
 mod machine;
 mod outputs;
 mod sizes;
@@ -31,6 +33,7 @@ usage: cargo xtask COMMAND
   machine    no path of one machine, no private registry
   outputs    text is made printable before it is printed
   files      files are opened and named in one crate
+  locked     cargo is called with --locked
   generated  generated files fit their inputs
   vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
              [--btf FILE|FILE.json] [--release NAME]

@@ -6,9 +6,9 @@
 //! itself gets its name when it is complete; no link is followed. What a user names as an output
 //! goes through `irqpath_files::output` instead.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use irqpath_files::input;
@@ -54,4 +54,38 @@ pub(crate) fn make_directory(path: impl AsRef<Path>) -> io::Result<()> {
 
 pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     fs::rename(from, to)
+}
+
+/// The mode of a file or directory, whatever the umask was when it was made.
+pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) -> io::Result<()> {
+    open_as_it_is(path.as_ref())?.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Gives a file or directory to a user.
+pub(crate) fn give_to(path: impl AsRef<Path>, user: u32) -> io::Result<()> {
+    fchown(open_as_it_is(path.as_ref())?, Some(user), None)
+}
+
+/// Without following a link, which would change what it leads to.
+fn open_as_it_is(path: &Path) -> io::Result<File> {
+    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(no_link).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_and_an_owner_do_not_go_through_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        write(&file, "x").unwrap();
+        set_mode(&file, 0o640).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(set_mode(&link, 0o666).is_err());
+        assert!(give_to(&link, 65534).is_err());
+        let metadata = fs::metadata(&file).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o640);
+    }
 }

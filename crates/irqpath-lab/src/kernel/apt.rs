@@ -7,7 +7,7 @@
 //! installed: a package is downloaded, unpacked, and kept as a product.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -199,7 +199,9 @@ impl<'a> Apt<'a> {
         // A directory that belongs to the user who downloads, and nothing else of ours.
         let fetched = tempfile::tempdir_in(&self.directory);
         let fetched = fetched.map_err(io_at(&self.directory, "written"))?;
-        chown(fetched.path(), self.sandbox, None).map_err(io_at(fetched.path(), "given away"))?;
+        if let Some(user) = self.sandbox {
+            own::give_to(&fetched, user).map_err(io_at(fetched.path(), "given away"))?;
+        }
         let mut command = self.command("apt-get");
         command.arg("download").args(wanted).current_dir(&fetched).stdin(staging.stdin());
         let log = directory.join("download.log");
@@ -295,8 +297,7 @@ fn sandbox_user() -> Option<u32> {
 
 /// Let every user pass, whatever the umask was when it was made.
 fn let_pass(directory: &Path) -> Result<(), KernelError> {
-    let mode = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(directory, mode).map_err(io_at(directory, "opened to apt's user"))
+    own::set_mode(directory, 0o755).map_err(io_at(directory, "opened to apt's user"))
 }
 
 /// Whether every user may pass through; what does not exist yet will be made so.

@@ -9,8 +9,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -180,7 +179,7 @@ fn write_script(tools: &Path, bin: &Path, name: &str, host: Arch) -> Result<(), 
     }
     let path = bin.join(name);
     own::write(&path, script(name, host)).map_err(io_at(&path, "written"))?;
-    fs::set_permissions(&path, Permissions::from_mode(0o755)).map_err(io_at(&path, "written"))
+    own::set_mode(&path, 0o755).map_err(io_at(&path, "written"))
 }
 
 fn script(name: &str, host: Arch) -> String {
@@ -215,7 +214,7 @@ mod tests {
         fs::create_dir_all(&bin).unwrap();
         let gcc = tools.join("usr/bin/gcc-12");
         fs::write(&gcc, "#!/bin/sh\necho \"$LD_LIBRARY_PATH\" \"$@\"\n").unwrap();
-        fs::set_permissions(&gcc, Permissions::from_mode(0o755)).unwrap();
+        own::set_mode(&gcc, 0o755).unwrap();
         write_script(&tools, &bin, "gcc-12", Arch::X86_64).unwrap();
         let missing = write_script(&tools, &bin, "ld", Arch::X86_64).unwrap_err().to_string();
         assert!(missing.contains("program ld"), "{missing}");
