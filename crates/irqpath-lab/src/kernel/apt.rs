@@ -320,3 +320,65 @@ fn file_of(package: &Package, directory: &Path) -> Result<PathBuf, KernelError> 
         advice: "look at download.log there",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Progress, Project};
+
+    fn lab(cache: &Path) -> Lab {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let project = Project::at(&root).unwrap();
+        Lab { project, cache: Cache::at(cache), progress: Progress::hidden() }
+    }
+
+    /// What apt itself takes a configuration to say; `None` where there is no apt.
+    fn user_of(config: &Path) -> Option<String> {
+        let mut asked = Command::new("apt-config");
+        asked.arg("-c").arg(config).args(["dump", "--format", "%v%n", "APT::Sandbox::User"]);
+        let said = String::from_utf8(asked.output().ok()?.stdout).unwrap();
+        Some(said.trim().to_owned())
+    }
+
+    #[test]
+    fn apt_reads_the_network_as_its_own_user_where_there_is_a_sandbox() {
+        let directory = tempfile::tempdir().unwrap();
+        let lab = lab(directory.path());
+        for (sandbox, user) in [(Some(42), "_apt"), (None, "root")] {
+            let suite = "bookworm".to_owned();
+            let apt = Apt { lab: &lab, suite, directory: directory.path().to_owned(), sandbox };
+            own::write(apt.config(), apt.config_text()).unwrap();
+            let Some(found) = user_of(&apt.config()) else {
+                eprintln!("skipped: what apt reads: there is no apt-config");
+                return;
+            };
+            assert_eq!(found, user);
+        }
+    }
+
+    #[test]
+    fn root_downloads_as_apts_user_into_a_place_that_this_user_reaches() {
+        let directory = tempfile::tempdir().unwrap();
+        let (hidden, open) = (directory.path().join("hidden"), directory.path().join("open"));
+        for (path, mode) in
+            [(&hidden, 0o700), (&open, 0o755), (&directory.path().to_owned(), 0o755)]
+        {
+            own::make_directory(path).unwrap();
+            own::set_mode(path, mode).unwrap();
+        }
+        let is_root = rustix::process::geteuid().is_root();
+        let user = sandbox_user().filter(|_| is_root);
+        if user.is_none() {
+            eprintln!("skipped: downloads as _apt: not root, or there is no such user");
+            assert_eq!(place(&hidden), (hidden, None));
+            return;
+        }
+        assert_ne!(user, Some(0));
+        assert_eq!(place(&open), (open.clone(), user));
+        assert_eq!(place(&hidden), (SHARED.into(), user));
+        // It also asks for a mirror, which this machine need not know.
+        let lab = lab(&open);
+        let _ = Apt::open(&lab, "bookworm");
+        assert_eq!(user_of(&open.join("apt/bookworm/apt.conf")).as_deref(), Some(SANDBOX));
+    }
+}
