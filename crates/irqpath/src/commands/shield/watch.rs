@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use irqpath_system::Host;
-use irqpath_system::shield::{self, Changed, Contest, Document, ShieldError};
+use irqpath_system::shield::{self, Changed, Contest, Document, Set, ShieldError};
 
 use super::{document, host, text};
 use crate::out;
@@ -15,35 +15,65 @@ use crate::signals::Stop;
 /// Watch.
 pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (host, access) = host();
+    let look = || shield::repair(&host, &access);
+    watch(
+        &host,
+        interval,
+        |time| sleep(time, stop),
+        look,
+        |said| match said {
+            Said::Note(text) => {
+                out::note(&text);
+                Ok(())
+            }
+            Said::Repaired(set) if json => {
+                out::json(&Document { set: Some(*set), ..document() }, true)
+            }
+            Said::Repaired(set) => out::print(&text::repaired(&set)),
+        },
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a watch has to say.
+enum Said {
+    Note(String),
+    Repaired(Box<Set>),
+}
+
+/// Waits and looks, until `wait` is over or there is no shield any more.
+fn watch(
+    host: &Host,
+    interval: Duration,
+    mut wait: impl FnMut(Duration) -> bool,
+    mut look: impl FnMut() -> Result<Option<Set>, ShieldError>,
+    mut say: impl FnMut(Said) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut contest = Contest::default();
-    while sleep(contest.interval(interval), stop) {
-        let repaired = match shield::repair(&host, &access) {
+    while wait(contest.interval(interval)) {
+        let repaired = match look() {
             Ok(Some(repaired)) => repaired,
             Ok(None) => {
-                out::note("the shield was taken down; nothing is left to watch");
-                return Ok(ExitCode::SUCCESS);
+                let text = "the shield was taken down; nothing is left to watch";
+                return say(Said::Note(text.to_owned()));
             }
             // Somebody else's turn; the next look will do.
             Err(ShieldError::Journal(error)) if error.is_locked() => {
-                out::note(&error.to_string());
+                say(Said::Note(error.to_string()))?;
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
         let contested = contest.note(&repaired.changed);
         if let Some((first, others)) = contested.split_first() {
-            out::note(&contention(&host, first, others.len(), contest.interval(interval)));
+            let next = contest.interval(interval);
+            say(Said::Note(contention(host, first, others.len(), next)))?;
         }
-        if repaired.changed.is_empty() {
-            continue;
-        }
-        if json {
-            out::json(&Document { set: Some(repaired), ..document() }, true)?;
-        } else {
-            out::print(&text::repaired(&repaired))?;
+        if !repaired.changed.is_empty() {
+            say(Said::Repaired(Box::new(repaired)))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Who undoes the repairs, and what follows.
@@ -73,4 +103,71 @@ fn sleep(interval: Duration, stop: &Stop) -> bool {
         std::thread::sleep(left.min(STEP));
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use irqpath_system::change::{Target, TaskId, Value};
+    use irqpath_system::shield::ChangedHow;
+
+    /// A task that widens its affinity again before each look, as any user can.
+    fn repaired(is_fought: bool) -> Set {
+        let changed = Changed {
+            label: "task 40 (stubborn)".to_owned(),
+            target: Target::TaskAffinity { task: TaskId { tid: 40, start_ticks: 1 } },
+            before: Some(Value::Cpus("0-3".parse().unwrap())),
+            new: Value::Cpus("0-1".parse().unwrap()),
+            how: ChangedHow::Done,
+        };
+        let set = serde_json::json!({
+            "wanted": {"cpus": "2-3", "mechanism": "auto", "since_ticks": 90, "switches": ["tasks"]},
+            "mechanism": "affinity",
+            "changed": if is_fought { vec![changed] } else { Vec::new() },
+            "obstacles": [],
+            "kept": [],
+        });
+        serde_json::from_value(set).unwrap()
+    }
+
+    #[test]
+    fn a_watch_looks_less_often_where_each_repair_is_undone_and_names_the_opponent() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host::new(directory.path());
+        let task = directory.path().join("proc/40");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(task.join("status"), "Name:\tstubborn\nUid:\t1000\t1000\t1000\t1000\n")
+            .unwrap();
+
+        // Ten looks with an opponent, then one without, then the shield is gone.
+        let mut looks = [vec![true; 10], vec![false]].concat().into_iter();
+        let (mut waits, mut notes, mut nr_repaired) = (Vec::new(), Vec::new(), 0);
+        watch(
+            &host,
+            Duration::from_secs(2),
+            |time| {
+                waits.push(time.as_secs());
+                true
+            },
+            || Ok(looks.next().map(repaired)),
+            |said| {
+                match said {
+                    Said::Note(text) => notes.push(text),
+                    Said::Repaired(_) => nr_repaired += 1,
+                }
+                Ok(())
+            },
+        )
+        .unwrap();
+
+        assert_eq!(waits, [2, 2, 2, 4, 8, 16, 32, 64, 64, 64, 64, 2]);
+        assert_eq!(nr_repaired, 10);
+        assert_eq!(notes.len(), 6, "{notes:?}");
+        assert_eq!(
+            notes[0],
+            "task 40 (stubborn) is changed after each repair, perhaps by itself, or by another program of uid \
+             1000; the next look is in 4 s"
+        );
+        assert_eq!(notes[5], "the shield was taken down; nothing is left to watch");
+    }
 }
