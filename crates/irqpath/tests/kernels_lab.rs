@@ -9,7 +9,7 @@
 #[path = "../../irqpath-lab/tests/common/mod.rs"]
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use irqpath_lab::Lab;
 use irqpath_lab::guest::Guest;
@@ -77,10 +77,15 @@ fn on(flavour: Flavour, missing: &[&str]) {
     holds(&kernel, &outcome, missing);
 }
 
+/// Cargo's target directory, as `scripts/arm64.sh` finds it from the root of the checkout.
+fn built() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// The same on arm64, with a binary for it that links its libraries statically.
 fn on_arm64(flavour: Flavour) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let binary = root.join("target/aarch64-unknown-linux-gnu/debug/irqpath");
+    let binary = built().join("aarch64-unknown-linux-gnu/debug/irqpath");
     if !binary.is_file() {
         println!(
             "skipped: guests with {flavour} for arm64: scripts/arm64.sh has built no irqpath for them"
