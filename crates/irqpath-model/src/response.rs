@@ -112,6 +112,9 @@ pub struct Exceeded {
     pub ns: u64,
     /// Its number, from 1.
     pub nr: u64,
+    /// When the task had read the clock, `CLOCK_MONOTONIC` ns; absent in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<u64>,
 }
 
 /// One source, waited for on one CPU.

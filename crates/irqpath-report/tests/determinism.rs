@@ -7,7 +7,8 @@ use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
     Cause, CauseKind, CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason,
-    Meta, Missing, Names, Occupancy, Origin, Response, ResponseSource, Summary, Task, Transition,
+    Meta, Missing, Names, Occupancy, Origin, PathEnd, PathRecord, Point, Response, ResponseSource,
+    SlowPath, Stamp, Summary, Task, Transition, Via,
 };
 use irqpath_report::html;
 use irqpath_report::text::{TextOptions, write_jitter, write_response};
@@ -47,7 +48,7 @@ fn responses() -> Summary {
         nr_early: 0,
         nr_lost: 0,
         threshold_ns: Some(25_000),
-        exceeded: Some(Exceeded { ns: 27_000, nr: 28_801 }),
+        exceeded: Some(Exceeded { ns: 27_000, nr: 28_801, read_ns: None }),
     };
     let what = "CAP_IPC_LOCK".to_owned();
     let missing = vec![Missing { what, consequence: "memory is not locked".to_owned() }];
@@ -141,6 +142,59 @@ fn screens_of_80_and_200_columns() {
             assert_eq!(text, std::fs::read_to_string(&golden).unwrap(), "{name} {width}");
         }
     }
+}
+
+/// A path of the task from its timer on, back in user space at these times, ns.
+fn path(raise: u64, user: u64) -> SlowPath {
+    let mut stamps = [None; Point::COUNT];
+    let hardirq = raise + 3_000;
+    for (point, ns) in [(Point::Raise, raise), (Point::Hardirq, hardirq), (Point::User, user)] {
+        stamps[point.index()] = Some(Stamp { ns, cpu: 1 });
+    }
+    let record = PathRecord {
+        origin: Origin::Irq(36),
+        via: Via::empty(),
+        stamps,
+        timer_fn: 0,
+        target: Task { tid: 7, comm: "irqpath-respond".into(), prio: 19, ..Task::default() },
+        end: PathEnd::User,
+        queues: Vec::new(),
+    };
+    SlowPath { record, stages: Vec::new() }
+}
+
+#[test]
+fn what_a_path_leaves_of_the_response_over_the_threshold_is_told() {
+    let mut summary = responses();
+    let read_ns = 5_000_030_900;
+    let over = Exceeded { ns: 30_900, nr: 28_801, read_ns: Some(read_ns) };
+    summary.response[0].exceeded = Some(over);
+    let text = |slow: Vec<SlowPath>| {
+        let mut out = Vec::new();
+        let summary = Summary { slow, ..summary.clone() };
+        let options = TextOptions { width: 300, ..TextOptions::default() };
+        write_response(&mut out, &meta(), &summary, &options).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let earlier = path(4_000_000_000, 4_000_040_000);
+    for (slow, want) in [
+        (
+            vec![earlier.clone(), path(5_000_000_000, 5_000_023_500)],
+            "Of these 30.9 us, the path that began at 5.000000 s explains 23.5 us; 7.4 us went by \
+             between the return to user space and the task's reading of the clock.",
+        ),
+        (
+            vec![path(5_000_002_000, 5_000_023_500)],
+            "explains 21.5 us; 7.4 us went by between the return to user space and the task's \
+             reading of the clock, 2.0 us before the first point that was traced.",
+        ),
+        (vec![earlier], "The path of this response is not among those below"),
+    ] {
+        let found = text(slow);
+        assert!(found.contains(want), "{want} is not in\n{found}");
+    }
+    let found = text(Vec::new());
+    assert!(!found.contains("The path of") && !found.contains("Of these"), "{found}");
 }
 
 #[test]

@@ -89,6 +89,9 @@ fn the_threshold_ends_it_with_its_cause() {
     let stages = slow[0]["stages"].as_array().unwrap();
     let traced: u64 = stages.iter().map(|s| number(&s["ns"])).sum();
     assert!(traced <= number(&r["exceeded"]["ns"]), "{traced} {r}");
+    let output = irqpath().args(["respond", "-T", "0.1", "-d", "60s"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap().replace('\n', " ");
+    assert!(text.contains("the task's reading of the clock"), "{text}");
     assert!(all["meta"]["observer_effects"].to_string().contains("sys_exit"));
 }
 

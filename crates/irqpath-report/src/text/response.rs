@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{Bucket, Meta, Response, Summary};
+use irqpath_model::{Bucket, Exceeded, Meta, Point, Response, SlowPath, Summary};
 
 use super::hist::buckets;
 use super::style::{clean, grouped, us, us2, wrapped};
@@ -22,7 +22,7 @@ pub fn write_response(
 ) -> io::Result<()> {
     write_header(&mut out, meta, options)?;
     let all = &summary.response;
-    thresholds(&mut out, all, options)?;
+    thresholds(&mut out, summary, options)?;
     numbers(&mut out, all, options)?;
     for response in all.iter().filter(|r| r.quantiles.n > 0) {
         table(&mut out, response, options)?;
@@ -37,8 +37,8 @@ pub fn write_response(
 }
 
 /// What became of the threshold: what was over it, by how much, and when.
-fn thresholds(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
-    for r in all {
+fn thresholds(out: &mut impl Write, summary: &Summary, options: &TextOptions) -> io::Result<()> {
+    for r in &summary.response {
         let Some(threshold_ns) = r.threshold_ns else { continue };
         let limit = us(threshold_ns);
         let line = match r.exceeded {
@@ -58,8 +58,57 @@ fn thresholds(out: &mut impl Write, all: &[Response], options: &TextOptions) -> 
             None => format!("CPU {}: no response took more than {limit} us", r.cpu),
         };
         writeln!(out, "{line}")?;
+        let rest = r.exceeded.and_then(|over| beside_the_path(r.tid, over, &summary.slow));
+        if let Some(rest) = rest {
+            writeln!(out, "{}", wrapped(&rest, options.width))?;
+        }
     }
     Ok(())
+}
+
+/// Less than this is within what two readings of a clock differ by, ns.
+const NOTHING_NS: u64 = 100;
+
+/// What the path of a response leaves of it: the path ends where the task is in user space, the
+/// response where the task has read the clock.
+fn beside_the_path(tid: u32, over: Exceeded, slow: &[SlowPath]) -> Option<String> {
+    let read_ns = over.read_ns.filter(|_| !slow.is_empty())?;
+    let due_ns = read_ns.saturating_sub(over.ns);
+    let in_time = |path: &&SlowPath| {
+        let user = path.record.stamps[Point::User.index()];
+        path.record.target.tid == tid && user.is_some_and(|s| (due_ns..=read_ns).contains(&s.ns))
+    };
+    let Some(path) = slow.iter().find(in_time) else {
+        return Some(
+            "The path of this response is not among those below: only the longest are kept, and \
+             what lies between the return to user space and the task's reading of the clock is in \
+             no path."
+                .to_owned(),
+        );
+    };
+    let (total, user) = (path.record.total_ns(), path.record.stamps[Point::User.index()]?);
+    let rest = over.ns.saturating_sub(total);
+    if rest < NOTHING_NS {
+        return None;
+    }
+    let after = rest.min(read_ns.saturating_sub(user.ns));
+    let before = rest - after;
+    let (after, before) = if before < NOTHING_NS { (rest, 0) } else { (after, before) };
+    // Cut and not rounded, as in the path's own line.
+    let began = path.record.first()?.ns / 1_000;
+    let began = format!("{}.{:06}", began / 1_000_000, began % 1_000_000);
+    let mut text = format!(
+        "Of these {} us, the path that began at {began} s explains {} us; {} us went by between \
+         the return to user space and the task's reading of the clock",
+        us(over.ns),
+        us(total),
+        us(after)
+    );
+    if before > 0 {
+        text.extend([", ", &us(before), " us before the first point that was traced"]);
+    }
+    text.push('.');
+    Some(text)
 }
 
 fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {

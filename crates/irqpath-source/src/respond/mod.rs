@@ -23,7 +23,7 @@ use irqpath_model::{Exceeded, Missing, ResponseSource, Sched};
 pub use error::RespondError;
 
 use crate::confine::{Kept, give_up_capabilities};
-use crate::realtime::Realtime;
+use crate::realtime::{Realtime, now_ns};
 use crate::sampler::{Control, Sample, Sampler};
 
 /// What to measure.
@@ -211,7 +211,7 @@ fn measure(mut waiter: Box<dyn Waiter>, control: &Control, threshold_ns: Option<
         ended.nr_missed += woken.nr_missed;
         ended.nr_early += u64::from(woken.is_early);
         if woken.ns > limit_ns {
-            ended.exceeded = Some(Exceeded { ns: woken.ns, nr });
+            ended.exceeded = Some(Exceeded { ns: woken.ns, nr, read_ns: Some(now_ns()) });
             break;
         }
     }

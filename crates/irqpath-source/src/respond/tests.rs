@@ -93,7 +93,9 @@ fn the_first_response_over_the_threshold_ends_it() {
     let mut all = Vec::new();
     let ended = task.stop();
     task.drain(|ns| all.push(ns));
-    assert_eq!(ended.exceeded, Some(Exceeded { ns: all[0], nr: 1 }));
+    let read_ns = ended.exceeded.and_then(|over| over.read_ns);
+    assert!(read_ns.is_some_and(|ns| ns <= now_ns()), "{read_ns:?}");
+    assert_eq!(ended.exceeded, Some(Exceeded { ns: all[0], nr: 1, read_ns }));
     assert_eq!(all.len(), 1);
 }
 
