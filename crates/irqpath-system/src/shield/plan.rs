@@ -32,7 +32,7 @@ pub enum ObstacleKind {
     Irqbalance,
     /// The wanted mechanism is not to be had; another one is used.
     NoPartition,
-    /// Somebody undoes each change of it at once.
+    /// Somebody undid its change at once, or makes more of its kind.
     Contested,
 }
 
@@ -375,8 +375,8 @@ pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger)
     all.map(|(target, refusal)| refused(snapshot, wanted, target, refusal)).collect()
 }
 
-/// Tasks that have other CPUs again after they were moved, as one obstacle: a stranger may have
-/// thousands of them.
+/// Tasks that are not as they should be at the end of a change, as one obstacle: a stranger may
+/// have thousands of them.
 pub(super) fn contested(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle> {
     let (first, others) = steps.split_first()?;
     let label = match others.len() {
@@ -388,7 +388,7 @@ pub(super) fn contested(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle>
         label,
         switch: switch_of(snapshot, &first.target),
         kind: ObstacleKind::Contested,
-        reason: "widened again after each change, perhaps by itself".to_owned(),
+        reason: "began, or asked for other CPUs again, while tasks were moved".to_owned(),
         errno: 0,
         fix: Some("a cgroup partition, which leaves no such way, or --watch".to_owned()),
     })

@@ -2,14 +2,15 @@
 //! Takes a shield down: every value that we changed and that still is what we set gets its value
 //! back. Safe at any time and any number of times; after a kill it finishes what was begun.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::check_rights;
 use super::heirs::Ancestors;
-use super::set::entry;
+use super::set::{PATIENCE, entry};
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, Target, Undone, Value, put_back};
 use crate::journal::Journal;
@@ -80,7 +81,9 @@ pub(super) fn take_down(
 
 fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {
     let ancestors = Ancestors::new(journal.ledger(), since_ticks);
-    let mut found = 0;
+    let began = Instant::now();
+    // Each once: one that takes our CPUs again chose them itself.
+    let mut found = BTreeSet::new();
     for _ in 0..ROUNDS {
         let tasks = host.tasks();
         let by_tid: BTreeMap<u32, &Task> = tasks.iter().map(|task| (task.id.tid, task)).collect();
@@ -92,14 +95,17 @@ fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) 
             // One that has ended, or may not use those CPUs, is none of ours any more. Its number
             // may be another task's by now: `set` looks at the start time once more.
             let target = Target::TaskAffinity { task: task.id };
+            if found.contains(&task.id) {
+                continue;
+            }
             if access.set(&target, &Value::Cpus(original)).is_ok_and(|is_there| is_there) {
-                found += 1;
+                found.insert(task.id);
                 any = true;
             }
         }
-        if !any {
+        if !any || began.elapsed() > PATIENCE {
             break;
         }
     }
-    found
+    found.len()
 }

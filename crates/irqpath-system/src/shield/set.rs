@@ -2,7 +2,8 @@
 //! Sets a shield, and repairs one that drifted. Everything that can refuse is asked before the
 //! first change: a shield is there or it is not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +22,8 @@ use crate::tasks::Stat;
 /// Tasks that are forked while others are moved are met in the next round. A round takes
 /// milliseconds, and children of moved tasks are right from the start.
 const ROUNDS: usize = 50;
-/// How often a task is moved. One that then has other CPUs again chose them itself, and would
-/// make the change last and the journal grow for as long as it likes.
-const MOVES: u32 = 3;
+/// No further round begins after this, as others wait for the lock, and whoever forks may go on.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// So many tasks that ended are forgotten at once; one line of the journal for each.
 const ENDED: usize = 1000;
 
@@ -117,8 +117,14 @@ pub(super) fn in_force(partition: bool, plan: &Plan, wanted: &Wanted) -> Mechani
     }
 }
 
-/// Set a shield, or change the one that is set.
-pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
+/// Set a shield, or change the one that is set. Once `is_stopped`, tasks that begin meanwhile are
+/// not looked for again.
+pub fn set(
+    host: &Host,
+    access: &dyn Access,
+    wanted: &Wanted,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Set, ShieldError> {
     check(host, wanted)?;
     check_rights(host)?;
     let mut journal = Journal::open(host, OWNER)?;
@@ -128,7 +134,8 @@ pub fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, Shi
     check_files(host, &plan, &snapshot)?;
     let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
     journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
-    let done = match Setter::new(host, access, snapshot, wanted).run(&mut journal) {
+    let mut setter = Setter::new(host, access, snapshot, wanted, is_stopped);
+    let done = match setter.run(&mut journal) {
         Ok(done) => done,
         Err(error) => {
             // The disk is full, or the like. What is written down can still be taken back.
@@ -163,15 +170,19 @@ fn no_partition(obstacles: &[Obstacle]) -> ShieldError {
     ShieldError::NoPartition { reason }
 }
 
-/// Make what drifted right again; `None` if there is no shield.
-pub fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> {
+/// Make what drifted right again; `None` if there is no shield. `is_stopped` as for [`set`].
+pub fn repair(
+    host: &Host,
+    access: &dyn Access,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Option<Set>, ShieldError> {
     if !exists(host, OWNER) {
         return Ok(None);
     }
     let mut journal = Journal::open(host, OWNER)?;
     let Some(Entry { wanted, .. }) = entry(&journal) else { return Ok(None) };
     let snapshot = Snapshot::read(host, access)?;
-    Ok(Some(Setter::new(host, access, snapshot, &wanted).run(&mut journal)?))
+    Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).run(&mut journal)?))
 }
 
 pub(super) fn entry(journal: &Journal) -> Option<Entry> {
@@ -189,15 +200,22 @@ struct Setter<'a> {
     access: &'a dyn Access,
     snapshot: Snapshot,
     wanted: &'a Wanted,
-    /// How often each task was moved.
-    moves: BTreeMap<TaskId, u32>,
+    is_stopped: &'a dyn Fn() -> bool,
+    began: Instant,
     /// What was due when it was looked for last, and is not done.
     contested: Vec<Step>,
 }
 
 impl<'a> Setter<'a> {
-    fn new(host: &'a Host, access: &'a dyn Access, snapshot: Snapshot, wanted: &'a Wanted) -> Self {
-        Self { host, access, snapshot, wanted, moves: BTreeMap::new(), contested: Vec::new() }
+    fn new(
+        host: &'a Host,
+        access: &'a dyn Access,
+        snapshot: Snapshot,
+        wanted: &'a Wanted,
+        is_stopped: &'a dyn Fn() -> bool,
+    ) -> Self {
+        let began = Instant::now();
+        Self { host, access, snapshot, wanted, is_stopped, began, contested: Vec::new() }
     }
 
     fn run(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
@@ -230,9 +248,12 @@ impl<'a> Setter<'a> {
         })
     }
 
+    /// Moves each task once. One that has other CPUs again then chose them itself, and would make
+    /// this last and the journal grow for as long as it likes.
     fn tasks(&mut self, journal: &mut Journal) -> Result<Vec<Outcome>, JournalError> {
-        let mut all = Vec::new();
-        for _ in 0..ROUNDS {
+        let (mut all, mut moved) = (Vec::new(), BTreeSet::new());
+        let mut ended = BTreeSet::new();
+        for round in 0..ROUNDS {
             self.snapshot.tasks = self.host.tasks();
             let steps = self.due_tasks(journal.ledger());
             let steps = if self.adopt_heirs(journal, &steps)? {
@@ -240,25 +261,22 @@ impl<'a> Setter<'a> {
             } else {
                 steps
             };
-            let (steps, contested) = steps.into_iter().partition(|step| self.may_move(step));
+            // The first round is for all that are there, however many.
+            let is_over = round > 0 && (self.began.elapsed() > PATIENCE || (self.is_stopped)());
+            let is_new = |step: &Step| !is_over && !moved.contains(&step.target);
+            let (steps, contested): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(is_new);
             self.contested = contested;
-            let outcomes = apply(self.access, journal, steps)?;
-            let moved = |o: &Outcome| matches!(o.verdict, Verdict::Done | Verdict::Became(_));
-            let any = outcomes.iter().any(moved);
-            for task in outcomes.iter().filter_map(|outcome| outcome.step.target.task()) {
-                *self.moves.entry(task).or_default() += 1;
-            }
-            all.extend(outcomes);
-            if !any {
+            self.contested.retain(|step| !ended.contains(&step.target));
+            if steps.is_empty() {
                 break;
             }
+            moved.extend(steps.iter().map(|step| step.target.clone()));
+            let outcomes = apply(self.access, journal, steps)?;
+            let gone = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Gone);
+            ended.extend(gone.map(|outcome| outcome.step.target.clone()));
+            all.extend(outcomes);
         }
         Ok(all)
-    }
-
-    fn may_move(&self, step: &Step) -> bool {
-        let moves = step.target.task().and_then(|task| self.moves.get(&task));
-        moves.is_none_or(|&moves| moves < MOVES)
     }
 
     /// Tasks that ended need no undo. Without this the journal of a watch would grow with each

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::Host;
+use crate::change::Access;
 use crate::testing::{Fake, FakeAccess};
 
 const KTHREAD: u64 = 0x0020_0000;
@@ -85,6 +86,14 @@ fn with_kernel_shield() -> Fake {
         .file("proc/shield/irqs", "2\n")
         .file("proc/shield/ltmrs", "0\n")
         .file("sys/devices/system/cpu/nohz_full", "3\n")
+}
+
+fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
+    super::set(host, access, wanted, &|| false)
+}
+
+fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> {
+    super::repair(host, access, &|| false)
 }
 
 fn wanted(cpus: &str) -> Wanted {

@@ -19,9 +19,10 @@ pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
         show(arguments, set)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // A signal between two changes would leave half a shield, which reset takes down; better not.
+    // A signal between two changes would leave half a shield, which reset takes down. One between
+    // two looks at the tasks leaves a whole one, without those that began since.
     let stop = signals::listen()?;
-    let set = shield::set(&host, &access, &wanted)?;
+    let set = shield::set(&host, &access, &wanted, &|| stop.requested())?;
     show(arguments, set)?;
     if arguments.watch {
         return watch::run(arguments.interval, arguments.json, &stop);

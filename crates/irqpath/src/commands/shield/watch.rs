@@ -15,7 +15,7 @@ use crate::signals::Stop;
 /// Watch.
 pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (host, access) = host();
-    let look = || shield::repair(&host, &access);
+    let look = || shield::repair(&host, &access, &|| stop.requested());
     watch(
         &host,
         interval,
