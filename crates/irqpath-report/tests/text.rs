@@ -65,6 +65,34 @@ fn many() -> Summary {
     many
 }
 
+/// Long numbers and the names of a machine that compiles.
+#[test]
+fn names_at_80_columns_are_cut_only_when_no_column_is_left_to_leave_out() {
+    let mut busy = summary();
+    let model = busy.paths[1].clone();
+    busy.paths.clear();
+    for (origin, via, comm, tid) in [
+        ("LOC:local_timer", "rcu+ksoftirqd @cpu", "rcu_preempt", 15),
+        ("36:virtio1-req.0", "block+ksoftirqd", "fixdep", 5_012),
+        ("36:virtio1-req.0", "block+work @cpu", "kworker/u8:3-ev", 24_881),
+        ("LOC:local_timer", "-", "coordinator", 639),
+    ] {
+        let mut path = model.clone();
+        path.key.comm = comm.into();
+        (path.origin_name, path.via) = (origin.to_owned(), via.to_owned());
+        (path.tid, path.total.n) = (Some(tid), 1_234_567);
+        (path.total.q99_ns, path.slowest_ns) = (14_811_000, 1_011_276_000);
+        busy.paths.push(path);
+    }
+    let options = TextOptions { width: 80, max_details: 0, max_slow: 0, ..<_>::default() };
+    let text = once(&busy, &options);
+    let paths = text.split("\nSLOW PATHS").next().unwrap();
+    golden("once-names-80.txt", paths);
+    for name in ["rcu_preem\u{2026}:15", "fixdep:5012", "coordina\u{2026}:639"] {
+        assert!(paths.contains(name), "{name}: {paths}");
+    }
+}
+
 #[test]
 fn a_path_seen_once_has_a_row_only_if_it_was_slow() {
     let mut many = many();

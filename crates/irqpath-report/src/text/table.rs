@@ -107,7 +107,8 @@ impl Table {
         // Everything, then all but the highest level, and so on down to what always stays.
         let steps = || std::iter::once(u8::MAX).chain(levels.iter().map(|level| level - 1));
         let well = steps().find_map(|level| self.fit(level, max, |c| c.want));
-        let tight = || steps().find_map(|level| self.fit(level, max, |c| c.min));
+        // A name that does not read well costs more than a column that may be left out.
+        let tight = || self.fit(0, max, |c| c.min);
         well.or_else(tight).unwrap_or_else(|| {
             let mut least = self.natural_widths(0);
             self.shrink(&mut least, usize::MAX, |c| c.min);
@@ -174,6 +175,7 @@ mod tests {
             (80, "a long name here  12345  1.5"),
             (20, "a long \u{2026}  12345  1.5"),
             (19, "a long name\u{2026}  12345"),
+            (14, "a long\u{2026}  12345"),
             (13, "a lon\u{2026}  12345"),
             (5, "a lo\u{2026}  12345"),
         ] {
