@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use irqpath_model::printable;
 use serde::{Deserialize, Serialize};
 
 use super::recording::{Block, Node};
@@ -101,7 +102,9 @@ impl Profile {
     pub fn folded(&self) -> String {
         let mut folded: BTreeMap<String, u64> = BTreeMap::new();
         for (stack, count) in &self.stacks {
-            *folded.entry(stack.frames.join(";")).or_default() += count;
+            // A symbol is what a stranger's program calls it.
+            let frames: Vec<_> = stack.frames.iter().map(|frame| printable(frame)).collect();
+            *folded.entry(frames.join(";")).or_default() += count;
         }
         folded.iter().fold(String::new(), |mut text, (stack, count)| {
             let _ = writeln!(text, "{stack} {count}");

@@ -6,6 +6,7 @@
 
 use inferno::differential;
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
+use irqpath_model::printable;
 
 use super::{FlameError, Profile};
 
@@ -61,13 +62,13 @@ fn draw(lines: &str, caption: &Caption, length: &str, total: u64) -> Result<Stri
     let mut options = Options::default();
     let width = caption.scale.map(|scale| (WIDTH * total / scale.max(1)).clamp(MIN_WIDTH, WIDTH));
     options.image_width = width.and_then(|width| usize::try_from(width).ok());
-    options.title.clone_from(&caption.title);
+    options.title = printable(&caption.title).into_owned();
     let all = options.image_width.is_none_or(|width| width >= ROOM_FOR_ALL);
     let mut subtitle = if all { format!("{length} ({REMINDER})") } else { length.to_owned() };
     if !caption.note.is_empty() {
         subtitle = format!("{}: {subtitle}", caption.note);
     }
-    options.subtitle = Some(subtitle);
+    options.subtitle = Some(printable(&subtitle).into_owned());
     "instructions".clone_into(&mut options.count_name);
     // Equal functions get equal colours, and two runs the same bytes.
     options.hash = true;

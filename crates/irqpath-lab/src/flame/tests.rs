@@ -258,6 +258,32 @@ fn graphs_are_whole_deterministic_and_say_what_they_count() {
     assert_eq!((width(total), width(2 * total), width(100 * total)), (1200, 600, 200));
 }
 
+/// Symbols come from kernels and programs that others made, titles from experiment files.
+#[test]
+fn names_of_strangers_neither_steer_a_terminal_nor_leave_the_text_of_a_graph() {
+    let name = |n: u64| format!("f{n}\x1b[2J\u{9b}\u{202e}\u{7}</text><script>;x");
+    let line = |n: u64| format!("{:x} t {}\n", KERNEL + n * 256, name(n));
+    let text: String = (0..20).map(line).collect();
+    let symbols = Symbols::from_kallsyms(&text).unwrap();
+    let recording = Recording::parse(&written(&recording())).unwrap();
+    let attribution = Attribution::new(&recording, &symbols);
+    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let hostile = "\x1b]0;t\x07\n<script>\u{202e}".to_owned();
+    let caption = svg::Caption { title: hostile.clone(), note: hostile, scale: None };
+    let graph = svg::graph(&profile(1), &caption).unwrap();
+    let plain = svg::Caption { title: "t".to_owned(), note: "n".to_owned(), scale: None };
+    let harmless = svg::graph(&profile(1), &plain).unwrap();
+    let difference = svg::difference(&profile(0), &profile(1), &caption).unwrap();
+    for text in [&graph, &difference] {
+        let bad = text.lines().flat_map(str::chars).find(|&c| !irqpath_model::is_printable(c));
+        assert_eq!(bad, None);
+        assert!(text.contains(r"f6\x1b[2J"), "the name is shown");
+        // The one script is the graph's own.
+        assert_eq!(text.matches("<script").count(), harmless.matches("<script").count());
+        assert_eq!(text.matches("<script").count(), 1);
+    }
+}
+
 proptest! {
     #[test]
     fn damage_is_an_error(at in 0usize..10_000, flip in 1u8..) {
