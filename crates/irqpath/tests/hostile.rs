@@ -19,7 +19,7 @@ use std::time::Duration;
 use assert_cmd::Command;
 use common::{irqpath, is_root, recording, replay};
 use irqpath_model::is_printable;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// In places where 15 bytes are too few for it all.
 const LONG: &str =
@@ -273,6 +273,10 @@ fn tasks_that_are_there_while_it_is_measured() {
     run(irqpath().args(["trace", "hist", "-d", "1s"]).args(tasks()));
     run(irqpath().args(["tune", "--replay"]).arg(file("run.rec")));
     run(irqpath().args(["tune", "--learn", "1s"]));
+    run(Command::new("timeout")
+        .args(["-s", "INT", "4"])
+        .arg(assert_cmd::cargo::cargo_bin("irqpath"))
+        .args(["tune", "--watch", "--learn", "1s", "--interval", "200ms"]));
     for json in [&[][..], &["--json"]] {
         run(irqpath().args(["shield", "set", "--cpus", "0", "--dry-run"]).args(json));
         run(irqpath().args(["shield", "status"]).args(json));
@@ -280,4 +284,76 @@ fn tasks_that_are_there_while_it_is_measured() {
         run(irqpath().args(["respond", "-d", "500ms", "-T", "1", "-p", "o:0"]).args(json));
         run(irqpath().args(["jitter", "--continuous", "-d", "500ms", "-p", "o:0"]).args(json));
     }
+}
+
+/// A journal in a mount namespace of its own, whose labels are names of tasks and devices at the
+/// time of `set`. It names only what is gone, or holds a value of somebody else: nothing of this
+/// machine is changed.
+#[test]
+fn journals_that_hold_such_names() {
+    if !is_root("journals_that_hold_such_names") {
+        return;
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let switches = ["tasks", "irqs", "ticks"];
+    let file = |path: &str, form: &str| json!({"kind": "file", "path": path, "form": form});
+    let mut records = vec![json!({
+        "record": "begin", "version": 1, "boot_id": boot.trim(), "at_unix_s": 1_795_577_018_u64,
+        "wanted": {"cpus": "0", "mechanism": "auto", "since_ticks": 90, "switches": switches},
+    })];
+    let mut intend = |mut target: Value, before: Value, new: Value| {
+        let all = target.as_object_mut().unwrap();
+        all.insert("record".to_owned(), "intend".into());
+        all.insert("label".to_owned(), LONG.into());
+        all.insert("before".to_owned(), before);
+        all.insert("new".to_owned(), new);
+        records.push(target);
+    };
+    let cpus = |list: &str| json!({"cpus": list});
+    let gone = format!("sys/devices/virtual/workqueue/{}/cpumask", LONG.replace('/', ""));
+    intend(file("proc/irq/default_smp_affinity", "mask"), cpus("3000"), cpus("3001"));
+    intend(file(&gone, "mask"), cpus("0"), cpus("1"));
+    let task = json!({"kind": "task_affinity", "task": {"tid": 1, "start_ticks": 1_u64 << 60}});
+    intend(task, cpus("0-1"), cpus("0"));
+    let scheduling =
+        |priority: u8| json!({"scheduling": {"policy": "fifo", "priority": priority, "nice": 0}});
+    let thread = json!({"kind": "task_scheduling", "task": {"tid": 1, "start_ticks": 1_u64 << 60}});
+    intend(thread, scheduling(50), scheduling(81));
+    records.push(json!({
+        "record": "refused",
+        "target": {"kind": "task_affinity", "task": {"tid": 2, "start_ticks": 2}},
+        "refusal": {"label": LONG, "new": cpus("0"), "errno": 22, "reason": LONG},
+    }));
+    let sealed = records.iter().map(|record| {
+        let line = record.to_string();
+        format!("{:08x} {line}\n", crc32fast::hash(line.as_bytes()))
+    });
+    let root = tempfile::tempdir().unwrap();
+    let journal = root.path().join("journal");
+    fs::write(&journal, sealed.collect::<String>()).unwrap();
+
+    let mut shown = 0;
+    for owner in ["shield", "tune"] {
+        for arguments in [&["status"][..], &["status", "--json"], &["reset"], &["reset", "--json"]]
+        {
+            // No other process sees what is mounted, and it goes with the command.
+            let place = "mkdir -p /var/lib/irqpath && mount -t tmpfs tmpfs /var/lib/irqpath && \
+                         mount -t tmpfs tmpfs /run && chmod 755 /var/lib/irqpath && \
+                         cp \"$1\" /var/lib/irqpath/$2.journal && shift && exec \"$0\" \"$@\"";
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "--propagation", "private", "sh", "-c", place]);
+            command.arg(assert_cmd::cargo::cargo_bin("irqpath")).arg(&journal).arg(owner);
+            let output = run(command.args(arguments));
+            if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+                eprintln!(
+                    "skipped: journals of hostile names: no mount namespace can be made here"
+                );
+                return;
+            }
+            let text = String::from_utf8(output.stdout).unwrap();
+            shown += usize::from(text.contains("FORGED"));
+            assert!(output.status.success(), "{owner} {arguments:?}: {}", output.status);
+        }
+    }
+    assert!(shown >= 4, "{shown} commands showed a name");
 }
