@@ -103,7 +103,8 @@ fn learn(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     host.require(TRACING).map_err(|e| anyhow!("{e}, or learn from a recording with --replay"))?;
     let stop = signals::listen()?;
     let mut lessons = Lessons::live(&host)?;
-    confine(Kept { urgency: true, priorities: arguments.apply, ..Kept::default() })?;
+    let apply = arguments.apply;
+    confine(Kept { urgency: true, priorities: apply, journal: apply, ..Kept::default() })?;
     let progress = Progress::start("learning", Some(arguments.learn));
     lessons.run(arguments.learn, &stop, || progress.tick())?;
     drop(progress);
