@@ -69,13 +69,13 @@ impl StagedFile {
             let file = reopen(&found).map_err(OutputError::refused(&target))?;
             return Ok((Self { target, staged: None }, file.into()));
         }
-        let refused = OutputError::refused(&target);
-        let make = |at: &OwnedFd, name: &str| openat(at, name, NEW, Mode::from_raw_mode(0o666));
+        let make =
+            |at: &OwnedFd, name: &str| Ok(openat(at, name, NEW, Mode::from_raw_mode(0o666))?);
         let made = Partial::new(&directory.fd, make).and_then(|partial| {
             let file = fcntl_dupfd_cloexec(&partial.named.open, 0)?;
             Ok((partial, file.into()))
         });
-        let (partial, file) = made.map_err(refused)?;
+        let (partial, file) = made.map_err(|error| error.at(&target))?;
         let staged = Staged { partial, directory: directory.clone(), name: name.to_owned() };
         Ok((Self { target, staged: Some(staged) }, file))
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +17,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, fsync, openat, sta
 use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::OutputError;
 
 /// Directories in each other; a result has two.
 const MAX_DEPTH: usize = 16;
@@ -78,6 +81,30 @@ pub(super) fn is_same(open: &OwnedFd, directory: &OwnedFd, name: impl Arg) -> io
     Ok((found.st_dev, found.st_ino) == (open.st_dev, open.st_ino))
 }
 
+/// Why there is no partial file or directory.
+#[derive(Debug)]
+pub(super) enum NotMade {
+    /// The system's reason.
+    Io(io::Error),
+    /// Somebody has put something else under the name.
+    Interfered,
+}
+
+impl NotMade {
+    pub fn at(self, target: &Path) -> OutputError {
+        match self {
+            Self::Io(error) => OutputError::refused(target)(error),
+            Self::Interfered => OutputError::Interfered(target.to_owned()),
+        }
+    }
+}
+
+impl<E: Into<io::Error>> From<E> for NotMade {
+    fn from(error: E) -> Self {
+        Self::Io(error.into())
+    }
+}
+
 /// A file or directory that is removed unless it was given its name.
 #[derive(Debug)]
 pub(super) struct Partial {
@@ -89,14 +116,13 @@ impl Partial {
     /// Make something under a random name with `make`, which must fail if there is such a name.
     pub fn new(
         directory: &Arc<OwnedFd>,
-        make: impl Fn(&OwnedFd, &str) -> Result<OwnedFd, Errno>,
-    ) -> io::Result<Self> {
+        make: impl Fn(&OwnedFd, &str) -> Result<OwnedFd, NotMade>,
+    ) -> Result<Self, NotMade> {
         loop {
             let name = format!(".irqpath-{}.partial", random()?);
             match make(directory, &name) {
-                Err(Errno::EXIST) => {}
-                Err(e) => return Err(e.into()),
-                Ok(open) => return Ok(Self::of(directory, &name, open)?),
+                Err(NotMade::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return Ok(Self::of(directory, &name, made?)?),
             }
         }
     }

@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 
 use super::OutputError;
 use super::directory::Directory;
-use super::partial::{Named, Partial, is_same, names, open_directory};
+use super::partial::{Named, NotMade, Partial, is_same, names, open_directory};
 use crate::{input, owner};
 
 /// The file by which a result is known.
@@ -50,6 +50,16 @@ impl StagedDir {
         force: bool,
         is_ours: fn(&[u8]) -> bool,
     ) -> Result<Self, OutputError> {
+        Self::create_with(target, force, is_ours, &|_| ())
+    }
+
+    /// The same; `between` is told the name when the partial directory is made and not yet open.
+    pub(super) fn create_with(
+        target: &Path,
+        force: bool,
+        is_ours: fn(&[u8]) -> bool,
+        between: &dyn Fn(&str),
+    ) -> Result<Self, OutputError> {
         let (place, name) = Directory::of(target)?;
         let old = match statat(&place.fd, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
@@ -60,17 +70,10 @@ impl StagedDir {
             }
             Err(e) => return Err(OutputError::refused(target)(io::Error::from(e))),
         };
-        let make = |at: &OwnedFd, name: &str| {
-            mkdirat(at, name, Mode::from_raw_mode(0o777))?;
-            open_directory(at, name)
-        };
-        let partial = Partial::new(&place.fd, make).map_err(OutputError::refused(target))?;
-        let inner = fstat(&partial.named.open).and_then(|stat| {
-            let is_mine = stat.st_uid == geteuid().as_raw();
-            Ok(is_mine.then_some(fcntl_dupfd_cloexec(&partial.named.open, 0)?))
-        });
+        let make = |at: &OwnedFd, name: &str| make(at, name, between);
+        let partial = Partial::new(&place.fd, make).map_err(|error| error.at(target))?;
+        let inner = fcntl_dupfd_cloexec(&partial.named.open, 0);
         let inner = inner.map_err(OutputError::full(target))?;
-        let inner = inner.ok_or_else(|| OutputError::Interfered(target.to_owned()))?;
         let inner = Directory::from_fd(inner, target);
         Ok(Self { target: target.to_owned(), place, name, partial, inner, old })
     }
@@ -160,6 +163,16 @@ impl StagedDir {
             }
         }
     }
+}
+
+/// Make a directory and open it. Where others can rename, the name may lead to another one by
+/// then: what it holds would be taken for ours, and removed with the partial result.
+fn make(at: &OwnedFd, name: &str, between: &dyn Fn(&str)) -> Result<OwnedFd, NotMade> {
+    mkdirat(at, name, Mode::from_raw_mode(0o777))?;
+    between(name);
+    let open = open_directory(at, name)?;
+    let is_mine = fstat(&open)?.st_uid == geteuid().as_raw();
+    if is_mine && names(&open)?.is_empty() { Ok(open) } else { Err(NotMade::Interfered) }
 }
 
 /// The directory that may be replaced, or why not.

@@ -326,6 +326,25 @@ fn what_took_the_name_of_a_partial_one_is_not_removed_with_it() {
     assert!(names(&root.path().join("aside")).is_empty());
 }
 
+/// Whoever owns the directory above exchanges names between the calls that make and open one.
+#[test]
+fn what_took_the_name_of_a_new_partial_one_is_not_emptied() {
+    let root = tempfile::tempdir().unwrap();
+    let (target, old) = (root.path().join("r"), root.path().join("old"));
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("thesis"), "years").unwrap();
+    let exchange = |name: &str| {
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        let partial = root.path().join(name);
+        rustix::fs::renameat_with(rustix::fs::CWD, &old, rustix::fs::CWD, partial, flags).unwrap();
+    };
+    let refused = StagedDir::create_with(&target, false, is_ours, &exchange).unwrap_err();
+    assert!(matches!(refused, OutputError::Interfered(_)), "{refused}");
+    let left = names(root.path());
+    assert_eq!(read(root.path().join(&left[0]).join("thesis")), "years");
+    assert_eq!(left[1..], ["old"]);
+}
+
 /// A stranger's loop puts a link, a file and nothing in turn where root writes.
 #[test]
 fn a_race_for_the_name_never_leads_out() {
