@@ -4,6 +4,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use irqpath_files::output::OutputError;
+use irqpath_files::tree::TreeError;
+
 /// What went wrong with the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
@@ -17,6 +20,22 @@ pub enum CacheError {
         variable: &'static str,
         /// Its value.
         path: PathBuf,
+    },
+    /// Somebody else could put programs into it.
+    #[error(
+        "{source}, so the cache is not used; set IRQPATH_CACHE to a directory in which nobody else can write"
+    )]
+    Unsafe {
+        /// What others could do.
+        source: TreeError,
+    },
+    /// It cannot be made or reached.
+    #[error("the cache {path} cannot be made; set IRQPATH_CACHE to a directory of yours", path = .path.display())]
+    Place {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        source: OutputError,
     },
     /// An input of a product cannot be read.
     #[error("{path} cannot be read: {source}; it is an input of what is built", path = .path.display())]

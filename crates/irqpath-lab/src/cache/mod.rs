@@ -3,12 +3,15 @@
 //!
 //! A product is a directory whose name ends in the hash of its [`Inputs`]. It is made under
 //! another name and renamed when complete, so whatever has the name is whole, also after a
-//! kill or a power cut. Who makes a product holds its lock; who comes later waits and then
-//! finds it. All of it lies outside the checkout and may be removed at any time. Making a
+//! kill or a power cut. Who makes a product holds its lock (`lock`); who comes later waits and
+//! then finds it. All of it lies outside the checkout and may be removed at any time. Making a
 //! product removes those of its kind and label that nobody has used for a month.
+//!
+//! Rule: what is found here is run, so nobody else may be able to write here.
 
 mod error;
 mod inputs;
+mod lock;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +27,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, flock, syncfs};
+use irqpath_files::output::Directory;
+use irqpath_files::tree;
+use rustix::fs::syncfs;
 
 use crate::Progress;
 
@@ -79,8 +84,16 @@ impl Cache {
     /// `~/.cache/irqpath`.
     ///
     /// # Errors
-    /// If none of them is set to an absolute path.
+    /// If none of them is set to an absolute path, or if others can write there.
     pub fn locate() -> Result<Self, CacheError> {
+        trusted(place(|name| env::var_os(name))?)
+    }
+
+    /// The same for who runs nothing of it and puts nothing in.
+    ///
+    /// # Errors
+    /// If none of them is set to an absolute path.
+    pub fn unused() -> Result<Self, CacheError> {
         place(|name| env::var_os(name)).map(Self::at)
     }
 
@@ -181,31 +194,17 @@ impl Cache {
         what: &str,
         progress: &Progress,
     ) -> Result<File, CacheError> {
-        let directory = self.root.join("locks");
-        fs::create_dir_all(&directory).map_err(at(&directory, "written"))?;
-        let path = directory.join(name);
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(&path).map_err(at(&path, "written"))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                progress.note(&format!("waiting for another irqpath that makes {what}"));
-                lock_patiently(&file)
-            }
-            other => other,
-        }
-        .map_err(|e| at(&path, "locked")(e.into()))?;
-        Ok(file)
+        let wait = || progress.note(&format!("waiting for another irqpath that makes {what}"));
+        lock::take(&self.root.join("locks"), name, wait)
     }
 }
 
-fn lock_patiently(file: &File) -> rustix::io::Result<()> {
-    loop {
-        match flock(file, FlockOperation::LockExclusive) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return other,
-        }
-    }
+/// The cache in this directory, which is made if it is missing.
+fn trusted(root: PathBuf) -> Result<Cache, CacheError> {
+    let made = Directory::open(&root, true);
+    made.map_err(|source| CacheError::Place { path: root.clone(), source })?;
+    tree::check(&root, &[]).map_err(|source| CacheError::Unsafe { source })?;
+    Ok(Cache::at(root))
 }
 
 /// The root of the cache by these environment variables.

@@ -2,11 +2,13 @@
 //! Keys, staging, locks: what makes the cache trustworthy after a kill and beside another build.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::*;
 
@@ -206,4 +208,63 @@ fn products_of_a_label_are_found_and_half_made_ones_are_not() {
         fs::create_dir(dir.path().join("things").join(other)).unwrap();
     }
     assert_eq!(cache.labelled("things", "thing"), Vec::from_iter(made));
+}
+
+#[test]
+fn a_cache_that_others_can_fill_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("a/cache");
+    assert_eq!(trusted(root.clone()).unwrap().root(), root);
+    let refusal = || trusted(root.clone()).unwrap_err().to_string();
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(refusal().contains("can be written by others"), "{}", refusal());
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+    for path in [root.clone(), dir.path().join("a")] {
+        if chown(&path, Some(65_533), None).is_err() {
+            eprintln!("skipped: gives a cache away, which only root can");
+            return;
+        }
+        let want = format!("{} belongs to uid 65533, so the cache is not used", path.display());
+        assert!(refusal().starts_with(&want) && refusal().lines().count() == 1, "{}", refusal());
+        chown(&path, Some(0), None).unwrap();
+    }
+    trusted(root.clone()).unwrap();
+}
+
+#[test]
+fn a_link_in_the_place_of_a_lock_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path().join("cache"));
+    let (locks, planted) = (cache.root().join("locks"), dir.path().join("planted"));
+    fs::create_dir_all(&locks).unwrap();
+    symlink(&planted, locks.join(lock_name(&product("a", false)))).unwrap();
+    let error = make(&cache, &product("a", false), "").unwrap_err().to_string();
+    assert!(error.contains("cannot be written") && error.lines().count() == 1, "{error}");
+    assert!(!planted.exists());
+    fs::remove_dir_all(&locks).unwrap();
+    symlink(dir.path(), &locks).unwrap();
+    assert!(make(&cache, &product("a", false), "").is_err());
+    assert!(!dir.path().join(lock_name(&product("a", false))).exists());
+}
+
+/// As it was made before locks were private.
+#[test]
+fn a_stranger_with_an_old_lock_delays_nobody_and_opens_no_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let locks = cache.root().join("locks");
+    let path = locks.join(lock_name(&product("a", false)));
+    fs::create_dir_all(&locks).unwrap();
+    fs::write(&path, "").unwrap();
+    for (path, mode) in [(&locks, 0o755), (&path, 0o644)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let stranger = File::open(&path).unwrap();
+    flock(&stranger, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    thread::spawn(move || done.send(make(&cache, &product("a", false), "x").unwrap()));
+    let made = is_done.recv_timeout(Duration::from_secs(30)).expect("it waits for the stranger");
+    assert_eq!(content(&made), "x");
+    let modes = [locks, path].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
+    assert_eq!(modes, [0o700, 0o600]);
 }
