@@ -8,11 +8,12 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fsync, mkdirat, openat};
+use rustix::fs::{Mode, OFlags, fsync, mkdirat, openat};
 use rustix::io::Errno;
 
 use super::OutputError;
 use super::file::StagedFile;
+use super::lock::{self, Lock};
 use super::partial::{Named, open_directory};
 use crate::walk::{Walk, split};
 
@@ -127,17 +128,13 @@ impl Directory {
         removed.map_err(OutputError::full(&path))
     }
 
-    /// Wait until no other process that asks writes into it; others wait until what this
-    /// returns is gone.
+    /// Wait until no other process of this user that asks writes into it; others wait until what
+    /// this returns is gone.
     ///
     /// # Errors
     /// [`OutputError::Refused`].
-    pub fn lock(&self) -> Result<OwnedFd, OutputError> {
-        let lock = open_directory(&self.fd, ".").and_then(|lock| {
-            flock(&lock, FlockOperation::LockExclusive)?;
-            Ok(lock)
-        });
-        lock.map_err(io::Error::from).map_err(OutputError::refused(&self.path))
+    pub fn lock(&self) -> Result<Lock, OutputError> {
+        lock::take(&self.fd, lock::place().as_deref()).map_err(OutputError::refused(&self.path))
     }
 
     /// The names in it are on the disk.

@@ -16,6 +16,7 @@
 mod directory;
 mod error;
 mod file;
+mod lock;
 mod partial;
 mod result;
 #[cfg(test)]
@@ -24,5 +25,6 @@ mod tests;
 pub use directory::Directory;
 pub use error::{OutputError, full};
 pub use file::StagedFile;
+pub use lock::Lock;
 pub use partial::remove_all;
 pub use result::StagedDir;
