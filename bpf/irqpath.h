@@ -126,9 +126,10 @@ enum ip_loss {
 struct ip_chain {
 	__u64 ns[IP_NR_POINTS];
 	__u64 timer_fn;			/* callback of the expired timer */
+	__u64 carried_ns;		/* the irq or NAPI thread's last move while it waited */
 	__u16 cpu[IP_NR_POINTS];
 	__u16 origin_kind;
-	__u16 pad;
+	__u16 carried_from;		/* and the CPU that it waited for until then */
 	__u32 origin_nr;
 	__u32 via;
 };
@@ -177,7 +178,7 @@ struct ip_occ_chunk {
 };
 
 /*
- * The run queues that a target was on since its wakeup. The last move that finds room leads to
+ * The run queues that a task was on since its wakeup. The last move that finds room leads to
  * IP_CPU_UNKNOWN, as there may be more.
  */
 struct ip_queues {
@@ -353,7 +354,7 @@ struct ip_slot {
 	struct ip_chain softirq;
 	__u64 softirq_entry_ns;
 	__u64 softirq_vec;
-	struct ip_queues queues;	/* of a target */
+	struct ip_queues queues;
 };
 
 struct ip_work {

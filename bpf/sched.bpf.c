@@ -241,6 +241,15 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 	}
 }
 
+/* The thread runs, and may wake a target, whose run queues are another matter. */
+static __always_inline void ip_keep_move(struct ip_chain *ch, struct ip_queues *q)
+{
+	__u32 n = q->nr_moves;
+
+	ch->carried_ns = n ? q->move_ns[(n - 1) & (IP_MAX_MOVES - 1)] : 0;
+	ch->carried_from = n == 1 ? q->cpu : IP_CPU_UNKNOWN;
+}
+
 static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *tag,
 					       struct ip_slot *slot, struct task_struct *next,
 					       __u64 now)
@@ -251,6 +260,7 @@ static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *
 		tag->state = IP_SLOT_CARRIER;
 		c->carrier = 1;
 		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
+		ip_keep_move(ch, &slot->queues);
 		ch->via |= tag->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
 			   tag->kind == IP_TASK_MIGRATED ? IP_VIA_MIGRATED : IP_VIA_NAPI_THREAD;
 		return;
@@ -329,7 +339,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
-/* A target moves to another run queue: from there on it waits for that CPU. */
+/* A woken task moves to another run queue: from there on it waits for that CPU. */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(ip_sched_migrate_task, struct task_struct *p, int cpu)
 {

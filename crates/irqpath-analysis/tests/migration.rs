@@ -139,3 +139,20 @@ fn a_record_waits_for_the_transitions_of_every_queue_it_was_on() {
     engine.push(Event::Occupancy(zero));
     assert_eq!(engine.drain().len(), 1);
 }
+
+/// An irq thread that is moved at 1800 while it waits for CPU 0, and its target, which is not.
+#[test]
+fn the_wait_of_a_moved_irq_thread_is_that_of_both_cpus() {
+    let stamps = [
+        (Point::Hardirq, 1000, 0),
+        (Point::IrqThread, 2000, 1),
+        (Point::Waking, 2100, 1),
+        (Point::SwitchIn, 2200, 1),
+    ];
+    let moved = queues(&[(1000, Some(0)), (1800, Some(1))]);
+    let carried = PathRecord { queues: moved, ..record(DISK, Via::IRQ_THREAD, &stamps) };
+    let of_thread = stage(&carried, Point::IrqThread);
+    assert_eq!(of_thread.place(), "CPUs 0, 1");
+    assert_eq!(short(&of_thread.causes)[0], (Thread, "urgent:5 f:90", 700, 1));
+    assert_eq!(stage(&carried, Point::SwitchIn).place(), "CPU 1");
+}

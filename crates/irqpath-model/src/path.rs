@@ -169,8 +169,9 @@ pub struct PathRecord {
     pub target: Task,
     /// How the record ended.
     pub end: PathEnd,
-    /// The run queues on which the target was since its waking, in order of time. Empty where
-    /// it was only on that of the CPU it ran on, and in recordings of format 2.
+    /// Run queues, in order of time: until the waking those on which the irq or NAPI thread waited,
+    /// then the target's. Nothing where the one or the other was only on that of the CPU it ran on,
+    /// and in recordings of format 2.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<RunQueue>,
 }
@@ -243,20 +244,32 @@ impl PathRecord {
         spans
     }
 
-    /// The parts of a stage, each with the CPU for which it waited; they touch and fill it. A target
+    /// The run queues of the task that waits for the point `to`.
+    fn queues_of(&self, to: Point) -> &[RunQueue] {
+        let waking_ns = self.stamps[Point::Waking.index()].map_or(u64::MAX, |stamp| stamp.ns);
+        let of_target = self.queues.partition_point(|queue| queue.since_ns < waking_ns);
+        match to {
+            Point::IrqThread => &self.queues[..of_target],
+            Point::SwitchIn | Point::User => &self.queues[of_target..],
+            _ => &[],
+        }
+    }
+
+    /// The parts of a stage, each with the CPU for which it waited; they touch and fill it. A task
     /// waits for the CPU on whose run queue it is. A move that was not seen leaves the CPU unknown.
     pub fn waits(&self, span: &StageSpan) -> Vec<CpuWait> {
         let StageSpan { start, end, .. } = *span;
         let since_start = |queue: &&RunQueue| queue.since_ns > start.ns && queue.since_ns <= end.ns;
         let mut from = RunQueue { since_ns: start.ns, cpu: Some(end.cpu) };
         let mut moves: Vec<RunQueue> = Vec::new();
-        if matches!(span.to, Point::SwitchIn | Point::User) && !self.queues.is_empty() {
-            let before = self.queues.iter().rfind(|queue| queue.since_ns <= start.ns);
+        let queues = self.queues_of(span.to);
+        if !queues.is_empty() {
+            let before = queues.iter().rfind(|queue| queue.since_ns <= start.ns);
             from.cpu = match span.from {
                 Point::SwitchIn => Some(start.cpu),
                 _ => before.and_then(|queue| queue.cpu),
             };
-            moves.extend(self.queues.iter().filter(since_start));
+            moves.extend(queues.iter().filter(since_start));
         }
         if let Some(last) = std::iter::once(&mut from).chain(&mut moves).last()
             && last.cpu != Some(end.cpu)

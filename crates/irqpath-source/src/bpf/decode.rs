@@ -89,7 +89,7 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
             normal_prio: r.normal_prio,
             policy: Policy::from_nr(r.policy as u8),
         },
-        queues: queues(r),
+        queues: queues_of_carrier(&r.chain).chain(queues_of_target(r)).collect(),
         end: match r.end {
             0 => PathEnd::User,
             1 => PathEnd::SwitchIn,
@@ -99,8 +99,21 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
     })
 }
 
+const fn known(cpu: u16) -> Option<u16> {
+    if cpu as u32 == types::ip_scale::IP_CPU_UNKNOWN.0 { None } else { Some(cpu) }
+}
+
+/// The run queues of the irq or NAPI thread, if it was moved while it waited.
+fn queues_of_carrier(chain: &types::ip_chain) -> impl Iterator<Item = RunQueue> {
+    let (hardirq, thread) = (Point::Hardirq.index(), Point::IrqThread.index());
+    let is_moved = chain.carried_ns != 0 && chain.ns[thread] != 0;
+    let first = RunQueue { since_ns: chain.ns[hardirq], cpu: known(chain.carried_from) };
+    let last = RunQueue { since_ns: chain.carried_ns, cpu: Some(chain.cpu[thread]) };
+    [first, last].into_iter().filter(move |_| is_moved)
+}
+
 /// The run queues of the target; nothing where it waited for the CPU that it ran on alone.
-fn queues(r: &types::ip_rec_path) -> Vec<RunQueue> {
+fn queues_of_target(r: &types::ip_rec_path) -> Vec<RunQueue> {
     let (waking, switch_in) = (Point::Waking.index(), Point::SwitchIn.index());
     let is_there = |point: usize| r.chain.ns[point] != 0;
     let q = &r.queues;
@@ -108,7 +121,6 @@ fn queues(r: &types::ip_rec_path) -> Vec<RunQueue> {
     if !is_there(waking) || !is_there(switch_in) || is_plain {
         return Vec::new();
     }
-    let known = |cpu: u16| (u32::from(cpu) != types::ip_scale::IP_CPU_UNKNOWN.0).then_some(cpu);
     let moves = q.move_ns.iter().zip(&q.move_cpu).take(usize::from(q.nr_moves));
     let first = RunQueue { since_ns: r.chain.ns[waking], cpu: known(q.cpu) };
     let later = moves.map(|(&since_ns, &cpu)| RunQueue { since_ns, cpu: known(cpu) });

@@ -44,11 +44,18 @@ static void print_via(__u32 via)
 		}
 }
 
-/* `on=CPU,CPU+NS`: the run queues since the wakeup, unless it is that of the switch-in alone. */
+/*
+ * `carried=CPU,CPU+NS`: the last move of the thread that carried, since the hardirq.
+ * `on=CPU,CPU+NS`: the run queues since the wakeup, unless it is that of the switch-in alone.
+ */
 static void print_queues(struct ip_rec_path *r)
 {
 	__u64 woken = r->chain.ns[IP_WAKING];
 	int i;
+
+	if (r->chain.carried_ns)
+		printf(" carried=%u,%u+%llu", r->chain.carried_from, r->chain.cpu[IP_IRQ_THREAD],
+		       r->chain.carried_ns - r->chain.ns[IP_HARDIRQ]);
 
 	if (r->end == IP_END_ALREADY_RUNNING || !r->chain.ns[IP_SWITCH_IN] ||
 	    (!r->queues.nr_moves && r->queues.cpu == r->chain.cpu[IP_SWITCH_IN]))

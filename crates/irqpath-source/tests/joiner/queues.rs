@@ -67,7 +67,7 @@ fn more_moves_than_there_is_room_for_lead_to_an_unknown_cpu() {
 }
 
 #[test]
-fn moves_of_other_tasks_and_of_carriers_are_not_the_target_s() {
+fn moves_of_other_tasks_and_of_the_carrier_are_not_the_target_s() {
     paths(
         "0 100 irq_entry 42 2
          0 101 irq_exit 42 2 2
@@ -77,7 +77,29 @@ fn moves_of_other_tasks_and_of_carriers_are_not_the_target_s() {
          1 115 migrate 11 1
          1 120 waking 12
          1 130 switch 12 1",
-        "path irq:42 faulter:12 via=irq_thread switch_in hardirq@0=100 irq_thread@1+10 waking@1+10 switch_in@1+10",
+        "path irq:42 faulter:12 via=irq_thread switch_in hardirq@0=100 irq_thread@1+10 waking@1+10 switch_in@1+10 carried=0,1+5",
+    );
+}
+
+#[test]
+fn more_moves_of_the_carrier_lead_from_an_unknown_cpu() {
+    paths(
+        "0 100 irq_entry 42 2
+         0 101 irq_exit 42 2 2
+         0 102 waking 20
+         0 105 migrate 20 1
+         0 107 migrate 20 2
+         2 110 switch 20
+         2 120 waking 12
+         2 130 switch 12 1
+         2 200 irq_entry 42 2
+         2 201 irq_exit 42 2 2
+         2 202 waking 20
+         2 210 switch 20 1
+         2 220 waking 12
+         2 230 switch 12 1",
+        "path irq:42 faulter:12 via=irq_thread switch_in hardirq@0=100 irq_thread@2+10 waking@2+10 switch_in@2+10 carried=65535,2+7
+         path irq:42 faulter:12 via=irq_thread switch_in hardirq@2=200 irq_thread@2+10 waking@2+10 switch_in@2+10",
     );
 }
 
