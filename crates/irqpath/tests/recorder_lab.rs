@@ -44,7 +44,7 @@ fn compare(flavour: Flavour, second: &str) {
     let module = module::build(&lab, &kernel, &source, &[]);
     let Some(intsight) = common::or_skip("intsight", module) else { return };
     let mut guest = Guest::new(&kernel).file("/modules/intsight.ko", &intsight, 0o644);
-    for name in ["waiter", "netping"] {
+    for name in ["waiter", "netping", "scenes"] {
         guest = guest.own_program(name);
     }
     for name in ["witness", "migration_load"] {
@@ -52,8 +52,10 @@ fn compare(flavour: Flavour, second: &str) {
     }
     let settings = format!("SECONDS_RECORDED=2\nSECOND={second}\n");
     let guest = guest.job(&(settings + include_str!("recorder_lab.sh")));
+    // See `scenes online`: Linux 6.1 waits for a second CPU in a way that QEMU 7.2 does not end.
+    let append = if flavour == Flavour::Stock61 { "maxcpus=1 " } else { "" }.to_owned() + PATIENT;
     let machine =
-        Machine { limit_host: common::LIMIT, ..Machine::counted(&kernel, 2).append(PATIENT) };
+        Machine { limit_host: common::LIMIT, ..Machine::counted(&kernel, 2).append(&append) };
     let outcome = machine.run(&lab, &guest.build(&lab).unwrap()).unwrap().checked().unwrap();
     let text = |name: &str| outcome.results.text(name).unwrap_or_default();
     let report = format!("{flavour} {second}: {}{}", text("report"), text("errors"));

@@ -2,6 +2,7 @@
 # The job of recorder_lab.rs: all kinds of carriers and moved tasks on two CPUs, and the witness. Leaves
 # its report, and its exit status in `code`.
 set -e
+scenes online
 insmod /modules/intsight.ko nic=1
 echo echo > /sys/class/net/isight0/intsight/peer
 ip addr add 10.9.0.1/24 dev isight0
