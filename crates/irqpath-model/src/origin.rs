@@ -2,9 +2,12 @@
 //! Where a path comes from: a device line, a CPU vector, or a task that raised a softirq itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::printable;
 
@@ -181,9 +184,40 @@ impl Origin {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Names {
     /// Linux irq number to action names, joined by `,` where a line is shared.
+    #[serde(deserialize_with = "read_names")]
     pub irqs: BTreeMap<u32, String>,
     /// Kernel function address to symbol, for timer callbacks.
+    #[serde(deserialize_with = "read_names")]
     pub symbols: BTreeMap<u64, String>,
+}
+
+/// Most names of either kind that are read. A name of no letters is a few bytes of a file and ten
+/// times as many in memory, and a measurement keeps several copies.
+const MAX_NAMES: usize = 1 << 16;
+
+fn read_names<'de, K, D>(deserializer: D) -> Result<BTreeMap<K, String>, D::Error>
+where
+    K: Deserialize<'de> + Ord,
+    D: Deserializer<'de>,
+{
+    struct Bounded<K>(PhantomData<K>);
+    impl<'de, K: Deserialize<'de> + Ord> Visitor<'de> for Bounded<K> {
+        type Value = BTreeMap<K, String>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("names by number")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut names = BTreeMap::new();
+            while let Some((nr, name)) = map.next_entry()? {
+                names.insert(nr, name);
+                if names.len() > MAX_NAMES {
+                    return Err(A::Error::custom("more names than a machine has"));
+                }
+            }
+            Ok(names)
+        }
+    }
+    deserializer.deserialize_map(Bounded(PhantomData))
 }
 
 impl Names {

@@ -50,6 +50,11 @@ impl KnownNames {
         &self.names
     }
 
+    /// What is known in the end.
+    pub fn into_inner(self) -> Names {
+        self.names
+    }
+
     /// True if they are the running kernel's.
     pub fn is_live(&self) -> bool {
         self.host.is_some()

@@ -107,7 +107,9 @@ impl Outputs {
         for file in files {
             paths.push(file.commit()?);
         }
-        paths.extend(sinks.commit_recording(meta, &snapshot)?);
+        if let Some(snapshot) = snapshot {
+            paths.extend(sinks.commit_recording(meta, &snapshot)?);
+        }
         if let Some(staged) = self.directory {
             paths.push(staged.commit()?);
         }

@@ -41,8 +41,8 @@ pub struct Session {
 pub struct Finished {
     /// The numbers.
     pub summary: Summary,
-    /// The source's last word, for the recording.
-    pub snapshot: Snapshot,
+    /// The source's last word, if a recording is written.
+    pub snapshot: Option<Snapshot>,
     /// All names that were learned.
     pub names: Names,
     /// How long it ran.
@@ -128,10 +128,11 @@ impl Session {
         self.sinks.complete()?;
         self.names.complete();
         let snapshot = self.completed(snapshot);
-        let names = self.names.get().clone();
+        let names = self.names.into_inner();
         let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());
-        let summary = summary(snapshot.clone(), slow, nr_over, self.threshold_ns, &names);
-        Ok(Finished { summary, snapshot, names, duration, sinks: self.sinks })
+        let recorded = self.sinks.has_recording().then(|| snapshot.clone());
+        let summary = summary(snapshot, slow, nr_over, self.threshold_ns, &names);
+        Ok(Finished { summary, snapshot: recorded, names, duration, sinks: self.sinks })
     }
 
     /// The source's numbers with those of this process.

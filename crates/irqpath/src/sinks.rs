@@ -89,6 +89,11 @@ impl Sinks {
         Ok(())
     }
 
+    /// True if everything is recorded.
+    pub fn has_recording(&self) -> bool {
+        self.recording.is_some()
+    }
+
     /// Complete the recording and give it its name. Returns that.
     pub fn commit_recording(
         &mut self,

@@ -14,6 +14,8 @@ use serde::Deserialize;
 /// Of a file of JSON, bytes. The largest that was measured, with every path table full, has 5 MB;
 /// decoded it can take a dozen times as much memory.
 pub const MAX_FILE: u64 = 12 << 20;
+/// Of one of two files that are held at the same time.
+pub const MAX_OF_TWO: u64 = MAX_FILE / 2;
 
 /// What is stored about one measurement.
 #[derive(Debug)]
@@ -24,11 +26,11 @@ pub struct Stored {
     pub summary: Summary,
 }
 
-/// Read `meta.json` and `summary.json` of a result directory.
-pub fn read(directory: &Path) -> anyhow::Result<Stored> {
+/// Read `meta.json` and `summary.json` of a result directory, of at most `limit` bytes each.
+pub fn read(directory: &Path, limit: u64) -> anyhow::Result<Stored> {
     Ok(Stored {
-        meta: file(directory, "meta.json", json::read_meta)?,
-        summary: file(directory, "summary.json", json::read_summary)?,
+        meta: file(directory, "meta.json", limit, json::read_meta)?,
+        summary: file(directory, "summary.json", limit, json::read_summary)?,
     })
 }
 
@@ -47,9 +49,10 @@ pub fn is_meta(bytes: &[u8]) -> bool {
 fn file<T>(
     directory: &Path,
     name: &str,
+    limit: u64,
     parse: fn(&[u8]) -> Result<T, JsonError>,
 ) -> anyhow::Result<T> {
-    let read = input::read(&directory.join(name), MAX_FILE);
+    let read = input::read(&directory.join(name), limit);
     let bytes = read.map_err(|e| unreadable(directory, name, e))?;
     parse(&bytes).map_err(|e| anyhow!("{}: {e}", directory.display()))
 }

@@ -16,7 +16,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::{error_line, replay};
 use irqpath_model::{
-    Comm, Event, Meta, Origin, PathEnd, PathRecord, Point, Snapshot, Stamp, Task, Via,
+    Comm, Event, Histogram, MAX_TRACKABLE_NS, Meta, Origin, PathEnd, PathKey, PathRecord,
+    PathStats, Point, Snapshot, Stamp, Task, Via,
 };
 use irqpath_source::replay::RecordingWriter;
 use serde_json::{Value, json};
@@ -49,7 +50,20 @@ fn result(root: &Path, change: impl FnOnce(&mut Value)) -> PathBuf {
 
 /// A recording with these frames at its head and none that is right at its tail.
 fn frames(path: &Path, head: &[(u8, Vec<u8>)]) {
-    let meta = serde_json::to_vec(&Meta::default()).unwrap();
+    recording(path, head, &[meta(), snapshot()]);
+}
+
+/// One without anything in it.
+fn snapshot() -> (u8, Vec<u8>) {
+    (3, rmp_serde::to_vec(&Snapshot::default()).unwrap())
+}
+
+fn meta() -> (u8, Vec<u8>) {
+    (1, serde_json::to_vec(&Meta::default()).unwrap())
+}
+
+/// A recording with these frames.
+fn recording(path: &Path, head: &[(u8, Vec<u8>)], tail: &[(u8, Vec<u8>)]) {
     let stream = |frames: &[(u8, Vec<u8>)]| {
         let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
         for (kind, payload) in frames {
@@ -59,15 +73,13 @@ fn frames(path: &Path, head: &[(u8, Vec<u8>)]) {
         }
         zstd.finish().unwrap()
     };
-    // A snapshot without anything in it.
-    let snapshot = rmp_serde::to_vec(&Snapshot::default()).unwrap();
-    let tail = stream(&[(1, meta), (3, snapshot)]);
+    let (nr_frames, tail) = (head.len() + tail.len(), stream(tail));
     let mut bytes = b"IRQPATH\n\x02\0\0\0".to_vec();
     bytes.extend(stream(head));
     let tail_offset = bytes.len() as u64;
     bytes.extend(tail);
     bytes.extend(tail_offset.to_le_bytes());
-    bytes.extend((head.len() as u64 + 2).to_le_bytes());
+    bytes.extend((nr_frames as u64).to_le_bytes());
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes.extend(b"\nIRQPEND");
     fs::write(path, bytes).unwrap();
@@ -165,7 +177,6 @@ fn a_recording_takes_a_bounded_multiple_of_its_bytes() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("x.rec");
     let look = ["trace", "once", "--replay"];
-    let meta = || (1, serde_json::to_vec(&Meta::default()).unwrap());
     // A text that claims 4 GiB.
     frames(&path, &[meta(), (2, vec![0x91, 0xdb, 0xff, 0xff, 0xff, 0xf0])]);
     refused(&look, &path);
@@ -187,6 +198,85 @@ fn a_recording_takes_a_bounded_multiple_of_its_bytes() {
     // As large as the longest frame, of its kind.
     frames(&path, &[(1, vec![b'['; 8 << 20])]);
     refused(&look, &path);
+}
+
+/// Every bucket is one byte of the file and sixteen in memory.
+fn full_histogram() -> Histogram {
+    let (mut histogram, mut ns) = (Histogram::default(), 0);
+    while ns < MAX_TRACKABLE_NS {
+        histogram.record(ns);
+        ns = histogram.iter_buckets().last().unwrap().1 + 1;
+    }
+    histogram
+}
+
+/// A snapshot of rows that are full of such histograms, of about so many bytes.
+fn full_snapshot(bytes: usize) -> Vec<u8> {
+    let key = PathKey {
+        origin: Origin::Irq(36),
+        via: Via::empty(),
+        comm: "t".into(),
+        sched: None,
+        folded: false,
+    };
+    let stages = Point::ALL.into_iter().map(|point| (point, full_histogram())).collect();
+    let row = PathStats { total: full_histogram(), stages, ..PathStats::new(key) };
+    let nr = bytes / rmp_serde::to_vec(&row).unwrap().len();
+    rmp_serde::to_vec(&Snapshot { paths: vec![row; nr], ..Snapshot::default() }).unwrap()
+}
+
+#[test]
+fn a_table_of_full_histograms_is_kept_once() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("x.rec");
+    for (bytes, fits) in [(4 << 20, true), (8 << 20, false)] {
+        let snapshot = full_snapshot(bytes - 100_000);
+        assert!((bytes - 200_000..bytes).contains(&snapshot.len()), "{}", snapshot.len());
+        recording(&path, &[meta()], &[meta(), (3, snapshot)]);
+        for view in ["once", "hist"] {
+            let output = bounded(&["trace", view, "--replay"], &path);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert_eq!(output.status.success() && said.contains("36"), fits, "{view}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_with_more_names_than_a_machine_has_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("x.rec");
+    let with_names = |nr: u32| {
+        let mut all: Value = serde_json::from_slice(&meta().1).unwrap();
+        let names = (0..nr).map(|nr| (nr.to_string(), "".into())).collect();
+        all["names"]["irqs"] = Value::Object(names);
+        recording(&path, &[meta()], &[(1, all.to_string().into()), snapshot()]);
+    };
+    with_names(250_000);
+    let refusal = refused(&["trace", "once", "--replay"], &path);
+    assert!(refusal.contains("more names than a machine has"), "{refusal}");
+    with_names(65_536);
+    assert!(bounded(&["trace", "once", "--replay"], &path).status.success());
+}
+
+#[test]
+fn two_results_that_are_compared_share_the_memory_of_one() {
+    let root = tempfile::tempdir().unwrap();
+    let full = serde_json::to_value(full_histogram()).unwrap();
+    let with_rows = |nr: usize| {
+        result(root.path(), |summary| {
+            let mut row = summary["paths"][0].clone();
+            row["histogram"] = full.clone();
+            summary["paths"] = vec![row; nr].into();
+        })
+    };
+    let (small, large) = (with_rows(950), fs::metadata(root.path().join("r/summary.json")));
+    let bytes = large.unwrap().len();
+    assert!((5 << 20..6 << 20).contains(&bytes), "{bytes}");
+    assert!(bounded(&["compare", small.to_str().unwrap()], &small).status.success());
+    let large = with_rows(1_900);
+    let refusal = refused(&["compare", large.to_str().unwrap()], &large);
+    assert!(refusal.contains("summary.json cannot be read"), "{refusal}");
+    assert!(bounded(&["report"], &large).status.success());
 }
 
 #[test]

@@ -34,8 +34,9 @@ pub(super) const OLDEST_VERSION: u32 = 2;
 pub(super) const HEADER_LEN: u64 = 12;
 /// Length of the trailer.
 pub(super) const TRAILER_LEN: u64 = 28;
-/// Longest frame of meta or snapshot; a full table of paths takes a quarter of it.
-pub(super) const MAX_FRAME: u32 = 8 << 20;
+/// Longest frame of meta or snapshot; a full table of paths takes half of it. Decoded, one takes
+/// many times as much memory.
+pub(super) const MAX_FRAME: u32 = 4 << 20;
 /// Paths and transitions per frame of events, about 300 KiB, and the most events of one.
 pub(super) const FRAME_WEIGHT: usize = 4096;
 /// Longest frame of events. Decoded, they take several times as much memory.

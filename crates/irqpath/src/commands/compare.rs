@@ -45,8 +45,8 @@ struct Comparison<'a> {
 
 /// Run it.
 pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
-    let a = stored::read(&arguments.a)?;
-    let b = stored::read(&arguments.b)?;
+    let a = stored::read(&arguments.a, stored::MAX_OF_TWO)?;
+    let b = stored::read(&arguments.b, stored::MAX_OF_TWO)?;
     let comparison = compare(&a.summary, &b.summary);
     if arguments.json {
         out::json(&comparison, false)?;

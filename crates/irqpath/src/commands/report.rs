@@ -44,7 +44,7 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
 }
 
 fn one(directory: &Path, report: &Path) -> anyhow::Result<()> {
-    let stored = stored::read(directory)?;
+    let stored = stored::read(directory, stored::MAX_FILE)?;
     let (staged, file) = StagedFile::create(report)?;
     let mut file = BufWriter::new(file);
     shown::report(&mut file, &stored.meta, &stored.summary)

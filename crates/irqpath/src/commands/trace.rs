@@ -164,9 +164,9 @@ fn finish(session: Session, meta: &mut Meta, what: &What) -> anyhow::Result<Fini
         return session.finish();
     }
     meta.after = Host::real().interrupt_counts().unwrap_or_default();
-    let finished = session.finish()?;
+    let mut finished = session.finish()?;
     meta.duration_ns = finished.duration.as_nanos() as u64;
-    meta.names.clone_from(&finished.names);
+    meta.names = std::mem::take(&mut finished.names);
     meta.observer_effects =
         meta::observer_effects(what.no_user, &finished.summary.overhead, finished.duration);
     Ok(finished)
