@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return out::refuse(&error),
     };
-    match commands::run(arguments) {
+    match signals::outlive_file_limits().and_then(|()| commands::run(arguments)) {
         Ok(code) => code,
         Err(error) => out::fail(&error),
     }

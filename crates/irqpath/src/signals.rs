@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! SIGINT, SIGTERM and SIGHUP: the first one asks for an early end with results kept; the second
 //! one asks to give up. Who does not listen within a second is ended from here, with what is
-//! half-written removed and the terminal as it was.
+//! half-written removed and the terminal as it was. And SIGXFSZ, which asks for nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use irqpath_files::output;
 use irqpath_source::confine::{Kept, give_up_capabilities};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::{out, top};
@@ -65,6 +65,14 @@ pub fn listen() -> anyhow::Result<Stop> {
         })
         .context("no thread for signals could be started; check the limits of this session")?;
     Ok(stop)
+}
+
+/// Beyond the limit of a file's size (`ulimit -f`) a write shall fail, not end the process amid
+/// what it writes or changes. A handler, as programs that are started would keep an ignored signal.
+pub fn outlive_file_limits() -> anyhow::Result<()> {
+    let handled = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    handled.context("the signal SIGXFSZ cannot be handled; check the limits of this session")?;
+    Ok(())
 }
 
 /// The kernel detaches the tracing programs when their descriptors close with the process.

@@ -212,6 +212,53 @@ fn a_full_disk_leaves_nothing_behind() {
     assert_eq!(names(tiny.0.path()), [""; 0]);
 }
 
+/// Replays into `directory/result` under a limit of the shell, whatever is there.
+fn replay_within(limit: &str, directory: &Path, recording: &Path) -> std::process::Output {
+    let program = assert_cmd::cargo::cargo_bin("irqpath");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit {limit}; exec \"$0\" \"$@\"")]).arg(program);
+    shell.args(["trace", "once", "--perfetto", "--replay"]).arg(recording);
+    shell.arg("--force").arg("-o").arg(directory.join("result")).output().unwrap()
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let recording = common::recording(root.path(), 100);
+    for blocks in [0, 1, 4] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = replay_within(&format!("-f {blocks}"), directory.path(), &recording);
+        let line = error_line(&output);
+        assert!(line.contains("free space") && line.contains("File too large"), "{line}");
+        assert_eq!(names(directory.path()), [""; 0], "{blocks} blocks");
+    }
+}
+
+#[test]
+fn however_few_files_may_be_open_nothing_is_left_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let recording = common::recording(root.path(), 100);
+    let (mut failed, mut done) = (0, 0);
+    for nr in 4..60 {
+        let directory = tempfile::tempdir().unwrap();
+        let output = replay_within(&format!("-n {nr}"), directory.path(), &recording);
+        let found = names(directory.path());
+        if output.status.success() {
+            assert_eq!(found, ["result"]);
+            done += 1;
+        } else {
+            assert_eq!(found, [""; 0], "{nr} descriptors: {output:?}");
+            failed += 1;
+        }
+        // The same where an older result is replaced, which stays if that fails.
+        assert!(replay_within("-n 100", directory.path(), &recording).status.success());
+        let output = replay_within(&format!("-n {nr}"), directory.path(), &recording);
+        assert_eq!(names(directory.path()), ["result"], "{nr} descriptors: {output:?}");
+        assert!(directory.path().join("result/meta.json").exists(), "{nr}: {output:?}");
+    }
+    assert!(failed > 0 && done > 0, "{failed} {done}");
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let root = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Mode, OFlags, fsync, mkdirat, openat};
 use rustix::io::Errno;
@@ -123,7 +123,7 @@ impl Directory {
         let path = self.child(name.as_ref())?;
         let removed = open_directory(&self.fd, name).map_err(io::Error::from).and_then(|open| {
             let name = rustix::path::Arg::into_c_str(name)?.into_owned();
-            Named { directory: self.fd.clone(), name, open }.remove()
+            Named { directory: self.fd.clone(), name, open, spare: Mutex::default() }.remove()
         });
         removed.map_err(OutputError::full(&path))
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, fsync, openat, statat, unlinkat};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::path::Arg;
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -22,6 +22,12 @@ use super::OutputError;
 
 /// Directories in each other; a result has two.
 const MAX_DEPTH: usize = 16;
+
+/// What removing a result takes: a directory in it, and the list of its names. One that is
+/// replaced is opened once more.
+const SPARE: usize = 3;
+/// What making one takes meanwhile: the directory, and the list of its names.
+const TO_MAKE: usize = 2;
 
 /// What [`remove_all`] has to remove when the process is told to give up.
 static PARTIALS: Mutex<BTreeMap<u64, Arc<Named>>> = Mutex::new(BTreeMap::new());
@@ -47,6 +53,9 @@ pub(super) struct Named {
     pub name: CString,
     /// The file or directory itself.
     pub open: OwnedFd,
+    /// Descriptors that are closed when a directory is removed, as that takes some, and the limit
+    /// of this process may be reached by then.
+    pub spare: Mutex<Vec<OwnedFd>>,
 }
 
 impl Named {
@@ -59,6 +68,7 @@ impl Named {
     pub fn remove(&self) -> io::Result<()> {
         let is_directory = file_type(fstat(&self.open)?.st_mode) == FileType::Directory;
         if is_directory {
+            self.close_spare();
             empty(&self.open, MAX_DEPTH)?;
         }
         if self.is_there()? {
@@ -66,6 +76,10 @@ impl Named {
             unlinkat(&self.directory, &self.name, flags)?;
         }
         Ok(())
+    }
+
+    pub fn close_spare(&self) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Sync it, with what is below it.
@@ -118,19 +132,32 @@ impl Partial {
         directory: &Arc<OwnedFd>,
         make: impl Fn(&OwnedFd, &str) -> Result<OwnedFd, NotMade>,
     ) -> Result<Self, NotMade> {
+        let nr_needed = SPARE + TO_MAKE;
+        let spare = (0..nr_needed).map(|_| fcntl_dupfd_cloexec(directory, 0));
+        let mut spare: Vec<OwnedFd> = spare.collect::<Result<_, _>>()?;
+        spare.truncate(SPARE);
         loop {
             let name = format!(".irqpath-{}.partial", random()?);
             match make(directory, &name) {
                 Err(NotMade::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return Ok(Self::of(directory, &name, made?)?),
+                made => return Ok(Self::of(directory, &name, made?, spare)?),
             }
         }
     }
 
-    fn of(directory: &Arc<OwnedFd>, name: &str, open: OwnedFd) -> Result<Self, Errno> {
+    fn of(
+        directory: &Arc<OwnedFd>,
+        name: &str,
+        open: OwnedFd,
+        mut spare: Vec<OwnedFd>,
+    ) -> Result<Self, Errno> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = name.into_c_str()?.into_owned();
-        let named = Arc::new(Named { directory: directory.clone(), name, open });
+        if file_type(fstat(&open)?.st_mode) != FileType::Directory {
+            spare.clear();
+        }
+        let spare = Mutex::new(spare);
+        let named = Arc::new(Named { directory: directory.clone(), name, open, spare });
         partials().insert(id, named.clone());
         Ok(Self { id, named })
     }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, RenameFlags, fstat, mkdirat, renameat, renameat_with, statat,
@@ -143,10 +143,13 @@ impl StagedDir {
             let _ = renameat_with(at, &name, to, &self.name, RenameFlags::EXCHANGE);
             return Err(OutputError::Interfered(self.target.clone()));
         }
+        partial.close_spare();
         let open = fcntl_dupfd_cloexec(old, 0).map_err(OutputError::full(&self.target))?;
         self.partial.keep();
         let directory: Arc<OwnedFd> = partial.directory.clone();
-        Named { directory, name, open }.remove().map_err(OutputError::full(&self.target))
+        Named { directory, name, open, spare: Mutex::default() }
+            .remove()
+            .map_err(OutputError::full(&self.target))
     }
 
     /// The same where the file system cannot exchange names; returns the name of the old one.
