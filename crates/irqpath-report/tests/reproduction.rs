@@ -141,6 +141,39 @@ fn a_claim_that_differs_without_a_reason_says_so() {
     assert!(page.contains("For 1 of the claims that differ\nno reason is given.\n"), "{page}");
 }
 
+/// Wherever a text of a result goes, it stays text.
+#[test]
+fn html_and_links_of_a_result_are_shown_and_not_obeyed() {
+    let hostile = "<script>alert(1)</script>\n<img src=x onerror=alert(1)> & `[x](javascript:y)`";
+    let page = page(|experiment| {
+        let every = || hostile.to_owned();
+        (experiment.id, experiment.title, experiment.document) = (every(), every(), every());
+        (experiment.source, experiment.workload) = (every(), every());
+        let command = vec!["irqpath".to_owned(), every()];
+        experiment.made = Some(Made { command, irqpath_version: every(), commit: every() });
+        experiment.not_run = vec![NotRun { column: every(), ..NotRun::all(hostile) }];
+        let column = &mut experiment.columns[0];
+        (column.name, column.kernel, column.image_sha256) = (every(), every(), every());
+        column.splats = vec![every()];
+        let claim = &mut experiment.claims[0];
+        (claim.claim, claim.paper, claim.expect) = (every(), every(), every());
+        (claim.differs, claim.note) = (Some(every()), Some(every()));
+        claim.outcomes = vec![outcome(hostile, hostile, OutcomeVerdict::Differs)];
+        let row = &mut experiment.figures[0];
+        (row.column, row.series, row.interval) = (every(), every(), every());
+        let slow = &mut experiment.slow[0];
+        (slow.column, slow.series, slow.cause) = (every(), every(), every());
+    });
+    let ours = page.replace("<br>", "");
+    assert!(!ours.contains(['<', '>']), "{page}");
+    // Of the brackets, only those of a command are bare; they stand between backticks.
+    for line in page.lines().filter(|line| line.contains("[x]")) {
+        assert!(line.contains("| `irqpath '_script_"), "{line}");
+    }
+    assert!(page.matches("&lt;script&gt;").count() > 20, "{page}");
+    assert!(page.contains("&amp; &#96;&#91;x]"), "{page}");
+}
+
 #[test]
 fn no_absolute_path_of_a_command_is_on_the_page() {
     let table = [
