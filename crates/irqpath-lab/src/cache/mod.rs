@@ -86,15 +86,14 @@ impl Cache {
     /// # Errors
     /// If none of them is set to an absolute path, or if others can write there.
     pub fn locate() -> Result<Self, CacheError> {
-        trusted(place(|name| env::var_os(name))?)
+        let cache = Self::at(place(|name| env::var_os(name))?);
+        // One that is missing is made, and checked then, with its first product.
+        if fs::symlink_metadata(&cache.root).is_ok() { cache.check() } else { Ok(()) }?;
+        Ok(cache)
     }
 
-    /// The same for who runs nothing of it and puts nothing in.
-    ///
-    /// # Errors
-    /// If none of them is set to an absolute path.
-    pub fn unused() -> Result<Self, CacheError> {
-        place(|name| env::var_os(name)).map(Self::at)
+    fn check(&self) -> Result<(), CacheError> {
+        tree::check(&self.root, &[]).map_err(|source| CacheError::Unsafe { source })
     }
 
     /// A cache in this directory, which need not exist yet.
@@ -115,6 +114,8 @@ impl Cache {
 
     /// The product, if it is there.
     pub fn get(&self, product: &Product) -> Option<PathBuf> {
+        // Somebody else may have made the cache since it was missing. The lock says so then.
+        self.check().ok()?;
         let path = self.path(product);
         // The time of a product is when it was used last. In a cache that cannot be written
         // nothing is removed either.
@@ -124,7 +125,7 @@ impl Cache {
 
     /// All products of this kind and label, whatever they were made from.
     pub fn labelled(&self, kind: &str, label: &str) -> Vec<PathBuf> {
-        let all = self.of_label(kind, label);
+        let all = self.check().is_ok().then(|| self.of_label(kind, label)).into_iter().flatten();
         let mut whole: Vec<_> =
             all.filter_map(|(path, is_whole)| is_whole.then_some(path)).collect();
         whole.sort();
@@ -194,17 +195,12 @@ impl Cache {
         what: &str,
         progress: &Progress,
     ) -> Result<File, CacheError> {
+        let made = Directory::open(&self.root, true);
+        made.map_err(|source| CacheError::Place { path: self.root.clone(), source })?;
+        self.check()?;
         let wait = || progress.note(&format!("waiting for another irqpath that makes {what}"));
         lock::take(&self.root.join("locks"), name, wait)
     }
-}
-
-/// The cache in this directory, which is made if it is missing.
-fn trusted(root: PathBuf) -> Result<Cache, CacheError> {
-    let made = Directory::open(&root, true);
-    made.map_err(|source| CacheError::Place { path: root.clone(), source })?;
-    tree::check(&root, &[]).map_err(|source| CacheError::Unsafe { source })?;
-    Ok(Cache::at(root))
 }
 
 /// The root of the cache by these environment variables.

@@ -214,8 +214,15 @@ fn products_of_a_label_are_found_and_half_made_ones_are_not() {
 fn a_cache_that_others_can_fill_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/cache");
-    assert_eq!(trusted(root.clone()).unwrap().root(), root);
-    let refusal = || trusted(root.clone()).unwrap_err().to_string();
+    let cache = Cache::at(&root);
+    let made = make(&cache, &product("a", false), "").unwrap();
+    let refusal = || {
+        assert_eq!(
+            (cache.get(&product("a", false)), cache.labelled("things", "thing")),
+            (None, vec![])
+        );
+        make(&cache, &product("a", false), "").unwrap_err().to_string()
+    };
     fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(refusal().contains("can be written by others"), "{}", refusal());
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
@@ -228,7 +235,7 @@ fn a_cache_that_others_can_fill_is_not_used() {
         assert!(refusal().starts_with(&want) && refusal().lines().count() == 1, "{}", refusal());
         chown(&path, Some(0), None).unwrap();
     }
-    trusted(root.clone()).unwrap();
+    assert_eq!(cache.get(&product("a", false)), Some(made));
 }
 
 #[test]

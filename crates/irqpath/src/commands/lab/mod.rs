@@ -20,10 +20,7 @@ use irqpath_lab::kernel::KernelError;
 pub fn run(arguments: &cli_lab::Lab) -> anyhow::Result<ExitCode> {
     let lab = Lab {
         project: Project::locate(arguments.project.as_deref())?,
-        cache: match arguments.verb {
-            LabVerb::List(_) => Cache::unused()?,
-            _ => Cache::locate()?,
-        },
+        cache: Cache::locate()?,
         progress: Progress::stderr(),
     };
     match &arguments.verb {
