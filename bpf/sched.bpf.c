@@ -241,13 +241,24 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 	}
 }
 
-/* The thread runs, and may wake a target, whose run queues are another matter. */
+/*
+ * The thread runs, and may wake a target, whose run queues are another matter. Its waking counts as
+ * a move from the CPU of the handler, or of the thread that woke it. There is room for one.
+ */
 static __always_inline void ip_keep_move(struct ip_chain *ch, struct ip_queues *q)
 {
+	__u32 woken_on = ch->cpu[ch->ns[IP_IRQ_THREAD] ? IP_IRQ_THREAD : IP_HARDIRQ];
+	bool is_woken_away = woken_on != q->cpu;
 	__u32 n = q->nr_moves;
 
-	ch->carried_ns = n ? q->move_ns[(n - 1) & (IP_MAX_MOVES - 1)] : 0;
-	ch->carried_from = n == 1 ? q->cpu : IP_CPU_UNKNOWN;
+	if (n + is_woken_away + !!ch->carried_ns > 1)
+		woken_on = IP_CPU_UNKNOWN;
+	if (n)
+		ch->carried_ns = q->move_ns[(n - 1) & (IP_MAX_MOVES - 1)];
+	else if (is_woken_away)
+		ch->carried_ns = ch->ns[IP_WAKING];
+	if (n || is_woken_away)
+		ch->carried_from = woken_on;
 }
 
 static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *tag,
@@ -259,8 +270,8 @@ static __always_inline void ip_switch_in_woken(struct ip_cpu *c, struct ip_tag *
 	if (tag->kind != IP_TASK_TARGET) {
 		tag->state = IP_SLOT_CARRIER;
 		c->carrier = 1;
-		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
 		ip_keep_move(ch, &slot->queues);
+		ip_stamp(ch, IP_IRQ_THREAD, now);	/* and forgets the thread's own waking */
 		ch->via |= tag->kind == IP_TASK_IRQ_THREAD ? IP_VIA_IRQ_THREAD :
 			   tag->kind == IP_TASK_MIGRATED ? IP_VIA_MIGRATED : IP_VIA_NAPI_THREAD;
 		return;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use irqpath_model::{PathRecord, Point, StageCauses, StageSpan};
+use irqpath_model::{PathRecord, Point, StageCauses, StageSpan, Stamp};
 
 use crate::difference::{Difference, Kind};
 use crate::join::Wakeup;
@@ -88,13 +88,28 @@ fn windows(
     span: &StageSpan,
 ) -> Vec<Window> {
     let (start_ns, end_ns) = (span.start.ns, span.end.ns);
-    let waiter = match span.to {
-        Point::SwitchIn | Point::User => Some(record.target.tid),
-        Point::IrqThread => Some(wakeup.chain.carrier),
-        _ => None,
+    let places = match span.to {
+        Point::SwitchIn | Point::User => occupied.places(record.target.tid, start_ns, end_ns),
+        Point::IrqThread => carried(occupied, &wakeup.chain.carriers, span),
+        _ => Vec::new(),
     };
-    let places = waiter.map(|tid| occupied.places(tid, start_ns, end_ns)).unwrap_or_default();
     if places.is_empty() { vec![Window { cpu: span.end.cpu, start_ns, end_ns }] } else { places }
+}
+
+/// Where each of the threads waited and ran until it woke the next one.
+fn carried(occupied: &Occupied, carriers: &[(u32, Stamp)], span: &StageSpan) -> Vec<Window> {
+    let mut windows = Vec::new();
+    let mut start_ns = span.start.ns;
+    let ends = carriers.iter().skip(1).map(|(_, woken)| woken.ns).chain([span.end.ns]);
+    for (&(tid, woken), end_ns) in carriers.iter().zip(ends) {
+        if start_ns < woken.ns {
+            windows.push(Window { cpu: woken.cpu, start_ns, end_ns: woken.ns });
+            start_ns = woken.ns;
+        }
+        windows.extend(occupied.places(tid, start_ns, end_ns));
+        start_ns = end_ns;
+    }
+    windows
 }
 
 /// The same run queues, each from the moment on at which irqpath read the clock at the move to it.

@@ -14,8 +14,8 @@ pub struct Chain {
     pub stamps: [Option<Stamp>; Point::COUNT],
     /// Something on the way was not traced, so that this may be wrong.
     pub is_unsure: bool,
-    /// The thread that carried it last, or 0.
-    pub carrier: u32,
+    /// The threads that carried it: who, when it was woken, and where that was done.
+    pub carriers: Vec<(u32, Stamp)>,
 }
 
 impl Chain {
@@ -25,7 +25,7 @@ impl Chain {
             via: Via::empty(),
             stamps: [None; Point::COUNT],
             is_unsure: false,
-            carrier: 0,
+            carriers: Vec::new(),
         }
     }
 
@@ -41,6 +41,12 @@ impl Chain {
             *later = None;
         }
         next
+    }
+
+    /// The same, waiting for a thread that was woken then and there.
+    pub(crate) fn carried_by(mut self, tid: u32, ns: u64, cpu: u16) -> Self {
+        self.carriers.push((tid, Stamp { ns, cpu }));
+        self
     }
 
     pub(crate) fn via(mut self, via: Via) -> Self {

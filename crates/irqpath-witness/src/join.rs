@@ -248,7 +248,10 @@ impl Joiner {
         let what = match kind(task) {
             Kind::Servant => return,
             Kind::Carrier(_) if is_current || is_busy => return,
-            Kind::Carrier(via) => For::Carrying(Box::new(context), via),
+            Kind::Carrier(via) => {
+                let context = context.carried_by(task.tid, event.ns, event.cpu);
+                For::Carrying(Box::new(context), via)
+            }
             Kind::Target if is_busy && !is_running => return,
             Kind::Target => {
                 let outcome = if is_running {
@@ -302,7 +305,7 @@ impl Joiner {
             None => {}
             Some(For::Carrying(chain, via)) => {
                 let chain = chain.at(Point::IrqThread, event.ns, event.cpu).via(via);
-                life.carries = Some(Chain { carrier: next.tid, ..chain });
+                life.carries = Some(chain);
             }
             Some(For::Itself(at)) => {
                 let wakeup = &mut self.wakeups[at];

@@ -59,7 +59,7 @@ fn it_may_run_on_another_cpu() {
          1 120 switch 20
          1 130 waking 12
          1 140 switch 12 1",
-        "path irq:42 faulter:12 via=irq_thread switch_in hardirq@0=100 irq_thread@1+20 waking@1+10 switch_in@1+10",
+        "path irq:42 faulter:12 via=irq_thread switch_in hardirq@0=100 irq_thread@1+20 waking@1+10 switch_in@1+10 carried=0,1+6",
     );
 }
 
