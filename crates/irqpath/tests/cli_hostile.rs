@@ -242,6 +242,22 @@ fn a_table_of_full_histograms_is_kept_once() {
 }
 
 #[test]
+fn a_recording_takes_time_by_its_length_and_not_by_what_is_inside() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("x.rec");
+    let block = rmp_serde::to_vec(&[Event::Occupancy(Vec::new())]).unwrap();
+    for (frame, why) in [(vec![0x90], "a frame has no events"), (block, "256 times as long inside")]
+    {
+        let mut head = vec![(2, frame); 1_000_000];
+        head[0] = meta();
+        frames(&path, &head);
+        assert!(fs::metadata(&path).unwrap().len() < 32 << 10);
+        let refusal = refused(&["trace", "once", "--replay"], &path);
+        assert!(refusal.contains(why), "{refusal}");
+    }
+}
+
+#[test]
 fn a_recording_with_more_names_than_a_machine_has_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("x.rec");

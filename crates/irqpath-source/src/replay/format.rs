@@ -41,6 +41,13 @@ pub(super) const MAX_FRAME: u32 = 4 << 20;
 pub(super) const FRAME_WEIGHT: usize = 4096;
 /// Longest frame of events. Decoded, they take several times as much memory.
 pub(super) const MAX_EVENTS_FRAME: u32 = 4 << 20;
+/// Most decompressed bytes for each one of a recording. A live one of 2 s has 5; for zeros zstd has
+/// thousands, and each takes time.
+const MAX_RATIO: u64 = 256;
+/// Kind and length.
+const FRAME_HEADER: u64 = 5;
+/// What a recording may always have, whatever its length.
+const MIN_DECOMPRESSED: u64 = 2 * MAX_FRAME as u64;
 /// Largest zstd window accepted, as a power of two; the writer's level uses less.
 const WINDOW_LOG_MAX: u32 = 22;
 /// Fast: the recorder runs on the machine that is measured.
@@ -172,13 +179,17 @@ impl From<io::Error> for FrameError {
 pub(super) struct FrameReader<R: Read> {
     zstd: zstd::Decoder<'static, io::BufReader<R>>,
     pub nr_frames: u64,
+    /// Bytes that may still be decompressed.
+    left: u64,
 }
 
 impl<R: Read> FrameReader<R> {
-    pub fn new(inner: R) -> Result<Self, FrameError> {
+    /// For a stream of `len` bytes.
+    pub fn new(inner: R, len: u64) -> Result<Self, FrameError> {
         let mut zstd = zstd::Decoder::new(inner)?.single_frame();
         zstd.window_log_max(WINDOW_LOG_MAX)?;
-        Ok(Self { zstd, nr_frames: 0 })
+        let left = len.saturating_mul(MAX_RATIO).max(MIN_DECOMPRESSED);
+        Ok(Self { zstd, nr_frames: 0, left })
     }
 
     /// The next frame; `None` at the end.
@@ -195,6 +206,10 @@ impl<R: Read> FrameReader<R> {
         if len > kind.max_len() {
             return Err(FrameError::Damaged(format!("a frame claims {len} bytes")));
         }
+        let whole = FRAME_HEADER + u64::from(len);
+        self.left = self.left.checked_sub(whole).ok_or_else(|| {
+            FrameError::Damaged(format!("it is more than {MAX_RATIO} times as long inside"))
+        })?;
         let mut payload = Vec::new();
         // Grows with what is there, not with what is claimed.
         self.zstd.by_ref().take(u64::from(len)).read_to_end(&mut payload)?;

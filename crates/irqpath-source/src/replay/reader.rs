@@ -79,14 +79,16 @@ fn read(mut file: File) -> Result<Opened, OpenError> {
         return Err(damaged("its tail lies outside of it").into());
     }
     file.seek(SeekFrom::Start(trailer.tail_offset))?;
-    let mut tail = FrameReader::new((&file).take(end - trailer.tail_offset))?;
+    let len = end - trailer.tail_offset;
+    let mut tail = FrameReader::new((&file).take(len), len)?;
     let meta = parse_meta(&tail.expect(Kind::Meta)?)?;
     let snapshot = decode(&tail.expect(Kind::Snapshot)?)?;
     tail.expect_end()?;
     let nr_expected = trailer.nr_frames.checked_sub(tail.nr_frames);
     drop(tail);
     file.seek(SeekFrom::Start(HEADER_LEN))?;
-    let mut frames = FrameReader::new(file.take(trailer.tail_offset - HEADER_LEN))?;
+    let len = trailer.tail_offset - HEADER_LEN;
+    let mut frames = FrameReader::new(file.take(len), len)?;
     parse_meta(&frames.expect(Kind::Meta)?)?;
     let nr_expected = nr_expected.ok_or_else(|| damaged("it lacks frames"))?;
     Ok(Opened { meta, snapshot, frames, nr_expected })
@@ -139,7 +141,11 @@ impl Opened {
     /// The next events; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Vec<Event>>, FrameError> {
         match self.frames.next()? {
-            Some((Kind::Events, payload)) => decode(&payload).map(|Events(events)| Some(events)),
+            // Never written, and millions of them are a few kilobytes.
+            Some((Kind::Events, payload)) => match decode(&payload)? {
+                Events(events) if events.is_empty() => Err(damaged("a frame has no events")),
+                Events(events) => Ok(Some(events)),
+            },
             Some((kind, _)) => Err(FrameError::Damaged(format!("{kind:?} among the events"))),
             None if self.frames.nr_frames != self.nr_expected => {
                 Err(damaged("it has not as many frames as it says"))
