@@ -30,7 +30,7 @@ impl Write for Printable {
 /// Show it in every form.
 pub fn show(meta: &Meta, summary: &Summary) {
     let options = TextOptions { width: 80, ..TextOptions::default() };
-    let scale = Scale::Linear { bucket_ns: Some(1000), max_rows: 50 };
+    let scale = Scale::Linear { bucket_ns: 1000, max_rows: 50 };
     let shown = [
         write_once(Printable, meta, summary, &options),
         write_hist(Printable, meta, summary, scale, &options),
