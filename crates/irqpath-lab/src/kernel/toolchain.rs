@@ -30,7 +30,7 @@ pub const SUITE: &str = "bookworm";
 /// Started by scripts in `bin` if the packages have them; the compiler is another one.
 const PROGRAMS: [&str; 9] =
     ["ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "strip"];
-/// Makes the types of a kernel.
+/// Makes the types of a kernel, and of a module where the headers have the kernel's (arm64's do).
 const PAHOLE: &str = "pahole";
 
 /// The packages of a toolchain: their names and exact versions.
@@ -136,9 +136,8 @@ impl Toolchain {
 /// What is started from `bin`.
 fn names(arch: Arch, compiler: &str) -> Vec<String> {
     let prefix = arch.cross_prefix();
-    let own = prefix.is_empty().then(|| PAHOLE.to_owned());
     let tools = PROGRAMS.iter().map(|name| format!("{prefix}{name}"));
-    std::iter::once(compiler.to_owned()).chain(tools).chain(own).collect()
+    std::iter::once(compiler.to_owned()).chain(tools).chain([PAHOLE.to_owned()]).collect()
 }
 
 fn make(
