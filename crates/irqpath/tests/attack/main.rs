@@ -47,7 +47,7 @@ fn attacked() -> (PathBuf, u64) {
 
 /// Not a test: what the attacking processes run.
 #[test]
-#[ignore = "run by the test of this file"]
+#[ignore = "one attacking process, not a test: cargo test --locked -p irqpath --test attack starts it"]
 fn attacker() {
     let words = std::env::var("ATTACK").unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
