@@ -38,14 +38,23 @@ pub fn closes(tracepoint: &str) -> bool {
     tracepoint.ends_with("_exit") || tracepoint.ends_with("_end")
 }
 
+/// The highest that [`attach_order`] gives.
+pub const LAST_ATTACHED: u8 = 3;
+
 /// In which order the programs are attached. What a wakeup needs comes first: of a switch or a move
 /// that is not seen, neither the end of a wait nor who occupied the CPU is known. What closes
 /// something comes before what opens it: an entry without its exit would keep a CPU inside an
-/// interrupt.
+/// interrupt. What begins a wait comes last: a raise whose softirq was not seen to run would be taken
+/// for that of the next one, and a wakeup in an interrupt that is not followed yet for another's.
 pub fn attach_order(program: &str) -> u8 {
     match program.trim_start_matches("ip_") {
         "sched_switch" | "sched_migrate_task" => 0,
         name if closes(name) => 1,
+        "sched_waking"
+        | "softirq_raise"
+        | "workqueue_queue_work"
+        | "hrtimer_start"
+        | "ipi_send_cpu" => LAST_ATTACHED,
         _ => 2,
     }
 }
@@ -139,12 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn a_wakeup_is_seen_only_when_its_switch_will_be() {
-        let mut programs =
-            ["ip_sched_waking", "ip_softirq_entry", "ip_softirq_exit", "ip_sched_switch"];
+    fn a_wakeup_or_a_raise_is_seen_only_when_what_follows_it_will_be() {
+        let mut programs = [
+            "ip_sched_waking",
+            "ip_softirq_raise",
+            "ip_softirq_entry",
+            "ip_softirq_exit",
+            "ip_sched_switch",
+        ];
         programs.sort_by_key(|program| attach_order(program));
-        let in_order =
-            ["ip_sched_switch", "ip_softirq_exit", "ip_sched_waking", "ip_softirq_entry"];
+        let in_order = [
+            "ip_sched_switch",
+            "ip_softirq_exit",
+            "ip_softirq_entry",
+            "ip_sched_waking",
+            "ip_softirq_raise",
+        ];
         assert_eq!(programs, in_order);
     }
 

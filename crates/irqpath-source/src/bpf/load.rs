@@ -95,7 +95,7 @@ fn apply(open: &mut OpenIrqpathSkel<'static>, selection: &Selection) {
 /// Attach the programs, see [`features::attach_order`].
 fn attach(mut skel: IrqpathSkel<'static>) -> libbpf_rs::Result<(IrqpathSkel<'static>, Vec<Link>)> {
     let mut links = Vec::new();
-    for order in 0..3 {
+    for order in 0..=features::LAST_ATTACHED {
         for prog in skel.object_mut().progs_mut().filter(|p| p.autoload()) {
             let name = prog.name().to_string_lossy();
             if order == features::attach_order(&name) {
