@@ -13,7 +13,7 @@ SHARE   := $(DESTDIR)$(PREFIX)/share
 # What `irqpath lab` reads: in a checkout from there, installed from share/irqpath.
 LAB_DIRS := $(wildcard lab experiments kernel)
 
-.PHONY: help setup build demo test fuzz bench fmt lint check-house man completions install clean
+.PHONY: help setup build demo test fuzz bench fmt lint check-house docs man completions install clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -48,6 +48,9 @@ lint: ## clippy, warnings are errors
 
 check-house: ## the rules that a compiler does not know
 	@$(CARGO) xtask check
+
+docs: ## the pages as a site, in target/book/site
+	@scripts/docs.sh
 
 man: build ## write the man pages
 	@mkdir -p $(MAN)

@@ -2,9 +2,12 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches.
+//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`,
+//! `links`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches, and
+//! `book` lays the pages out for mdBook.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
+mod book;
 mod calls;
 mod check;
 mod deps;
@@ -13,8 +16,10 @@ mod finding;
 mod generated;
 mod imports;
 mod kernel;
+mod links;
 mod locked;
 mod machine;
+mod markdown;
 mod outputs;
 mod sizes;
 mod spdx;
@@ -34,9 +39,11 @@ usage: cargo xtask COMMAND
   outputs    text is made printable before it is printed
   files      files are opened and named in one crate
   locked     cargo is called with --locked
+  links      links between pages lead somewhere
   generated  generated files fit their inputs
   vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
              [--btf FILE|FILE.json] [--release NAME]
+  book       lay the pages out for mdBook in target/book; `make docs` does the rest
   kernel     the kernel part: checkout DIR, save DIR, export DIR OUT, check
 ";
 
@@ -58,6 +65,9 @@ fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     }
     if command == "kernel" {
         return kernel::run(rest);
+    }
+    if command == "book" {
+        return book::run().map(|()| ExitCode::SUCCESS);
     }
     if command == "check" {
         return check::run(check::RULES);

@@ -20,6 +20,8 @@ pub struct File {
 pub struct Tree {
     pub root: PathBuf,
     pub files: Vec<File>,
+    /// All files, those that are not text too.
+    pub paths: Vec<String>,
 }
 
 impl File {
@@ -52,15 +54,17 @@ impl Tree {
             .collect();
         paths.sort();
         paths.dedup();
-        let files = paths.into_iter().filter_map(|path| read(&root, path)).collect();
-        Ok(Self { root, files })
+        paths.retain(|path| root.join(path).exists());
+        let files = paths.iter().filter_map(|path| read(&root, path.clone())).collect();
+        Ok(Self { root, files, paths })
     }
 
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let file =
             |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
-        Self { root: PathBuf::from("/nowhere"), files: files.iter().map(file).collect() }
+        let paths = files.iter().map(|(path, _)| (*path).into()).collect();
+        Self { root: PathBuf::from("/nowhere"), files: files.iter().map(file).collect(), paths }
     }
 
     /// Files that people of this project wrote: neither generated nor taken from elsewhere as
@@ -75,6 +79,12 @@ impl Tree {
         self.files.iter().filter(move |file| {
             !file.is_generated() && !foreign.iter().any(|dir| file.path.starts_with(dir))
         })
+    }
+
+    /// Whether the project has a file or directory of that path; the root has the empty one.
+    pub fn has(&self, path: &str) -> bool {
+        let directory = format!("{path}/");
+        path.is_empty() || self.paths.iter().any(|it| it == path || it.starts_with(&directory))
     }
 
     /// The text of one file, if it is there.
