@@ -181,7 +181,9 @@ impl Guest {
         }
         build.busybox()?;
         build.settings(self);
-        Ok(Initramfs { arch: self.arch, bytes: build.archive.bytes() })
+        let written = GuestError::at(Path::new("the initramfs"), "written");
+        let bytes = build.archive.to_bytes().map_err(written)?;
+        Ok(Initramfs { arch: self.arch, bytes })
     }
 }
 
