@@ -62,6 +62,41 @@ fn a_mistake_is_named_before_anything_boots() {
     assert!(matches!(missing, Err(ExperimentError::Read { .. })));
 }
 
+/// A list that has lost values is still a valid one.
+#[test]
+fn the_matrix_of_ihm_contend_has_all_its_series_and_claims() {
+    let path = project().join("experiments/ihm-contend.toml");
+    let definition = Definition::read(&path).expect("definition");
+    assert_eq!((definition.series.len(), definition.checks.len()), (44, 118));
+    let names: Vec<_> = definition.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names[..2], ["default_alone", "default_14000"]);
+    assert_eq!(names[42..], ["demux_direct_500", "demux_direct_50"]);
+    let mut claims: Vec<_> = definition.checks.iter().map(|check| &check.claim).collect();
+    claims.sort_unstable();
+    claims.dedup();
+    assert_eq!(claims.len(), definition.checks.len());
+}
+
+#[test]
+fn a_mistake_in_a_matrix_is_named_with_file_and_key() {
+    let directory = tempfile::tempdir().expect("directory");
+    let good = std::fs::read_to_string(project().join("experiments/ihm-contend.toml"));
+    let good = good.expect("file");
+    let table = [
+        ("\"low\"]", "\"lo\"]", "series \"{path}_{low}\": each: [matrix] has no lo, only "),
+        ("labels = {", "lables = {", "unknown field `lables`"),
+        ("{figure.words}, low", "{figure.word}, low", "the figure rate has no word"),
+    ];
+    for (old, new, expected) in table {
+        assert!(good.contains(old), "{old}");
+        let path = directory.path().join("ihm-contend.toml");
+        std::fs::write(&path, good.replacen(old, new, 1)).expect("written");
+        let error = Definition::read(&path).expect_err(new).to_string();
+        assert!(error.contains("ihm-contend.toml: ") && error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
 /// An experiment with few repetitions on its first column.
 fn one_column(lab: &Lab, definition: &Definition) -> ColumnRun {
     let few = [("REPS".to_owned(), Parameter::Number(100))];

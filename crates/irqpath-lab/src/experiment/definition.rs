@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::check::Check;
 use super::error::ExperimentError;
+use super::matrix;
 use crate::cache::Inputs;
 use crate::kernel::{Arch, Flavour};
 
@@ -284,12 +285,21 @@ impl Definition {
             .map_err(|source| ExperimentError::Read { path: path.to_owned(), source })?;
         let syntax =
             |source| ExperimentError::Syntax { path: path.to_owned(), source: Box::new(source) };
-        let mut definition: Self = toml::from_str(&text).map_err(syntax)?;
+        let invalid = |what| ExperimentError::Invalid { path: path.to_owned(), what };
+        let written: toml::Table = toml::from_str(&text).map_err(syntax)?;
+        let mut measures = matrix::expand(written.clone()).map_err(invalid)?;
+        let mut definition: Self = if measures == written {
+            // From the text, so that an error has its line.
+            toml::from_str(&text).map_err(syntax)?
+        } else {
+            measures.clone().try_into().map_err(|error: toml::de::Error| {
+                invalid(error.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
+            })?
+        };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         if let Some(what) = definition.problem(&stem) {
-            return Err(ExperimentError::Invalid { path: path.to_owned(), what });
+            return Err(invalid(what));
         }
-        let mut measures: toml::Table = toml::from_str(&text).map_err(syntax)?;
         measures.retain(|key, _| !SAID.contains(&key));
         let mut inputs = Inputs::of("experiment", 1).value("file", &measures.to_string());
         let jobs = path.with_file_name("jobs");

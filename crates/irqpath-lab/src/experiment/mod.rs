@@ -10,6 +10,7 @@ mod error;
 mod figures;
 mod intervals;
 mod job;
+mod matrix;
 mod pictures;
 mod run;
 mod store;
