@@ -58,7 +58,10 @@ pub(super) fn expand(mut file: Table) -> Result<Table, String> {
 
 fn read_axes(matrix: Value) -> Result<Axes, String> {
     let Value::Table(matrix) = matrix else { return Err("matrix: needs axes".to_owned()) };
-    let read = |(axis, values)| {
+    let read = |(axis, values): (String, Value)| {
+        if axis == "set" {
+            return Err("matrix.set: `where` has a `set`; give the axis another name".to_owned());
+        }
         let values = match values {
             Value::Array(values) => values.into_iter().map(read_value).collect(),
             _ => None,
@@ -257,10 +260,12 @@ fn replace_text(text: &str, cell: &Cell<'_>, typed: bool) -> Result<Value, Strin
         rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
     {
         let value = look_up(name, cell)?;
-        if typed && before.is_empty() && after.is_empty() && out.is_empty() {
-            return Ok(value.clone());
-        }
-        let shown = text_of(value).ok_or_else(|| format!("{{{name}}} is no text and no number"))?;
+        let is_all = text.len() == name.len() + "{}".len();
+        let shown = match text_of(value) {
+            Some(shown) if !(typed && is_all) => shown,
+            _ if is_all => return Ok(value.clone()),
+            _ => return Err(format!("{{{name}}} is no text and no number")),
+        };
         out.extend([before, &shown]);
         rest = after;
     }

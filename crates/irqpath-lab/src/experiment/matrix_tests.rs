@@ -72,6 +72,35 @@ set.differs = "{low} is too much"
 }
 
 #[test]
+fn a_placeholder_alone_keeps_a_table_or_a_boolean_and_in_a_range_a_number() {
+    let check = r#"
+[matrix]
+f = [{ name = "n", least = 2.5, range = { max = 1 }, must = true }]
+[[check]]
+each = "f"
+claim = "{f.least}"
+expect = { min = "{f.least}" }
+must = "{f.must}"
+[[check]]
+each = "f"
+expect = "{f.range}"
+[[check]]
+each = "f"
+claim = "x{f.must}"
+"#;
+    let file: Table = toml::from_str(check).unwrap();
+    let error = expand(file.clone()).unwrap_err();
+    assert_eq!(error, r#"check "x{f.must}": {f.must} is no text and no number"#);
+    let mut file = file;
+    file["check"].as_array_mut().unwrap().truncate(2);
+    let found = expand(file).unwrap()["check"].to_string();
+    assert_eq!(
+        found,
+        r#"[{ claim = "2.5", expect = { min = 2.5 }, must = true }, { expect = { max = 1 } }]"#
+    );
+}
+
+#[test]
 fn a_mistake_is_one_line_that_names_its_key() {
     let each = |each: &str, rest: &str| format!("[[series]]\nname = 's'\neach = {each}\n{rest}");
     let table = [
@@ -98,6 +127,10 @@ fn a_mistake_is_one_line_that_names_its_key() {
         (
             each("['low']", "where = { low = 50 }"),
             "series \"s\": where: needs `set`, a table of what is different there",
+        ),
+        (
+            "matrix.set = ['a']".to_owned(),
+            "matrix.set: `where` has a `set`; give the axis another name",
         ),
         (
             "matrix.low2 = [1.5]".to_owned(),
