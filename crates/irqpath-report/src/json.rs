@@ -155,3 +155,14 @@ fn read<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, Json
     }
     serde_json::from_slice(bytes).map_err(corrupt)
 }
+/// True for the `meta.json` of any irqpath, older and newer ones too.
+pub fn is_meta(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Mark {
+        #[expect(dead_code, reason = "it must be there")]
+        schema_version: u32,
+        #[expect(dead_code, reason = "it must be there")]
+        irqpath_version: String,
+    }
+    serde_json::from_slice::<Mark>(bytes).is_ok()
+}

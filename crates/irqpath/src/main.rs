@@ -1,49 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath`: joins every interrupt to the task it woke and names the cause of every slow path.
 //!
-//! The binary only connects: sources deliver events, the analysis turns them into a summary,
-//! the exporters show it. `cli` is the whole command line; each verb has its file in `commands`.
+//! The binary only connects: sources deliver events, the analysis turns them into a summary, the
+//! exporters show it. `cli` is the whole command line, `verbs` has a folder for each verb, `output`
+//! every way out, `host` what is asked of this machine.
 //! Exit codes: 0 done, 1 threshold exceeded or drift, 2 could not run (one line on stderr says why).
 
-mod bench;
 mod cli;
-mod cli_bench;
-mod cli_lab;
-mod cli_policy;
-mod cli_respond;
-mod cli_result;
-mod cli_shield;
-mod cli_tune;
-mod columns;
-mod commands;
-mod determinism;
-mod meta;
-mod names;
-mod out;
-mod outputs;
-mod page;
-mod progress;
-mod recording;
-mod results;
-mod select;
+mod host;
+mod output;
 mod session;
-mod shown;
-mod signals;
-mod sinks;
-mod stored;
-mod subjects;
-mod top;
 mod values;
+mod verbs;
 
 use std::process::ExitCode;
+
+use cli::Verb;
+use output::console;
 
 fn main() -> ExitCode {
     let arguments = match cli::parse() {
         Ok(arguments) => arguments,
-        Err(error) => return out::refuse(&error),
+        Err(error) => return console::refuse(&error),
     };
-    match signals::outlive_file_limits().and_then(|()| commands::run(arguments)) {
+    match host::signals::outlive_file_limits().and_then(|()| run(arguments.verb)) {
         Ok(code) => code,
-        Err(error) => out::fail(&error),
+        Err(error) => console::fail(&error),
+    }
+}
+
+fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::Trace(arguments) => verbs::trace::run(&arguments),
+        Verb::Tune(arguments) => verbs::tune::run(&arguments),
+        Verb::Bench(arguments) => verbs::bench::run(&arguments),
+        Verb::Respond(arguments) => verbs::timing::run_respond(&arguments),
+        Verb::Jitter(arguments) => verbs::timing::run_jitter(&arguments),
+        Verb::Report(arguments) => verbs::result::run_report(&arguments),
+        Verb::Compare(arguments) => verbs::result::run_compare(&arguments),
+        Verb::Check(arguments) => verbs::check::run(&arguments),
+        Verb::Shield(arguments) => verbs::shield::run(&arguments),
+        Verb::Policy(arguments) => verbs::policy::run(&arguments),
+        Verb::Lab(arguments) => verbs::lab::run(&arguments),
+        Verb::Schema(arguments) => verbs::result::run_schema(&arguments),
+        Verb::Generate(arguments) => verbs::generate::run(&arguments),
     }
 }

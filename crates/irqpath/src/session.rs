@@ -14,8 +14,8 @@ use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::names::KnownNames;
-use crate::sinks::Sinks;
+use crate::host::names::KnownNames;
+use crate::output::streams::Streams;
 
 /// Open the running kernel as a source.
 pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
@@ -30,7 +30,7 @@ pub struct Session {
     source: Box<dyn Source>,
     engine: Engine,
     keeper: SlowKeeper,
-    sinks: Sinks,
+    streams: Streams,
     names: KnownNames,
     threshold_ns: Option<u64>,
     started: Instant,
@@ -48,7 +48,7 @@ pub struct Finished {
     /// How long it ran.
     pub duration: Duration,
     /// The files written while it ran.
-    pub sinks: Sinks,
+    pub streams: Streams,
 }
 
 impl Session {
@@ -56,7 +56,7 @@ impl Session {
     pub fn start(
         source: Box<dyn Source>,
         names: KnownNames,
-        sinks: Sinks,
+        streams: Streams,
         threshold_ns: Option<u64>,
     ) -> Self {
         let config = EngineConfig { threshold_ns, ..EngineConfig::default() };
@@ -64,7 +64,7 @@ impl Session {
             source,
             engine: Engine::new(config, names.get().clone()),
             keeper: SlowKeeper::default(),
-            sinks,
+            streams,
             names,
             threshold_ns,
             started: Instant::now(),
@@ -99,7 +99,7 @@ impl Session {
 
     fn take(&mut self, events: Vec<Event>) -> anyhow::Result<()> {
         self.names.learn(&events);
-        self.sinks.write(&events, self.names.get())?;
+        self.streams.write(&events, self.names.get())?;
         for event in events {
             self.engine.push(event);
         }
@@ -125,14 +125,14 @@ impl Session {
         for path in self.engine.flush() {
             self.keeper.add(path);
         }
-        self.sinks.complete()?;
+        self.streams.complete()?;
         self.names.complete();
         let snapshot = self.completed(snapshot);
         let names = self.names.into_inner();
         let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());
-        let recorded = self.sinks.has_recording().then(|| snapshot.clone());
+        let recorded = self.streams.has_recording().then(|| snapshot.clone());
         let summary = summary(snapshot, slow, nr_over, self.threshold_ns, &names);
-        Ok(Finished { summary, snapshot: recorded, names, duration, sinks: self.sinks })
+        Ok(Finished { summary, snapshot: recorded, names, duration, streams: self.streams })
     }
 
     /// The source's numbers with those of this process.

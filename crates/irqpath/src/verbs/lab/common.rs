@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Shared by the lab's verbs: which experiments, who made a result, and how errors are shown.
+
+use irqpath_lab::Lab;
+use irqpath_lab::experiment::{Definition, ExperimentError};
+use irqpath_lab::kernel::KernelError;
+use irqpath_model::Made;
+
+use crate::host::meta;
+use crate::output::console;
+
+/// What makes results now: what is edited while guests run is not in them.
+pub fn describe_making(lab: &Lab) -> Made {
+    let commit = lab.project.commit().unwrap_or_else(|refused| {
+        console::note(&format!(
+            "no commit is recorded: {refused}; git would run what others put there"
+        ));
+        None
+    });
+    Made {
+        command: meta::command(),
+        irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: commit.unwrap_or_default(),
+    }
+}
+
+/// The experiments that were asked for, in the order in which they were named.
+pub fn select_experiments<'a>(
+    definitions: &'a [Definition],
+    names: &[String],
+) -> Result<Vec<&'a Definition>, ExperimentError> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(definitions.iter().collect());
+    }
+    let find = |id: &String| {
+        let found = definitions.iter().find(|definition| definition.id == *id);
+        found.ok_or_else(|| ExperimentError::Unknown { id: id.clone() })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Print all errors but the last; the last error ends the program.
+pub fn report_errors(errors: Vec<ExperimentError>) -> Option<anyhow::Error> {
+    let mut errors: Vec<anyhow::Error> = errors.into_iter().map(explain).collect();
+    let last = errors.pop()?;
+    for error in errors {
+        console::note(&error.to_string());
+    }
+    Some(last)
+}
+
+/// The error as the program ends with it; what a guest or a compiler said is shown first.
+pub fn explain(error: ExperimentError) -> anyhow::Error {
+    console::quote(&error.log());
+    error.into()
+}
+
+/// The same for a kernel that could not be had.
+pub fn explain_kernel(error: KernelError) -> anyhow::Error {
+    console::quote(error.log());
+    error.into()
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath lab gate`: path lengths against `lab/budgets.toml`.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use irqpath_lab::Lab;
+use irqpath_lab::experiment::{self, ColumnRun, Definition, Options};
+use irqpath_lab::gate::{Budgets, Change, ColumnBudget, Finding, Measured, compare};
+
+use super::args::LabGate;
+use super::common::{explain, report_errors, select_experiments};
+use crate::output::page::Page;
+use crate::output::{console, exit};
+
+pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
+    let definitions = experiment::read_all(&lab.project.experiments())?;
+    let gated = gated(&definitions, &arguments.experiments)?;
+    let options = Options { gate: true, attribute: true, ..Options::default() };
+    let runs = experiment::run(lab, &gated, &options, &|_, _| ()).map_err(explain)?;
+    lab.progress.clear();
+    if let Some(error) = report_errors(runs.errors) {
+        return Err(error);
+    }
+    let columns = gated.iter().zip(&runs.columns);
+    let measured: Vec<Measured> =
+        columns.flat_map(|(d, runs)| runs.iter().map(|run| figures(d, run))).collect();
+    let path = lab.project.lab().join("budgets.toml");
+    let mut budgets = Budgets::read(&path)?;
+    let findings: Vec<Finding> = measured.iter().flat_map(|m| compare(m, &budgets)).collect();
+    console::print(&text(&findings))?;
+    if arguments.bless {
+        for measured in &measured {
+            budgets.bless(measured);
+        }
+        budgets.write(&path)?;
+        console::note(&format!("{} has the new budgets; say in the commit why", path.display()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let failed = findings.iter().any(Finding::fails);
+    Ok(ExitCode::from(if failed { exit::EXCEEDED } else { 0 }))
+}
+
+/// Those that were named, or all that can be.
+fn gated<'a>(
+    definitions: &'a [Definition],
+    names: &[String],
+) -> anyhow::Result<Vec<&'a Definition>> {
+    if names.is_empty() {
+        return Ok(definitions.iter().filter(|d| d.gate.is_some()).collect());
+    }
+    let wanted = select_experiments(definitions, names)?;
+    match wanted.iter().find(|definition| definition.gate.is_none()) {
+        Some(other) => bail!("{} has no [gate] part; name one that has", other.id),
+        None => Ok(wanted),
+    }
+}
+
+fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
+    let gate = definition.gate.as_ref();
+    let metrics = run.metrics();
+    let watched = definition.watched_on(&run.column);
+    let (found, missing): (Vec<&String>, Vec<&String>) =
+        watched.partition(|name| metrics.contains_key(*name));
+    let figure = |name: &String| (name.clone(), metrics[name].round() as u64);
+    let drawn = run.attributed.first();
+    Measured {
+        experiment: definition.id.clone(),
+        column: run.column.name.clone(),
+        allowance_percent: gate.map_or(0.0, |gate| gate.allowance_percent),
+        figures: ColumnBudget {
+            kernel: run.kernel.package_version.clone(),
+            image_sha256: run.kernel.sha256.clone(),
+            metrics: found.into_iter().map(figure).collect(),
+            functions: drawn.map(|path| path.median.functions()).unwrap_or_default(),
+        },
+        missing: missing.into_iter().cloned().collect(),
+        drawn: drawn.map(|path| path.series.clone()),
+    }
+}
+
+fn text(findings: &[Finding]) -> Page {
+    let mut text = Page::default();
+    for finding in findings {
+        let Finding { experiment, column, metric, now, change } = finding;
+        let place = format!("{experiment} on {column}: {metric}");
+        match change {
+            Change::Kept { budget } => {
+                text.line(format_args!("ok      {place} {now} (budget {budget})"));
+            }
+            Change::Shrank { budget } => {
+                let lowers = "--bless lowers it";
+                text.line(format_args!("shorter {place} {now} (budget {budget}); {lowers}"));
+            }
+            Change::Missing => text.line(format_args!(
+                "MISSING {place}; name it as `irqpath lab run` does, or --bless forgets it"
+            )),
+            Change::Unbudgeted => {
+                text.line(format_args!("NEW     {place} {now}; --bless makes a budget"));
+            }
+            Change::Grew { budget, functions, same_kernel } => {
+                let kernel = if *same_kernel { "" } else { ", another kernel image" };
+                text.line(format_args!("LONGER  {place} {now} (budget {budget}{kernel})"));
+                for (name, growth) in functions {
+                    text.line(format_args!("          {:>+6} {name}", growth.cast_signed()));
+                }
+            }
+        }
+    }
+    text
+}

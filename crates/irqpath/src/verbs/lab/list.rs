@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath lab list`: the experiments, and what became of them when they last ran.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use irqpath_files::input;
+use irqpath_lab::Lab;
+use irqpath_lab::experiment::{self, Definition, Mode};
+use irqpath_lab::kernel;
+use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
+use irqpath_report::{json, markdown};
+use serde::Serialize;
+
+use super::args::{LabList, RESULTS};
+use crate::output::console;
+use crate::output::files::write_file;
+use crate::output::page::Page;
+
+/// What makes the page, as it says itself.
+const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
+/// Of a table, bytes.
+const MAX_TABLE: u64 = 12 << 20;
+/// What `lab run` stores in its directory.
+const TABLE: &str = "reproduction.json";
+
+/// One line of the list.
+#[derive(Debug, Serialize)]
+struct Line {
+    id: String,
+    title: String,
+    exact: bool,
+    /// How the guest keeps time.
+    mode: String,
+    columns: Vec<String>,
+    /// Digest of what measures; a result has the same.
+    recipe: String,
+    /// What the last run showed; empty if there is none that counts.
+    state: String,
+    /// What there is no result of, and why: all of it, or columns. What a kernel cannot do is not
+    /// here.
+    not_run: Vec<String>,
+}
+
+pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
+    let definitions = experiment::read_all(&lab.project.experiments())?;
+    let kernels = kernel::own(lab)?;
+    let table = Reproduction {
+        experiments: experiment::collect(&definitions, &kernels, &tables(&arguments.results)?),
+        // The page says itself which results these were.
+        ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
+    };
+    if let Some(path) = &arguments.page {
+        write_file(path, |file| markdown::write_page(file, &table))?;
+        console::print_written(path)?;
+    }
+    if let Some(path) = &arguments.table {
+        write_file(path, |file| write_table(file, &table))?;
+        console::print_written(path)?;
+    }
+    if arguments.page.is_some() || arguments.table.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lines: Vec<Line> =
+        definitions.iter().zip(&table.experiments).map(|(d, e)| line(d, e)).collect();
+    if arguments.json {
+        console::json(&lines, false)?;
+    } else {
+        console::print(&text(&lines))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tables in these directories; the default one need not be there.
+fn tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
+    let is_needed = |directory: &&PathBuf| {
+        directory.as_path() != Path::new(RESULTS) || directory.join(TABLE).exists()
+    };
+    directories.iter().filter(is_needed).map(|directory| table_in(directory)).collect()
+}
+
+/// The table that `lab run` has left in a directory, or the one in a file.
+fn table_in(place: &Path) -> anyhow::Result<Reproduction> {
+    let path = if place.is_file() { place.to_owned() } else { place.join(TABLE) };
+    let what = || format!("{} is not a table that irqpath lab has written", path.display());
+    let text = input::read(&path, MAX_TABLE).with_context(what)?;
+    serde_json::from_slice(&text).with_context(what)
+}
+
+/// The same, of a directory that need not have one: then there are no experiments.
+pub fn earlier_in(directory: &Path) -> anyhow::Result<Vec<Reproduced>> {
+    if !directory.join(TABLE).exists() {
+        return Ok(Vec::new());
+    }
+    Ok(table_in(directory)?.experiments)
+}
+
+/// What there are figures of, a line per experiment: then a new result changes its own line. Without the
+/// places of the machine that made it.
+fn write_table(out: &mut impl std::io::Write, table: &Reproduction) -> std::io::Result<()> {
+    let head = Reproduction { experiments: Vec::new(), ..table.clone() };
+    let mut text = Vec::new();
+    json::write_part(&mut text, &head)?;
+    let open = text.strip_suffix(b"]}").expect("experiments are the last field");
+    out.write_all(open)?;
+    writeln!(out)?;
+    let mut experiments = table.experiments.iter().filter(|e| e.made.is_some()).peekable();
+    while let Some(experiment) = experiments.next() {
+        let mut experiment = experiment.clone();
+        if let Some(made) = &mut experiment.made {
+            made.command = markdown::without_places(&made.command);
+        }
+        let end = if experiments.peek().is_some() { "," } else { "" };
+        json::write_part(&mut *out, &experiment)?;
+        writeln!(out, "{end}")?;
+    }
+    writeln!(out, "]}}")
+}
+
+fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
+    Line {
+        id: definition.id.clone(),
+        title: definition.title.clone(),
+        exact: definition.mode == Mode::Exact,
+        mode: definition.mode.to_string(),
+        columns: definition.columns.iter().map(|column| column.name.clone()).collect(),
+        recipe: definition.recipe.clone(),
+        state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
+        not_run: reproduced
+            .not_run
+            .iter()
+            .filter(|part| part.series.is_empty())
+            .map(part)
+            .collect(),
+    }
+}
+
+fn part(part: &NotRun) -> String {
+    if part.column.is_empty() { part.why.clone() } else { format!("{}: {}", part.column, part.why) }
+}
+
+fn state(experiment: &Reproduced) -> String {
+    let outcomes = || experiment.claims.iter().flat_map(|claim| &claim.outcomes);
+    let count = |verdict| outcomes().filter(|outcome| outcome.verdict == verdict).count();
+    let nr_claims = outcomes().count() - count(OutcomeVerdict::Stated);
+    let mut state = format!("{} of {nr_claims} hold", count(OutcomeVerdict::Holds));
+    if experiment.failed() {
+        state.push_str(", FAILED");
+    }
+    state
+}
+
+fn text(lines: &[Line]) -> Page {
+    let mut text = Page::default();
+    for line in lines {
+        let state = if line.state.is_empty() { "not run" } else { &line.state };
+        text.line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
+        text.line(format_args!("{:20} on {}", "", line.columns.join(", ")));
+        for why in &line.not_run {
+            text.line(format_args!("{:20} not run: {why}", ""));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest experiment there can be, read as the project's are.
+    fn definition() -> Definition {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("jobs")).unwrap();
+        std::fs::write(directory.path().join("jobs/one.sh"), "true").unwrap();
+        let file = r#"
+            id = "one"
+            title = "First"
+            source = { document = "000", section = "1" }
+            mode = "exact"
+            workload = "Work."
+            time_limit_s = 1
+            guest = { job = "one.sh" }
+            column = [{ name = "rt", flavour = "stock-rt" }, { name = "ours", flavour = "irqpath" }]
+            series = [{ name = "s" }]
+        "#;
+        std::fs::write(directory.path().join("one.toml"), file).unwrap();
+        experiment::read_all(directory.path()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn what_was_not_run_is_listed_with_its_reason() {
+        let on = |column: &str, series: &str, why: &str| NotRun {
+            column: column.to_owned(),
+            series: series.to_owned(),
+            why: why.to_owned(),
+        };
+        let made = || Some(irqpath_model::Made::default());
+        let table = [
+            (
+                None,
+                on("", "", "measured with REPS=3"),
+                "not run",
+                "not run: measured with REPS=3\n",
+            ),
+            (made(), on("ours", "", "it changed"), "0 of 0 hold", "not run: ours: it changed\n"),
+            (made(), on("rt", "s", "it has none"), "0 of 0 hold", "on rt, ours\n"),
+        ];
+        for (made, not_run, state, end) in table {
+            let reproduced = Reproduced { made, not_run: vec![not_run], ..Reproduced::default() };
+            let text = text(&[line(&definition(), &reproduced)]);
+            assert!(text.contains(state) && text.ends_with(end), "{text}");
+        }
+        let stale = Reproduced { not_run: vec![NotRun::all("gone")], ..Reproduced::default() };
+        let json = serde_json::to_value(line(&definition(), &stale)).unwrap();
+        assert_eq!((json["state"].as_str(), &json["not_run"][0]), (Some(""), &"gone".into()));
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written_but_for_places() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let ran = |id: &str, command: &str| Reproduced {
+            id: id.to_owned(),
+            made: Some(irqpath_model::Made { command: words(command), ..Default::default() }),
+            ..Reproduced::default()
+        };
+        let mut table = Reproduction::new("0.1.0", words("irqpath lab list"));
+        table.experiments = vec![
+            ran("one", "/opt/irqpath lab run one -o /srv/results"),
+            Reproduced { id: "none".to_owned(), ..Reproduced::default() },
+            ran("two", "irqpath lab run two"),
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table.json");
+        write_file(&path, |file| write_table(file, &table)).unwrap();
+        let read = table_in(&path).unwrap();
+        table.experiments.remove(1);
+        table.experiments[0] = ran("one", "irqpath lab run one -o results");
+        assert_eq!(read, table);
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath policy`: the policies of the irqpath kernel.
+
+pub mod args;
+mod run;
+mod text;
+
+pub use run::run;

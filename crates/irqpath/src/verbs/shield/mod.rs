@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield`: one file per verb, `text` prints. What is done is in `irqpath_system::shield`.
+
+pub mod args;
+mod context;
+mod reset;
+mod run;
+mod set;
+mod status;
+mod text;
+mod traced;
+mod watch;
+
+use std::process::ExitCode;
+
+use args::{Shield, ShieldVerb};
+
+pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
+    match &arguments.verb {
+        ShieldVerb::Set(arguments) => set::run(arguments),
+        ShieldVerb::Run(arguments) => run::run(arguments),
+        ShieldVerb::Status(arguments) => status::status(arguments),
+        ShieldVerb::Verify(arguments) => status::verify(arguments),
+        ShieldVerb::Reset(arguments) => reset::run(arguments),
+    }
+}
