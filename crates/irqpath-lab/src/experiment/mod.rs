@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Experiments: from `experiments/*.toml` to guests, figures, verdicts and tables.
+//!
+//! Each part uses those before it: the claims of a file, its definition, the figures of a series,
+//! the run of a guest, and the results, which alone read and write what is stored.
 
-mod attribute;
-mod check;
-mod collect;
-mod count;
+mod claims;
 mod definition;
 mod error;
 mod figures;
-mod intervals;
-mod job;
-mod matrix;
-mod pictures;
+mod results;
 mod run;
-mod store;
-mod table;
-mod truth;
-mod workers;
 
-pub use attribute::Attributed;
-pub use check::{Check, Figures, Range, Value, Verdict};
-pub use collect::{collect, together};
+pub use claims::{Check, Figures, Range, Value, Verdict};
 pub use definition::{
     Column, CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter,
     Series, Source, read_all,
 };
 pub use error::ExperimentError;
-pub use figures::SeriesResult;
+pub use figures::{Attributed, SeriesResult};
+pub use results::{
+    Results, ResultsError, TABLE, collect, column_directory, read_table, reproduce, store_column,
+    store_remains, write_page, write_table,
+};
 pub use run::{ColumnRun, Options, Remains, Runs, run};
-pub use store::{store_column, store_remains};
-pub use table::{directory, reproduced, store, write_page};

@@ -44,7 +44,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     }
     for run in runs.columns.iter().flatten() {
         experiment::store_column(&definition, run, &output, &meta::command(), &started_at)?;
-        let directory = experiment::directory(&definition.id, &run.column.name);
+        let directory = experiment::column_directory(&definition.id, &run.column.name);
         for path in &run.attributed {
             console::print(&told_path(&definition, run, path))?;
         }
@@ -58,7 +58,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     let page = format!("{}.html", definition.id);
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
     let runs = runs.columns;
-    table.experiments = vec![experiment::reproduced(&definition, &runs[0], &options, &made)];
+    table.experiments = vec![experiment::reproduce(&definition, &runs[0], &options, &made)];
     experiment::write_page(&table, &runs, &output, &page)?;
     let page = output.path().join(page);
     console::print(&Page::of(format_args!("all of them on one page: {}", page.display())))?;

@@ -4,13 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use irqpath_files::input;
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, Definition, Mode};
+use irqpath_lab::experiment::{self, Definition, Mode, TABLE};
 use irqpath_lab::kernel;
 use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
-use irqpath_report::{json, markdown};
+use irqpath_report::markdown;
 use serde::Serialize;
 
 use super::args::{LabList, RESULTS};
@@ -20,10 +18,6 @@ use crate::output::page::Page;
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
-/// Of a table, bytes.
-const MAX_TABLE: u64 = 12 << 20;
-/// What `lab run` stores in its directory.
-const TABLE: &str = "reproduction.json";
 
 /// One line of the list.
 #[derive(Debug, Serialize)]
@@ -56,7 +50,10 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
         console::print_written(path)?;
     }
     if let Some(path) = &arguments.table {
-        write_file(path, |file| write_table(file, &table))?;
+        // A result that is none is not kept.
+        let mut table = table.clone();
+        table.experiments.retain(|experiment| experiment.made.is_some());
+        write_file(path, |file| experiment::write_table(file, &table))?;
         console::print_written(path)?;
     }
     if arguments.page.is_some() || arguments.table.is_some() {
@@ -77,45 +74,8 @@ fn tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     let is_needed = |directory: &&PathBuf| {
         directory.as_path() != Path::new(RESULTS) || directory.join(TABLE).exists()
     };
-    directories.iter().filter(is_needed).map(|directory| table_in(directory)).collect()
-}
-
-/// The table that `lab run` has left in a directory, or the one in a file.
-fn table_in(place: &Path) -> anyhow::Result<Reproduction> {
-    let path = if place.is_file() { place.to_owned() } else { place.join(TABLE) };
-    let what = || format!("{} is not a table that irqpath lab has written", path.display());
-    let text = input::read(&path, MAX_TABLE).with_context(what)?;
-    serde_json::from_slice(&text).with_context(what)
-}
-
-/// The same, of a directory that need not have one: then there are no experiments.
-pub fn earlier_in(directory: &Path) -> anyhow::Result<Vec<Reproduced>> {
-    if !directory.join(TABLE).exists() {
-        return Ok(Vec::new());
-    }
-    Ok(table_in(directory)?.experiments)
-}
-
-/// What there are figures of, a line per experiment: then a new result changes its own line. Without the
-/// places of the machine that made it.
-fn write_table(out: &mut impl std::io::Write, table: &Reproduction) -> std::io::Result<()> {
-    let head = Reproduction { experiments: Vec::new(), ..table.clone() };
-    let mut text = Vec::new();
-    json::write_part(&mut text, &head)?;
-    let open = text.strip_suffix(b"]}").expect("experiments are the last field");
-    out.write_all(open)?;
-    writeln!(out)?;
-    let mut experiments = table.experiments.iter().filter(|e| e.made.is_some()).peekable();
-    while let Some(experiment) = experiments.next() {
-        let mut experiment = experiment.clone();
-        if let Some(made) = &mut experiment.made {
-            made.command = markdown::without_places(&made.command);
-        }
-        let end = if experiments.peek().is_some() { "," } else { "" };
-        json::write_part(&mut *out, &experiment)?;
-        writeln!(out, "{end}")?;
-    }
-    writeln!(out, "]}}")
+    let read = |directory: &PathBuf| Ok(experiment::read_table(directory)?);
+    directories.iter().filter(is_needed).map(read).collect()
 }
 
 fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
@@ -214,28 +174,5 @@ mod tests {
         let stale = Reproduced { not_run: vec![NotRun::all("gone")], ..Reproduced::default() };
         let json = serde_json::to_value(line(&definition(), &stale)).unwrap();
         assert_eq!((json["state"].as_str(), &json["not_run"][0]), (Some(""), &"gone".into()));
-    }
-
-    #[test]
-    fn a_table_is_read_as_it_was_written_but_for_places() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let ran = |id: &str, command: &str| Reproduced {
-            id: id.to_owned(),
-            made: Some(irqpath_model::Made { command: words(command), ..Default::default() }),
-            ..Reproduced::default()
-        };
-        let mut table = Reproduction::new("0.1.0", words("irqpath lab list"));
-        table.experiments = vec![
-            ran("one", "/opt/irqpath lab run one -o /srv/results"),
-            Reproduced { id: "none".to_owned(), ..Reproduced::default() },
-            ran("two", "irqpath lab run two"),
-        ];
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("table.json");
-        write_file(&path, |file| write_table(file, &table)).unwrap();
-        let read = table_in(&path).unwrap();
-        table.experiments.remove(1);
-        table.experiments[0] = ran("one", "irqpath lab run one -o results");
-        assert_eq!(read, table);
     }
 }

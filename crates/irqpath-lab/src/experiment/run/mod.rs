@@ -5,6 +5,9 @@
 //! themselves. What a guest does in mode exact does not depend on its neighbours. A column
 //! whose guest goes wrong is an error with the last lines of its console; the others go on.
 
+mod job;
+mod workers;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -12,11 +15,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::attribute::{Attributed, attribute};
 use super::definition::{Column, CountedPath, Definition, FlamePath, Mode, Parameter};
 use super::error::ExperimentError;
-use super::figures::{self, SeriesResult};
-use super::{count, job, workers};
+use super::figures::{self, Attributed, SeriesResult};
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{self, Arch, Flavour, Kernel, module};
@@ -376,7 +377,7 @@ fn evaluate(
     let attributed = match (&definition.flame, recording) {
         (Some(flame), Some(directory)) => {
             let kallsyms = outcome.results.text("kallsyms").map_err(|e| wrong(e.to_string()))?;
-            attributed(flame, &directory.path().join(RECORDING), &kallsyms, &mut series)?
+            attribute_path(flame, &directory.path().join(RECORDING), &kallsyms, &mut series)?
         }
         _ => Vec::new(),
     };
@@ -391,14 +392,14 @@ fn count_loops(
 ) -> Result<(), String> {
     let text = own::read_text(recording).map_err(|error| error.to_string())?;
     for series in series.iter_mut().filter(|s| s.name == counted.series && s.left_out.is_none()) {
-        let found = count::metrics(&text, &series.metrics)?;
+        let found = figures::count_metrics(&text, &series.metrics)?;
         series.metrics.extend(found);
     }
     Ok(())
 }
 
 /// Attributes the experiment's path and adds the metrics of that to the series it is drawn of.
-fn attributed(
+fn attribute_path(
     flame: &FlamePath,
     recording: &Path,
     kallsyms: &str,
@@ -406,7 +407,7 @@ fn attributed(
 ) -> Result<Vec<Attributed>, ExperimentError> {
     let drawn = &mut series[..flame.series.len()];
     let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths())).collect();
-    let found = attribute(recording, kallsyms, flame, &measured)?;
+    let found = figures::attribute(recording, kallsyms, flame, &measured)?;
     for (series, found) in drawn.iter_mut().zip(&found) {
         series.metrics.extend(found.metrics());
     }

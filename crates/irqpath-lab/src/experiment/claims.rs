@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use irqpath_model::{Claim, Outcome, OutcomeVerdict, ReproducedColumn};
 use serde::Deserialize;
-
-use super::definition::Definition;
 
 /// One claim.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -86,7 +85,8 @@ impl Range {
 }
 
 impl Value {
-    fn metrics(&self) -> Vec<&str> {
+    /// The metrics that it is made of.
+    pub(super) fn metrics(&self) -> Vec<&str> {
         match self {
             Self::Metric(metric) => vec![metric],
             Self::Ratio(one, other) | Self::Difference(one, other) | Self::Change(one, other) => {
@@ -126,28 +126,80 @@ impl Check {
             Ok(value) => Verdict::Differs(value),
         }
     }
+}
 
-    /// What is wrong with it in this experiment, if anything.
-    pub(super) fn problem(&self, definition: &Definition) -> Option<String> {
-        let is_column = |name: &str| definition.columns.iter().any(|column| column.name == name);
-        let is_series = |name: &str| definition.series.iter().any(|series| series.name == name);
-        if let Some(column) = self.columns.iter().find(|column| !is_column(column)) {
-            return Some(format!(
-                "the check {:?} names the column {column}, which is not there",
-                self.claim
-            ));
-        }
-        for name in self.value.metrics() {
-            let (column, metric) = name.split_once(':').unwrap_or(("", name));
-            if !column.is_empty() && !is_column(column) {
-                return Some(format!("{name}: there is no column {column}"));
+/// The claim on each of the columns that it is about.
+pub(super) fn evaluate(check: &Check, columns: &[ReproducedColumn]) -> Claim {
+    let figures: Figures =
+        columns.iter().map(|column| (column.name.clone(), column.metrics.clone())).collect();
+    let holds = if check.expect == Range::default() {
+        OutcomeVerdict::Stated
+    } else {
+        OutcomeVerdict::Holds
+    };
+    let outcome = |column: &ReproducedColumn| {
+        let (ours, verdict) = match check.judge(&column.name, &figures) {
+            Verdict::Holds(value) => (shown(&check.value, value), holds),
+            Verdict::Differs(value) => {
+                (shown_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
             }
-            let series = metric.split('.').next().unwrap_or_default();
-            if !is_series(series) {
-                return Some(format!("{name}: there is no series {series}"));
+            Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
+        };
+        Outcome { column: column.name.clone(), ours, verdict }
+    };
+    Claim {
+        claim: check.claim.clone(),
+        paper: check.paper.clone(),
+        expect: expectation(&check.value, check.expect),
+        differs: check.differs.clone(),
+        note: check.note.clone(),
+        must: check.must,
+        outcomes: columns.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
+    }
+}
+
+/// A value with the unit that its computation gives it.
+fn shown(value: &Value, number: f64) -> String {
+    with_digits(value, number, 0)
+}
+
+/// The same with so many more digits than usual.
+fn with_digits(value: &Value, number: f64, more: usize) -> String {
+    let digits = more + if matches!(value, Value::Ratio(..)) { 2 } else { 1 };
+    match value {
+        Value::Ratio(..) | Value::Per(..) => format!("{number:.digits$}"),
+        Value::Change(..) => match format!("{number:+.digits$}") {
+            // What rounds to nothing has no sign.
+            zero if !zero.contains(|c: char| ('1'..='9').contains(&c)) => {
+                format!("{:.digits$} %", 0.0)
             }
+            other => format!("{other} %"),
+        },
+        Value::Metric(_) | Value::Difference(..) if number.fract() == 0.0 => format!("{number:.0}"),
+        Value::Metric(_) | Value::Difference(..) => format!("{number:.0$}", more + 3),
+    }
+}
+
+/// A value outside of its range, with as many digits as it takes to see that.
+fn shown_outside(value: &Value, number: f64, range: Range) -> String {
+    let below = range.min.filter(|min| number < *min);
+    let Some(end) = below.or(range.max) else { return shown(value, number) };
+    let pairs =
+        (0..6).map(|more| (with_digits(value, number, more), with_digits(value, end, more)));
+    let seen = pairs.into_iter().find(|(number, end)| number != end);
+    seen.map_or_else(|| shown(value, number), |(number, _)| number)
+}
+
+fn expectation(value: &Value, range: Range) -> String {
+    let end = |number| shown(value, number);
+    match (range.min, range.max) {
+        (Some(min), Some(max)) if (max - min).abs() < f64::EPSILON => {
+            format!("exactly {}", end(min))
         }
-        None
+        (Some(min), Some(max)) => format!("{} to {}", end(min), end(max)),
+        (Some(min), None) => format!("at least {}", end(min)),
+        (None, Some(max)) => format!("at most {}", end(max)),
+        (None, None) => "stated".to_owned(),
     }
 }
 
@@ -202,5 +254,28 @@ mod tests {
             Verdict::Missing("stock: workqueue.q50".to_owned())
         );
         assert_eq!(check.judge("rt", &figures()), Verdict::Differs(2000.0));
+    }
+
+    #[test]
+    fn a_figure_outside_of_its_range_is_seen_to_be() {
+        let ratio = Value::Ratio(String::new(), String::new());
+        let change = Value::Change(String::new(), String::new());
+        let metric = Value::Metric(String::new());
+        let at_most = |max| Range { min: None, max: Some(max) };
+        let at_least = |min| Range { min: Some(min), max: None };
+        let table = [
+            (&ratio, 1.5, at_most(1.0), "1.50"),
+            (&ratio, 1.000_2, at_most(1.0), "1.0002"),
+            (&ratio, 0.999_7, at_least(1.0), "0.9997"),
+            (&change, 0.32, at_most(0.3), "+0.32 %"),
+            (&change, -2.001, at_least(-2.0), "-2.001 %"),
+            (&metric, 2101.0, at_most(2100.0), "2101"),
+            (&ratio, 1.0 + 1e-12, at_most(1.0), "1.00"),
+        ];
+        for (value, number, range, expected) in table {
+            assert_eq!(shown_outside(value, number, range), expected, "{number}");
+        }
+        assert_eq!(shown(&change, -0.04), "0.0 %");
+        assert_eq!(shown(&change, 0.06), "+0.1 %");
     }
 }

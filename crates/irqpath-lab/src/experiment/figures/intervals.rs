@@ -6,7 +6,7 @@
 //! nanoseconds. A stamp of 0 means that the point was not reached in that repetition; lines that
 //! begin with # are for people.
 
-use super::definition::Interval;
+use crate::experiment::definition::Interval;
 
 /// Lengths of one interval over all repetitions that have both ends, in file order.
 pub fn lengths(csv: &str, interval: &Interval) -> Result<Vec<u64>, String> {

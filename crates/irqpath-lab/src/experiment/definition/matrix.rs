@@ -3,7 +3,7 @@
 //!
 //! `[matrix]` lists the values of each axis. A kernel, series, interval or claim with `each` stands
 //! for one at every combination of the axes that `each` names. The expanded file is what
-//! [`super::definition`] reads and digests, so that a result stays valid when its file is rewritten
+//! [`super::Definition::read`] reads and digests, so that a result stays valid when its file is rewritten
 //! with a matrix and means the same. `docs/lab.md` describes the syntax.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,6 +6,15 @@
 //! `NAME.left_out`, the reason why this kernel cannot do it. Metrics are named after series, interval
 //! and statistic: `softirq.q50`, `waiter.user.q50`, `truth.joined`.
 
+mod attribute;
+mod count;
+mod intervals;
+mod truth;
+
+pub use attribute::Attributed;
+pub(super) use attribute::attribute;
+pub(super) use count::metrics as count_metrics;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,9 +24,7 @@ use irqpath_report::json::{self, Document};
 use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
 
-use super::definition::{Definition, Series};
-use super::{intervals, truth};
-
+use super::definition::{Definition, Mode, Series};
 use crate::own;
 
 /// What one series of one column came to.
@@ -118,10 +125,7 @@ fn runs(
     let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
     capture.before = counts("before");
     capture.after = counts("after");
-    let options = Options {
-        is_exact: definition.mode == super::definition::Mode::Exact,
-        set: column.to_owned(),
-    };
+    let options = Options { is_exact: definition.mode == Mode::Exact, set: column.to_owned() };
     let clocks: Vec<_> = capture.runs.clocks().collect();
     let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
     let series = clocks.into_iter().map(analyse).collect::<Result<_, _>>()?;

@@ -6,15 +6,16 @@
 //! script does the work in the guest and gets a series' parameters as environment variables.
 //! Everything here is checked when the file is read, so that a typing error costs no boot.
 
+mod matrix;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use irqpath_files::input;
 use serde::Deserialize;
 
-use super::check::Check;
+use super::claims::Check;
 use super::error::ExperimentError;
-use super::matrix;
 use crate::cache::Inputs;
 use crate::kernel::{Arch, Flavour};
 
@@ -253,7 +254,7 @@ pub struct FlamePath {
 }
 
 /// Loops of a series between two marks, counted in instructions of the virtual CPU that they run on:
-/// [`super::count`]. Such a guest runs under QEMU's translator, also where KVM works.
+/// [`super::figures`]. Such a guest runs under QEMU's translator, also where KVM works.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedPath {
@@ -344,10 +345,31 @@ impl Definition {
         repeated(self.columns.iter().map(|column| &column.name))
             .or_else(|| repeated(self.series.iter().map(|series| &series.name)))
             .map(|name| format!("{name} is there twice"))
-            .or_else(|| self.checks.iter().find_map(|check| check.problem(self)))
+            .or_else(|| self.checks.iter().find_map(|check| self.check_problem(check)))
             .or_else(|| self.flame_problem())
             .or_else(|| self.count_problem())
             .or_else(|| self.gate_problem())
+    }
+
+    fn check_problem(&self, check: &Check) -> Option<String> {
+        let is_column = |name: &str| self.columns.iter().any(|column| column.name == name);
+        if let Some(column) = check.columns.iter().find(|column| !is_column(column)) {
+            let claim = &check.claim;
+            return Some(format!(
+                "the check {claim:?} names the column {column}, which is not there"
+            ));
+        }
+        for name in check.value.metrics() {
+            let (column, metric) = name.split_once(':').unwrap_or(("", name));
+            if !column.is_empty() && !is_column(column) {
+                return Some(format!("{name}: there is no column {column}"));
+            }
+            let series = series_of(metric);
+            if !self.series.iter().any(|known| known.name == series) {
+                return Some(format!("{name}: there is no series {series}"));
+            }
+        }
+        None
     }
 
     fn gate_problem(&self) -> Option<String> {

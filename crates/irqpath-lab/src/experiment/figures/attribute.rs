@@ -13,7 +13,7 @@ use std::path::Path;
 
 use irqpath_files::output::{Directory, OutputError};
 
-use super::definition::FlamePath;
+use crate::experiment::definition::FlamePath;
 use crate::flame::svg::{self, Caption};
 use crate::flame::{
     Attribution, Comparison, EXPLAINED, FlameError, Grown, Growth, PathMarks, PathRecording,

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction};
 
-use super::check::Check;
-use super::definition::Definition;
-use super::table::{NOT_ASKED, judged, said};
+use super::table::{NOT_ASKED, describe};
+use crate::experiment::claims::{Check, evaluate};
+use crate::experiment::definition::Definition;
 use crate::kernel::{Flavour, OwnKernel};
 
 /// What [`crate::kernel::own`] says of the kernels as they are now.
@@ -43,7 +43,7 @@ fn row(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> R
         None => "there is no result".to_owned(),
         Some(found) => why_not(definition, found),
     };
-    Reproduced { not_run: vec![NotRun::all(&why)], ..said(definition) }
+    Reproduced { not_run: vec![NotRun::all(&why)], ..describe(definition) }
 }
 
 /// Why a result does not count at all.
@@ -97,7 +97,7 @@ fn is_of(column: &ReproducedColumn) -> impl Fn(&OwnKernel) -> bool {
 
 /// A new result, with those columns of an older one, measured in the same way, that the new run was
 /// not asked for.
-pub fn together(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
+pub fn merge_columns(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
     let mut all = new.clone();
     let unasked = |name: &str| {
         new.not_run.iter().any(|part| part.column == name && part.why == NOT_ASKED)
@@ -114,7 +114,7 @@ pub fn together(definition: &Definition, new: &Reproduced, old: &Reproduced) -> 
     let place = |name: &str| definition.columns.iter().position(|column| column.name == name);
     all.columns.sort_by_key(|column| place(&column.name));
     all.figures.sort_by_key(|row| place(&row.column));
-    all.claims = definition.checks.iter().map(|check| judged(check, &all.columns)).collect();
+    all.claims = definition.checks.iter().map(|check| evaluate(check, &all.columns)).collect();
     all
 }
 
@@ -129,13 +129,13 @@ fn current(definition: &Definition, found: Reproduced) -> Reproduced {
         not_run: found.not_run,
         recipe: found.recipe,
         made: found.made,
-        ..said(definition)
+        ..describe(definition)
     }
 }
 
 /// The claim judged anew. What the stored metrics cannot tell is as the run judged the same claim.
 fn claim(check: &Check, columns: &[ReproducedColumn], of_run: &[Claim]) -> Claim {
-    let mut claim = judged(check, columns);
+    let mut claim = evaluate(check, columns);
     let same = |old: &&Claim| old.claim == claim.claim && old.expect == claim.expect;
     let Some(old) = of_run.iter().find(same) else { return claim };
     for outcome in &mut claim.outcomes {
@@ -185,11 +185,11 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         };
         let mut table = Reproduction::new("0.1.0", Vec::new());
         table.experiments.push(Reproduced {
-            claims: vec![judged(&definition.checks[0], std::slice::from_ref(&column))],
+            claims: vec![evaluate(&definition.checks[0], std::slice::from_ref(&column))],
             columns: vec![column],
             recipe: definition.recipe.clone(),
             made: Some(irqpath_model::Made::default()),
-            ..said(definition)
+            ..describe(definition)
         });
         table
     }
@@ -293,7 +293,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             nr: 1,
         };
         found.slow = found.columns.iter().map(slow).collect();
-        found.claims = definition.checks.iter().map(|c| judged(c, &found.columns)).collect();
+        found.claims = definition.checks.iter().map(|c| evaluate(c, &found.columns)).collect();
         found.recipe.clone_from(&definition.recipe);
         table
     }
@@ -340,7 +340,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         new.columns[0].metrics = [("s.n".to_owned(), 6.0)].into();
         let not_run = |why: &str| vec![NotRun { column: "rt".to_owned(), ..NotRun::all(why) }];
         new.not_run = not_run(NOT_ASKED);
-        let all = together(definition, &new, &old);
+        let all = merge_columns(definition, &new, &old);
         assert_eq!(all.columns.len(), 2);
         assert_eq!((all.slow.len(), all.not_run.len()), (2, 0));
         let ours: Vec<&str> =
@@ -349,9 +349,9 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
         let mut failed = new.clone();
         failed.not_run = not_run("its guest went wrong");
-        assert_eq!(together(definition, &failed, &old).columns, failed.columns);
+        assert_eq!(merge_columns(definition, &failed, &old).columns, failed.columns);
         let other = Reproduced { recipe: "other".to_owned(), ..new };
-        assert_eq!(together(definition, &other, &old), other);
+        assert_eq!(merge_columns(definition, &other, &old), other);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::definition::{Column, Definition, Parameter};
+use crate::experiment::definition::{Column, Definition, Parameter};
 
 /// Files that describe a machine; the host reads their copies below `/results/host`.
 const FACTS: &[&str] = &[

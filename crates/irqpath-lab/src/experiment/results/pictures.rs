@@ -8,15 +8,14 @@
 use irqpath_model::Reproduced;
 use irqpath_report::html::{Curve, Picture, cdf};
 
-use super::run::ColumnRun;
+use crate::experiment::figures::SeriesResult;
+use crate::experiment::run::ColumnRun;
 
 /// Curves of a picture that can be told apart.
 const MAX_CURVES: usize = 12;
 
-pub(super) fn pictures_of(
-    experiment: &Reproduced,
-    run: &ColumnRun,
-) -> std::io::Result<Vec<Picture>> {
+/// Draws the pictures of a column.
+pub(super) fn draw(experiment: &Reproduced, run: &ColumnRun) -> std::io::Result<Vec<Picture>> {
     let mut pictures = distributions(experiment, run);
     pictures.extend(graphs(&experiment.id, run)?);
     Ok(pictures.into_iter().map(|(title, svg)| picture(&experiment.id, title, svg)).collect())
@@ -30,7 +29,7 @@ fn picture(experiment: &str, title: String, svg: String) -> Picture {
 fn distributions(experiment: &Reproduced, run: &ColumnRun) -> Vec<(String, String)> {
     let series: Vec<_> = run.series.iter().filter(|series| !series.lengths().is_empty()).collect();
     let unit = if experiment.exact { "instructions" } else { "ns" };
-    let draw = |part: &[&super::figures::SeriesResult]| {
+    let draw = |part: &[&SeriesResult]| {
         let interval = part[0].samples.last().map_or("", |(interval, _)| interval);
         let names: Vec<_> = part.iter().map(|series| series.name.as_str()).collect();
         let title = format!(

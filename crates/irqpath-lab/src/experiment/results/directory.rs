@@ -14,9 +14,8 @@ use irqpath_report::parquet::{Length, write_lengths};
 use irqpath_report::{html, json};
 use irqpath_system::Host;
 
-use super::definition::Definition;
-use super::run::{ColumnRun, Remains};
-use super::table;
+use crate::experiment::definition::Definition;
+use crate::experiment::run::{ColumnRun, Remains};
 use crate::vm::Outcome;
 
 /// Writes a column's result directory below `out`, for the command and time given.
@@ -27,7 +26,7 @@ pub fn store_column(
     command: &[String],
     started_at: &str,
 ) -> Result<(), OutputError> {
-    let directory = table::open(out, &definition.id, &run.column.name)?;
+    let directory = open(out, &definition.id, &run.column.name)?;
     let meta = Meta { command: command.to_vec(), started_at: started_at.to_owned(), ..meta(run)? };
     let summary = summary(run);
     directory.write("meta.json", |file| json::write_meta(file, &meta))?;
@@ -50,7 +49,7 @@ pub fn store_column(
 /// results of a run that went well; returns where.
 pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
     let column = format!("{} failed", remains.column);
-    let directory = table::open(out, &remains.experiment, &column)?;
+    let directory = open(out, &remains.experiment, &column)?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }
@@ -117,5 +116,36 @@ fn source(run: &ColumnRun) -> String {
         "lab, exact: 1 ns is one instruction".to_owned()
     } else {
         "lab, several virtual CPUs: not exact".to_owned()
+    }
+}
+
+/// Where a column's result directory lies below the table.
+pub fn column_directory(experiment: &str, column: &str) -> String {
+    format!("{experiment}/{}", name_in(column))
+}
+
+/// The name of a column's directory in that of its experiment.
+fn name_in(column: &str) -> String {
+    column.replace([' ', '/'], "-")
+}
+
+/// Opens the same directory below `out`, and makes it if it is missing.
+fn open(out: &Directory, experiment: &str, column: &str) -> Result<Directory, OutputError> {
+    out.directory(experiment)?.directory(name_in(column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_stored_where_the_table_says_it_is() {
+        let below = tempfile::tempdir().unwrap();
+        let out = Directory::open(below.path(), false).unwrap();
+        for column in ["rt x86-64", "6.12-rt", "a/b failed"] {
+            let stored = open(&out, "ihm-net", column).unwrap();
+            assert_eq!(stored.path(), below.path().join(column_directory("ihm-net", column)));
+            assert!(stored.path().is_dir(), "{column}");
+        }
     }
 }
