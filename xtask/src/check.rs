@@ -5,7 +5,7 @@
 
 use crate::finding::{Finding, Level};
 use crate::tree::Tree;
-use crate::{deps, files, generated, links, locked, machine, outputs, sizes, spdx};
+use crate::{circles, deps, files, generated, links, locked, machine, outputs, sizes, spdx};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -18,6 +18,7 @@ pub struct Rule {
 /// All rules, in the order they are run.
 pub const RULES: &[Rule] = &[
     Rule { name: "deps", check: deps::check },
+    Rule { name: "circles", check: |tree| Ok(circles::check(tree)) },
     Rule { name: "sizes", check: |tree| Ok(sizes::check(tree)) },
     Rule { name: "spdx", check: |tree| Ok(spdx::check(tree)) },
     Rule { name: "machine", check: |tree| Ok(machine::check(tree)) },

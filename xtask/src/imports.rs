@@ -10,6 +10,15 @@ pub struct Import {
     pub path: String,
     /// What it is called here, if something else.
     pub alias: Option<String>,
+    /// Passed on to others.
+    pub is_public: bool,
+}
+
+impl Import {
+    /// What it is called here.
+    pub fn name(&self) -> &str {
+        self.alias.as_deref().unwrap_or_else(|| self.path.rsplit("::").next().unwrap_or_default())
+    }
 }
 
 /// Everything that these lines import.
@@ -18,6 +27,7 @@ pub fn find(lines: &[&str]) -> Vec<Import> {
     for (at, line) in lines.iter().enumerate() {
         let Some(first) = after_use(line) else { continue };
         let rest = lines[at + 1..].iter().copied();
+        let is_public = line.trim_start().starts_with("pub");
         let mut statement = String::new();
         for line in std::iter::once(first).chain(rest) {
             let code = line.split_once("//").map_or(line, |(code, _)| code);
@@ -28,7 +38,7 @@ pub fn find(lines: &[&str]) -> Vec<Import> {
         }
         let tree = statement.split(';').next().unwrap_or_default();
         expand("", tree, &mut |path, alias| {
-            imports.push(Import { nr: at + 1, path, alias });
+            imports.push(Import { nr: at + 1, path, alias, is_public });
         });
     }
     imports

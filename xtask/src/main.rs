@@ -2,7 +2,7 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`,
+//! each (`deps`, `circles`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`,
 //! `links`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches, and
 //! `book` lays the pages out for mdBook.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
@@ -10,6 +10,7 @@
 mod book;
 mod calls;
 mod check;
+mod circles;
 mod deps;
 mod files;
 mod finding;
@@ -33,6 +34,7 @@ usage: cargo xtask COMMAND
 
   check      every rule below; exit 1 if one is broken
   deps       crates depend on each other in one direction only
+  circles    modules of a crate need each other in one direction only
   sizes      lengths of files and functions
   spdx       every source file names its licence
   machine    no path of one machine, no private registry

@@ -7,12 +7,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
+use crate::bounded::read_open;
 use crate::walk::{Walk, look, split};
 
 /// Open a regular file to read it.
@@ -63,18 +64,6 @@ pub(crate) fn open_in(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd>
     let file = openat(directory, name, flags, Mode::empty())?;
     let is_file = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
     if is_file { Ok(file) } else { Err(no_file()) }
-}
-
-pub(crate) fn read_open(file: OwnedFd, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // What the system says about the size is not asked for: for files of /proc it is 0, and
-    // sparse ones claim anything.
-    let read = File::from(file).take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if read as u64 > limit {
-        let text = format!("it has more than {limit} bytes, which no such file has");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
-    }
-    Ok(bytes)
 }
 
 fn no_file() -> io::Error {

@@ -12,6 +12,7 @@
 //! twice, so that nobody can put something else there between the check and the use. `cargo xtask
 //! check` refuses direct calls of `File::create`, `fs::rename` and the like elsewhere.
 
+mod bounded;
 pub mod input;
 mod mounts;
 pub mod output;

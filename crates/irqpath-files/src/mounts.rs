@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, StatVfsMountFlags, StatxFlags, fstatfs, fstatvfs, statx};
 
-use crate::input;
+use crate::bounded;
 
 /// No list of mounts is longer.
 const MAX_LIST: u64 = 64 << 20;
@@ -52,7 +52,7 @@ pub(crate) fn doubtful(file: impl AsFd) -> io::Result<Option<PathBuf>> {
     }
     let id = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?.stx_mnt_id;
     // Not by a walk, which asks this question of every link.
-    let read = |path| input::read_open(File::open(path)?.into(), MAX_LIST);
+    let read = |path| bounded::read_open(File::open(path)?.into(), MAX_LIST);
     let mounts = read("/proc/self/mountinfo")?;
     let listed = read("/etc/fstab").unwrap_or_default();
     Ok(judge(id, &String::from_utf8_lossy(&mounts), &String::from_utf8_lossy(&listed)))
@@ -224,7 +224,7 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
         let point = format!("{} is mounted nosuid", disk.display());
         let refused = tree::check(&disk.join("tree"), &["lab"]).unwrap_err().to_string();
         assert!(refused.contains(&point) && !refused.contains('\n'), "{refused}");
-        let refused = input::open(&disk.join("out/file")).unwrap_err().to_string();
+        let refused = crate::input::open(&disk.join("out/file")).unwrap_err().to_string();
         assert!(refused.contains(&point) && refused.contains("the link out"), "{refused}");
         let error = StagedFile::create(&disk.join("out/x.json")).map(drop).unwrap_err();
         let OutputError::Refused { source, .. } = error else { panic!("{error}") };
@@ -234,11 +234,11 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
         let (file, _) = StagedFile::create(&disk.join("x.json")).unwrap();
         file.commit().unwrap();
         tree::check(&memory.join("tree"), &["lab"]).unwrap();
-        input::open(&memory.join("out/file")).unwrap();
+        crate::input::open(&memory.join("out/file")).unwrap();
         // Mounted by root as one of the machine's own.
         mount(&["-o", "remount,suid"], &disk);
         tree::check(&disk.join("tree"), &["lab"]).unwrap();
-        input::open(&disk.join("out/file")).unwrap();
+        crate::input::open(&disk.join("out/file")).unwrap();
         assert!(Command::new("umount").arg(&disk).status().unwrap().success());
     }
 }

@@ -8,7 +8,7 @@
 use rustix::fs::Stat;
 use rustix::process::{Uid, geteuid};
 
-use crate::input;
+use crate::bounded::read_roots_text;
 
 /// No list of users is larger; a larger one names nobody.
 const MAX_USERS: u64 = 16 << 20;
@@ -26,7 +26,7 @@ fn sudo() -> Option<u32> {
 
 /// A user for an error line: `alice (uid 1000)`, or the number alone.
 pub fn name(uid: u32) -> String {
-    let users = input::read_text("/etc/passwd".as_ref(), MAX_USERS).unwrap_or_default();
+    let users = read_roots_text("/etc/passwd", MAX_USERS).unwrap_or_default();
     match users.lines().filter_map(user).find(|user| user.uid == uid) {
         Some(User { name, .. }) => format!("{name} (uid {uid})"),
         None => format!("uid {uid}"),
@@ -56,7 +56,7 @@ fn user(line: &str) -> Option<User<'_>> {
 
 /// True for root's group, and for a group in which there is nobody but a trusted user.
 fn is_private_group(gid: u32) -> bool {
-    let read = |path: &str| input::read_text(path.as_ref(), MAX_USERS);
+    let read = |path: &str| read_roots_text(path, MAX_USERS);
     let lists = read("/etc/passwd").and_then(|users| Ok((users, read("/etc/group")?)));
     gid == 0 || lists.is_ok_and(|(users, groups)| is_private(gid, &users, &groups))
 }

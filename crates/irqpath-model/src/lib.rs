@@ -20,6 +20,7 @@ mod origin;
 mod path;
 mod point;
 mod printable;
+mod quantiles;
 mod reproduction;
 mod response;
 mod result;
@@ -41,6 +42,7 @@ pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{CpuWait, PathEnd, PathKey, PathRecord, RunQueue, StageSpan, Stamp, Via};
 pub use point::Point;
 pub use printable::{is_printable, printable};
+pub use quantiles::Quantiles;
 pub use reproduction::{
     Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
     Reproduction, SlowRuns,
@@ -51,7 +53,7 @@ pub use result::{
     SCHEMA_VERSION, StageSummary, Summary, schema,
 };
 pub use sched::{Sched, SchedError};
-pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, Quantiles, SoftirqStats};
+pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, SoftirqStats};
 pub use task::{Comm, Policy, Scheduling, Task};
 pub use tune::{
     Association, Carrier, Left, LeftAlone, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,

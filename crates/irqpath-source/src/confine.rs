@@ -20,6 +20,8 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter_all_threads, sock_filter,
 };
 
+use crate::respond::{device, hpet, rtc};
+
 mod calls;
 #[cfg(test)]
 mod tests;
@@ -133,7 +135,8 @@ fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(call, vec![of_no_owner(mode)?]);
     }
     if kept.devices {
-        let requests = crate::respond::requests().into_iter();
+        let requests =
+            [&rtc::REQUESTS[..], &hpet::REQUESTS, &device::REQUESTS].concat().into_iter();
         let allowed: Result<Vec<_>, _> = requests.map(|nr| one_of(1, nr.into())).collect();
         rules.entry(libc::SYS_ioctl).or_default().extend(allowed?);
     }

@@ -27,6 +27,7 @@ mod mask;
 mod names;
 mod origins;
 pub mod policy;
+mod privileges;
 mod reserve;
 pub mod shield;
 mod symbols;

@@ -7,9 +7,9 @@ use irqpath_model::{PathRecord, Point, StageCauses, StageSpan, Stamp};
 
 use crate::difference::{Difference, Kind};
 use crate::join::Wakeup;
-use crate::judge::{BOUNDARY_NS, SLACK_NS, TOLERANCE_NS};
 use crate::named::Named;
 use crate::occupied::{Occupied, Shares, Who, Window};
+use crate::tolerance::{BOUNDARY_NS, SLACK_NS, TOLERANCE_NS};
 
 /// Time by name, ns.
 type Causes = HashMap<Named, u64>;

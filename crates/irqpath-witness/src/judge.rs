@@ -10,13 +10,8 @@ use crate::difference::{Difference, Kind};
 use crate::join::{Joiner, Outcome, Wakeup};
 use crate::occupied::Occupied;
 use crate::recorder::Record;
+use crate::tolerance::{BOUNDARY_NS, SLACK_NS, TOLERANCE_NS};
 
-/// How far two readings of the clock at one event may be apart, and times of paths.
-pub const TOLERANCE_NS: u64 = 5_000;
-/// Now and then two readings are apart by so much, as a hypervisor came in between.
-pub(crate) const SLACK_NS: u64 = 50_000;
-/// A boundary between two occupants may be off by this, as the clock is read twice.
-pub(crate) const BOUNDARY_NS: u64 = 1_000;
 /// Two records of a wakeup that are further apart are two wakeups.
 const SAME_NS: u64 = 20_000_000;
 /// At its beginning a record does not know what was under way.

@@ -16,12 +16,14 @@ mod judge;
 mod named;
 mod occupied;
 mod recorder;
+mod tolerance;
 
 pub use chain::Chain;
 pub use difference::{Difference, Differences, Kind};
 pub use event::{Event, Subject, What};
 pub use join::{Joiner, Outcome, Wakeup};
-pub use judge::{Judge, TOLERANCE_NS};
+pub use judge::Judge;
 pub use named::Named;
 pub use occupied::{Occupied, Shares, Who, Window};
 pub use recorder::{Record, Recorder};
+pub use tolerance::TOLERANCE_NS;

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,6 @@ use rustix::fs::{Mode, OFlags, fsync, mkdirat, openat};
 use rustix::io::Errno;
 
 use super::OutputError;
-use super::file::StagedFile;
 use super::lock::{self, Lock};
 use super::partial::{Named, open_directory};
 use crate::walk::{Walk, split};
@@ -81,30 +80,6 @@ impl Directory {
         Ok(Self::from_fd(made.map_err(io::Error::from).map_err(refused)?, &path))
     }
 
-    /// A file in it, to be given its name when it is complete.
-    ///
-    /// # Errors
-    /// As [`StagedFile::create`].
-    pub fn stage(&self, name: impl AsRef<OsStr>) -> Result<(StagedFile, File), OutputError> {
-        let path = self.child(name.as_ref())?;
-        StagedFile::create_in(self, name.as_ref(), &path)
-    }
-
-    /// Write a file in it, which is replaced if it exists.
-    ///
-    /// # Errors
-    /// As [`StagedFile::create`], and [`OutputError::Full`].
-    pub fn write(
-        &self,
-        name: impl AsRef<OsStr>,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-    ) -> Result<(), OutputError> {
-        let (staged, file) = self.stage(name)?;
-        let mut file = BufWriter::new(file);
-        write(&mut file).and_then(|()| file.flush()).map_err(OutputError::full(staged.target()))?;
-        staged.commit().map(drop)
-    }
-
     /// A new file in it, under its final name at once: for what is itself not complete yet.
     ///
     /// # Errors
@@ -148,7 +123,7 @@ impl Directory {
     }
 
     /// The path of what is directly in it.
-    fn child(&self, name: &OsStr) -> Result<PathBuf, OutputError> {
+    pub(super) fn child(&self, name: &OsStr) -> Result<PathBuf, OutputError> {
         let path = self.path.join(name);
         let is_name = Path::new(name).file_name() == Some(name);
         if is_name { Ok(path) } else { Err(OutputError::NoName(path)) }

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -137,6 +137,32 @@ impl Staged {
 }
 
 /// What has the name, if output may go there.
+impl Directory {
+    /// A file in it, to be given its name when it is complete.
+    ///
+    /// # Errors
+    /// As [`StagedFile::create`].
+    pub fn stage(&self, name: impl AsRef<OsStr>) -> Result<(StagedFile, File), OutputError> {
+        let path = self.child(name.as_ref())?;
+        StagedFile::create_in(self, name.as_ref(), &path)
+    }
+
+    /// Write a file in it, which is replaced if it exists.
+    ///
+    /// # Errors
+    /// As [`StagedFile::create`], and [`OutputError::Full`].
+    pub fn write(
+        &self,
+        name: impl AsRef<OsStr>,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let (staged, file) = self.stage(name)?;
+        let mut file = BufWriter::new(file);
+        write(&mut file).and_then(|()| file.flush()).map_err(OutputError::full(staged.target()))?;
+        staged.commit().map(drop)
+    }
+}
+
 fn judge(directory: &Directory, name: &OsStr, target: &Path) -> Result<Present, OutputError> {
     let found = match look(&directory.fd, name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Present::Nothing),

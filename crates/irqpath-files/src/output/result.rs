@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use super::OutputError;
 use super::directory::Directory;
 use super::partial::{Named, NotMade, Partial, is_same, names, open_directory};
-use crate::{input, owner};
+use crate::{bounded, input, owner};
 
 /// The file by which a result is known.
 const META: &str = "meta.json";
@@ -210,5 +210,5 @@ fn meta(directory: &OwnedFd) -> io::Result<Vec<u8>> {
     if !owner::is_trusted(fstat(&file)?.st_uid) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    input::read_open(file, MAX_META)
+    bounded::read_open(file, MAX_META)
 }

@@ -28,9 +28,10 @@ pub use build::source;
 pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
+pub use pins::ToolchainPin;
 pub use pins::{ImagePin, Pins, SourcePin};
 pub use repin::{Moved, repin};
-pub use toolchain::{SUITE as TOOLCHAIN_SUITE, Toolchain, ToolchainPin};
+pub use toolchain::{SUITE as TOOLCHAIN_SUITE, Toolchain};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

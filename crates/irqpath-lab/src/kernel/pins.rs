@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::error::io_at;
 use super::packages::compare_versions;
-use super::toolchain::ToolchainPin;
 use super::{Arch, Flavour, KernelError};
 use crate::Project;
 use crate::own;
@@ -45,6 +44,17 @@ pub struct ImagePin {
     /// The suite of Debian that has them.
     #[serde(default = "oldest_suite")]
     pub suite: String,
+}
+
+/// The packages of a toolchain: their names and exact versions.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolchainPin {
+    /// Programs for the host, and what a cross compiler keeps beside itself.
+    pub tools: BTreeMap<String, String>,
+    /// What programs are linked with; empty for a cross compiler.
+    #[serde(default)]
+    pub sysroot: BTreeMap<String, String>,
 }
 
 /// The package with the source of a kernel.

@@ -6,18 +6,15 @@
 //! the libraries beside it; `sysroot` is what programs are linked with. Programs are started by the
 //! scripts in `bin`, which find the rest by their own place: the cache may be moved.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde::Deserialize;
-
 use super::apt::{Apt, unpack};
 use super::error::io_at;
-use super::pins::Pins;
+use super::pins::{Pins, ToolchainPin};
 use super::run::{command, output};
 use super::{Arch, KernelError};
 use crate::cache::{Inputs, Product, Staging, remove};
@@ -32,17 +29,6 @@ const PROGRAMS: [&str; 9] =
     ["ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "strip"];
 /// Makes the types of a kernel, and of a module where the headers have the kernel's (arm64's do).
 const PAHOLE: &str = "pahole";
-
-/// The packages of a toolchain: their names and exact versions.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ToolchainPin {
-    /// Programs for the host, and what a cross compiler keeps beside itself.
-    pub tools: BTreeMap<String, String>,
-    /// What programs are linked with; empty for a cross compiler.
-    #[serde(default)]
-    pub sysroot: BTreeMap<String, String>,
-}
 
 /// A compiler and its tools for one kind of machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

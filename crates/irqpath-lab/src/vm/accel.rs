@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::version::{self, QemuVersion};
+use super::version;
 use super::{Accelerator, Devices, Ending, Machine, Mode, VmError, jail, run};
 use crate::Lab;
 use crate::cache::{Inputs, Product};
@@ -67,11 +67,4 @@ fn trial(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     };
     let outcome = run::run(lab, &machine, &guest, Accelerator::Kvm);
     Ok(outcome.is_ok_and(|outcome| outcome.ending == Ending::PoweredOff))
-}
-
-/// Whether a guest may hang on a breakpoint that was taken out, see
-/// [`QemuVersion::keeps_stale_breakpoints`].
-pub fn keeps_stale_breakpoints(arch: Arch, accelerator: Accelerator) -> bool {
-    accelerator == Accelerator::TcgMulti
-        && QemuVersion::of(arch).is_some_and(QemuVersion::keeps_stale_breakpoints)
 }

@@ -46,22 +46,6 @@ pub struct Run<'a> {
     pub tsc_khz: Option<u64>,
 }
 
-/// The program for this kind of machine.
-pub fn program(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "qemu-system-x86_64",
-        Arch::Arm64 => "qemu-system-aarch64",
-    }
-}
-
-/// The package that has [`program`].
-pub fn package(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "qemu-system-x86",
-        Arch::Arm64 => "qemu-system-arm",
-    }
-}
-
 /// All arguments.
 pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
     let mut args = Args::default();

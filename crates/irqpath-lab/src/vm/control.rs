@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Asks a QEMU that is about to be ended by force what its processors do.
+//! Asks a running QEMU what its processors do.
 //!
 //! QEMU inherits its end of a pair of sockets, so nobody else can talk to it; nothing is said while
 //! a guest runs.
@@ -26,43 +26,66 @@ struct Sample {
     halted: bool,
 }
 
-/// Looks several times at the guest of the QEMU at the other end.
-pub fn inspect(stream: &UnixStream, silent: Duration) -> Forced {
-    match samples(stream) {
-        Ok(samples) => judge(&samples, silent),
-        Err(error) => Forced { silent, cpus: format!("QEMU does not answer: {error}"), dead: true },
-    }
+/// The monitor of a running QEMU.
+pub struct Monitor<'a> {
+    stream: BufReader<&'a UnixStream>,
+    is_greeted: bool,
 }
 
-fn samples(stream: &UnixStream) -> io::Result<Vec<Vec<Sample>>> {
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-    let mut reader = BufReader::new(stream);
-    ask(&mut reader, r#"{"execute":"qmp_capabilities"}"#)?;
-    let question =
-        r#"{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}"#;
-    let mut samples = Vec::new();
-    for _ in 0..NR_SAMPLES {
-        samples.push(parse(&ask(&mut reader, question)?));
-        thread::sleep(BETWEEN_SAMPLES);
+impl<'a> Monitor<'a> {
+    /// At the other end of this socket.
+    pub fn new(stream: &'a UnixStream) -> Self {
+        Self { stream: BufReader::new(stream), is_greeted: false }
     }
-    Ok(samples)
-}
 
-/// Sends a command and returns the text of its answer; events and the greeting are passed over.
-fn ask(stream: &mut BufReader<&UnixStream>, command: &str) -> io::Result<String> {
-    stream.get_mut().write_all(format!("{command}\n").as_bytes())?;
-    loop {
-        let mut line = String::new();
-        if stream.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    /// Looks several times at what the guest's processors do.
+    pub fn inspect(&mut self, silent: Duration) -> Forced {
+        match self.samples() {
+            Ok(samples) => judge(&samples, silent),
+            Err(error) => {
+                let cpus = format!("QEMU does not answer: {error}");
+                Forced { silent, cpus, dead: true, stale_breakpoint: false }
+            }
         }
-        let message: serde_json::Value = serde_json::from_str(&line)?;
-        if let Some(answer) = message.get("return") {
-            return Ok(answer.as_str().unwrap_or_default().to_owned());
+    }
+
+    fn samples(&mut self) -> io::Result<Vec<Vec<Sample>>> {
+        let mut samples = Vec::new();
+        for _ in 0..NR_SAMPLES {
+            samples.push(parse(&self.command("info registers -a", 0)?));
+            thread::sleep(BETWEEN_SAMPLES);
         }
-        if let Some(error) = message.get("error") {
-            return Err(io::Error::other(error.to_string()));
+        Ok(samples)
+    }
+
+    /// What a command for people prints, as one processor sees memory.
+    pub fn command(&mut self, command: &str, cpu: usize) -> io::Result<String> {
+        if !self.is_greeted {
+            self.stream.get_ref().set_read_timeout(Some(ANSWER_LIMIT))?;
+            self.stream.get_ref().set_write_timeout(Some(ANSWER_LIMIT))?;
+            self.ask(r#"{"execute":"qmp_capabilities"}"#)?;
+            self.is_greeted = true;
+        }
+        self.ask(&format!(
+            r#"{{"execute":"human-monitor-command","arguments":{{"command-line":"{command}","cpu-index":{cpu}}}}}"#
+        ))
+    }
+
+    /// Sends a command and returns the text of its answer; events and the greeting are passed over.
+    fn ask(&mut self, command: &str) -> io::Result<String> {
+        self.stream.get_mut().write_all(format!("{command}\n").as_bytes())?;
+        loop {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let message: serde_json::Value = serde_json::from_str(&line)?;
+            if let Some(answer) = message.get("return") {
+                return Ok(answer.as_str().unwrap_or_default().to_owned());
+            }
+            if let Some(error) = message.get("error") {
+                return Err(io::Error::other(error.to_string()));
+            }
         }
     }
 }
@@ -100,7 +123,8 @@ fn judge(samples: &[Vec<Sample>], silent: Duration) -> Forced {
         (false, true) => "idle with nothing to wait for",
         (false, false) => "running",
     };
-    Forced { silent, cpus: format!("its processors are {doing} at {at}"), dead: off || idle }
+    let cpus = format!("its processors are {doing} at {at}");
+    Forced { silent, cpus, dead: off || idle, stale_breakpoint: false }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use super::{Accelerator, args};
+use super::{Accelerator, version};
 use crate::kernel::Arch;
 
 /// No processes, no other user, no scheduling, no system calls of the past.
@@ -24,7 +24,7 @@ const KVM: &str = "/dev/kvm";
 /// QEMU behind `setpriv`, which replaces itself by it.
 pub fn command(arch: Arch, accelerator: Accelerator) -> Command {
     let mut command = setpriv(user(), (accelerator == Accelerator::Kvm).then(kvm_group).flatten());
-    command.arg(args::program(arch));
+    command.arg(version::program(arch));
     command
 }
 
@@ -76,7 +76,7 @@ pub fn has_sandbox(arch: Arch) -> bool {
     };
     *answer.get_or_init(|| {
         // The arguments are read in their order, and -version ends it.
-        succeeds(Command::new(args::program(arch)).args(["-sandbox", SANDBOX, "-version"]))
+        succeeds(Command::new(version::program(arch)).args(["-sandbox", SANDBOX, "-version"]))
     })
 }
 

@@ -13,6 +13,7 @@
 
 mod accel;
 mod args;
+mod breakpoint;
 mod control;
 mod direct;
 mod error;

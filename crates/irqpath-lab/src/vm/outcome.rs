@@ -82,6 +82,8 @@ pub struct Outcome {
     pub accelerator: Accelerator,
     /// Whether another run would give the same: figures of other runs are to be marked.
     pub exact: bool,
+    /// It was ended because it was caught in an error of QEMU's, see [`super::breakpoint`].
+    pub(super) stale_breakpoint: bool,
 }
 
 /// What a run leaves to be read.
@@ -103,6 +105,8 @@ pub(super) struct Forced {
     pub cpus: String,
     /// No processor would have done anything any more.
     pub dead: bool,
+    /// It was caught in an error of QEMU's, see [`super::breakpoint`].
+    pub stale_breakpoint: bool,
 }
 
 impl Stage {
@@ -127,6 +131,7 @@ impl Outcome {
     pub(super) fn of(evidence: Evidence) -> Self {
         let Evidence { console, head, results, forced, wall, accelerator } = evidence;
         let splats = splat::find(&console);
+        let stale_breakpoint = forced.as_ref().is_some_and(|forced| forced.stale_breakpoint);
         let ending = ending(&console, head.as_ref(), forced, &splats);
         let ran = head.filter(|head| head.state != State::SetupFailed);
         let overflow = head.filter(|head| head.state == State::Overflow).map(|head| head.length);
@@ -144,6 +149,7 @@ impl Outcome {
             nr_boots: 1,
             accelerator,
             exact: accelerator.is_exact(),
+            stale_breakpoint,
         }
     }
 
@@ -179,9 +185,9 @@ impl Outcome {
         Some(VmError::Job { end, log: around(&self.results.job_log(), usize::MAX) })
     }
 
-    /// Whether a breakpoint that the kernel does not know was its first complaint.
+    /// Whether a breakpoint that the kernel does not know was its end or its first complaint.
     pub(super) fn met_breakpoint(&self) -> bool {
-        self.splats.first().is_some_and(Splat::is_breakpoint)
+        self.stale_breakpoint || self.splats.first().is_some_and(Splat::is_breakpoint)
     }
 
     /// Whether the job says that this boot is none to measure in, and another one may be.
@@ -205,7 +211,7 @@ fn ending(console: &str, head: Option<&Head>, forced: Option<Forced>, splats: &[
     if splats.iter().any(|splat| splat.kind == SplatKind::Panic) {
         return Ending::Panic;
     }
-    if let Some(Forced { silent, cpus, dead }) = forced {
+    if let Some(Forced { silent, cpus, dead, .. }) = forced {
         // Before and after the job a guest has no reason to take long.
         return if dead || stage != Stage::Job {
             Ending::Hung { stage, silent, cpus }

@@ -14,15 +14,20 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::control::Monitor;
 use super::inherit::Inherited;
 use super::memory::Memory;
 use super::outcome::{Evidence, Forced, Outcome};
 use super::result::{HEAD_LEN, Head, ResultError, Results, State};
-use super::{Accelerator, Machine, PluginUse, VmError, accel, args, control, direct, jail, tsc};
+use super::{
+    Accelerator, Machine, PluginUse, VmError, args, breakpoint, direct, jail, tsc, version,
+};
 use crate::Lab;
 use crate::guest::Initramfs;
 use crate::own;
 
+/// A guest that has been silent for so long may be caught in an error of QEMU's.
+const SILENCE: Duration = Duration::from_secs(20);
 /// How often the console and the limit are looked at; the end of QEMU is noticed at once.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// QEMU says so and then waits for a person to look at its state.
@@ -61,7 +66,7 @@ pub fn run(
 
 /// Why what a guest left does not count, if it does not.
 fn again(machine: &Machine, accelerator: Accelerator, outcome: &Outcome) -> Option<&'static str> {
-    if outcome.met_breakpoint() && accel::keeps_stale_breakpoints(machine.arch, accelerator) {
+    if outcome.met_breakpoint() && version::keeps_stale_breakpoints(machine.arch, accelerator) {
         return Some("QEMU executed a breakpoint that was gone (mended in 8.1)");
     }
     outcome.job_gave_up().then_some("the job asks for another boot")
@@ -97,7 +102,8 @@ fn boot(
     let start = Instant::now();
     let mut qemu = Qemu::start(&mut command)?;
     drop(command); // and with it QEMU's end of the socket: its death is seen
-    let forced = watch(&mut qemu, machine, &shared, start)?;
+    let may_be_stale = version::keeps_stale_breakpoints(machine.arch, accelerator);
+    let forced = watch(&mut qemu, machine, &shared, start, may_be_stale)?;
     let status = qemu.end()?;
     let wall = start.elapsed();
     if forced.is_none() && !status.success() {
@@ -206,20 +212,31 @@ fn watch(
     machine: &Machine,
     shared: &Shared,
     start: Instant,
+    may_be_stale: bool,
 ) -> Result<Option<Forced>, VmError> {
     let mut said = 0;
-    let mut last_word = start;
+    let (mut last_word, mut last_look) = (start, start);
+    let mut monitor = Monitor::new(&shared.control);
     while !qemu.ended()? {
         let len = shared.console.len().unwrap_or(said);
         if len != said {
             (said, last_word) = (len, Instant::now());
+            last_look = last_word;
         }
         if shared.messages.text().is_ok_and(|text| text.contains(KVM_GAVE_UP)) {
             let log = format!("{KVM_GAVE_UP}; this host's KVM does not run this kernel");
             return Err(VmError::Qemu { log });
         }
         if start.elapsed() >= machine.limit_host {
-            return Ok(Some(control::inspect(&shared.control, last_word.elapsed())));
+            return Ok(Some(monitor.inspect(last_word.elapsed())));
+        }
+        if may_be_stale && last_look.elapsed() >= SILENCE {
+            last_look = Instant::now();
+            // A QEMU that does not answer is waited for.
+            if breakpoint::is_stale(&mut monitor).unwrap_or(false) {
+                let forced = monitor.inspect(last_word.elapsed());
+                return Ok(Some(Forced { stale_breakpoint: true, ..forced }));
+            }
         }
     }
     Ok(None)
@@ -229,7 +246,7 @@ fn failed(machine: &Machine, messages: &Memory, status: ExitStatus) -> VmError {
     /// What `setpriv` ends with when there is no such program.
     const NOT_FOUND: i32 = 127;
     if status.code() == Some(NOT_FOUND) {
-        let (program, package) = (args::program(machine.arch), args::package(machine.arch));
+        let (program, package) = (version::program(machine.arch), version::package(machine.arch));
         let source = io::ErrorKind::NotFound.into();
         return VmError::NoProgram { program, package, source };
     }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use super::args;
+use super::Accelerator;
 use crate::kernel::Arch;
 
 /// Major and minor version of a QEMU.
@@ -51,8 +51,31 @@ impl std::fmt::Display for QemuVersion {
 
 /// What QEMU says about itself; empty if it is not there.
 pub(super) fn text(arch: Arch) -> String {
-    let output = Command::new(args::program(arch)).arg("--version").output();
+    let output = Command::new(program(arch)).arg("--version").output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+/// The program for this kind of machine.
+pub fn program(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu-system-x86_64",
+        Arch::Arm64 => "qemu-system-aarch64",
+    }
+}
+
+/// The package that has [`program`].
+pub fn package(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "qemu-system-x86",
+        Arch::Arm64 => "qemu-system-arm",
+    }
+}
+
+/// Whether a guest may hang on a breakpoint that was taken out, see
+/// [`QemuVersion::keeps_stale_breakpoints`].
+pub fn keeps_stale_breakpoints(arch: Arch, accelerator: Accelerator) -> bool {
+    accelerator == Accelerator::TcgMulti
+        && QemuVersion::of(arch).is_some_and(QemuVersion::keeps_stale_breakpoints)
 }
 
 #[cfg(test)]

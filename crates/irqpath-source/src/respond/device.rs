@@ -88,7 +88,7 @@ const DISARM: Plain = unsafe { Plain::new(b'i', 0xc3) };
 const COUNTS: Typed<Counts> = unsafe { Typed::new(Direction::Both, b'i', 0xc8) };
 
 /// What a measuring thread asks of it.
-pub(super) const REQUESTS: [u32; 3] = [ARM.number(), DISARM.number(), COUNTS.number()];
+pub(crate) const REQUESTS: [u32; 3] = [ARM.number(), DISARM.number(), COUNTS.number()];
 
 /// An open device.
 pub(super) struct Device {

@@ -40,7 +40,7 @@ const HPET_EPI: Plain = unsafe { Plain::new(b'h', 0x04) };
 const HPET_IRQFREQ: Plain = unsafe { Plain::with_long(b'h', 0x06) };
 
 /// What a measuring thread asks of it.
-pub(super) const REQUESTS: [u32; 2] = [HPET_IE_ON.number(), HPET_IE_OFF.number()];
+pub(crate) const REQUESTS: [u32; 2] = [HPET_IE_ON.number(), HPET_IE_OFF.number()];
 
 const NAME: &str = "/dev/hpet";
 const ADVICE: &str = "this machine has no HPET, or its kernel no driver for it (CONFIG_HPET)";

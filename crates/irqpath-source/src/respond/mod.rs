@@ -7,11 +7,11 @@
 //! Everything that can fail fails before the first interrupt is waited for. The loop itself waits,
 //! reads a clock and stores a number.
 
-mod device;
+pub(crate) mod device;
 mod error;
-mod hpet;
+pub(crate) mod hpet;
 mod ioctl;
-mod rtc;
+pub(crate) mod rtc;
 mod timer;
 
 use std::io;
@@ -94,11 +94,6 @@ trait Waiter: Send {
     /// Interrupt no more. Closing the device must do the same, for threads that are killed.
     /// Returns the interrupts that were missed and are in no [`Woken`].
     fn stop(&mut self) -> u64;
-}
-
-/// What measuring threads ask of their devices, for a filter of system calls.
-pub(crate) fn requests() -> Vec<u32> {
-    [&rtc::REQUESTS[..], &hpet::REQUESTS, &device::REQUESTS].concat()
 }
 
 fn open(config: &RespondConfig) -> Result<Box<dyn Waiter>, RespondError> {

@@ -33,7 +33,7 @@ const RTC_PIE_OFF: Plain = unsafe { Plain::new(b'p', 0x06) };
 const RTC_IRQP_SET: Plain = unsafe { Plain::with_long(b'p', 0x0c) };
 
 /// What a measuring thread asks of it.
-pub(super) const REQUESTS: [u32; 4] =
+pub(crate) const REQUESTS: [u32; 4] =
     [RTC_UIE_ON.number(), RTC_UIE_OFF.number(), RTC_PIE_ON.number(), RTC_PIE_OFF.number()];
 
 const NAMES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];

@@ -4,7 +4,11 @@
 
 use super::{Form, Intent, Target, Value};
 use crate::Host;
-use crate::shield::{PARTITION_DIRECTORY, RUN_DIRECTORY};
+
+/// The cgroup of a shield, below the mount.
+pub const PARTITION_DIRECTORY: &str = "irqpath.shield";
+/// The cgroup of programs that a shield starts, below the mount.
+pub const RUN_DIRECTORY: &str = "irqpath.shield/run";
 
 /// The changes that may stand in a journal of this host.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use access::Access;
-pub use allowed::Allowed;
+pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY};
 pub use apply::{Outcome, Step, Verdict, apply};
 pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
 pub use real::RealAccess;

@@ -3,7 +3,7 @@
 
 use irqpath_model::CpuList;
 
-use super::plan::{Obstacle, ObstacleKind};
+use super::obstacle::{Obstacle, ObstacleKind};
 use super::{Snapshot, Switch, Wanted};
 
 /// What a boot parameter would take off the shielded CPUs.

@@ -3,10 +3,10 @@
 
 use irqpath_model::CpuList;
 
-use super::set::entry;
-use super::{OWNER, RUN_DIRECTORY, ShieldError, Snapshot, partition};
+use super::entry::read_entry;
+use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
-use crate::change::{Access, Step, Target, TaskId, Value, Verdict, apply};
+use crate::change::{Access, RUN_DIRECTORY, Step, Target, TaskId, Value, Verdict, apply};
 use crate::journal::{Journal, exists};
 
 /// Move the process `pid`, which has one thread, onto `cpus` or onto all shielded CPUs, and into
@@ -21,7 +21,7 @@ pub fn enter(
         return Err(ShieldError::NotSet);
     }
     let journal = Journal::open(host, OWNER)?;
-    let shielded = entry(&journal).ok_or(ShieldError::NotSet)?.wanted.cpus;
+    let shielded = read_entry(&journal).ok_or(ShieldError::NotSet)?.wanted.cpus;
     let cpus = cpus.unwrap_or(&shielded).clone();
     host.check_cpus(&cpus)?;
     if !cpus.is_subset(&shielded) {

@@ -15,9 +15,11 @@ mod check;
 mod contest;
 mod document;
 mod enter;
+mod entry;
 mod heirs;
 mod kernel;
 mod measure;
+mod obstacle;
 mod partition;
 mod plan;
 mod reset;
@@ -38,8 +40,8 @@ pub use document::{Document, schema};
 pub use enter::enter;
 pub use kernel::KernelShield;
 pub use measure::{Arrived, Measured, Ran, measure};
-pub use partition::{DIRECTORY as PARTITION_DIRECTORY, RUN_DIRECTORY};
-pub use plan::{Kept, Obstacle, ObstacleKind, Plan, plan};
+pub use obstacle::{Obstacle, ObstacleKind};
+pub use plan::{Kept, Plan, plan};
 pub use reset::{Reset, reset};
 pub use set::{Changed, ChangedHow, Set, dry_run, repair, set};
 pub use snapshot::{Cgroup, Irq, IrqBalance, MaskFile, Snapshot};
@@ -136,15 +138,6 @@ impl Wanted {
     pub fn has(&self, switch: Switch) -> bool {
         self.switches.contains(&switch)
     }
-}
-
-/// [`Wanted`] as it stands in the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    #[serde(flatten)]
-    pub wanted: Wanted,
-    /// Tasks that started before this tick were there before the shield.
-    pub since_ticks: u64,
 }
 
 /// Why a shield could not be set, looked at or taken down. Nothing was changed, unless the

@@ -8,13 +8,11 @@
 use irqpath_model::CpuList;
 
 use super::Snapshot;
-use crate::change::{Access, Form, Intent, Step, Target, Value, Verdict, apply, undo};
+use crate::change::{
+    Access, Form, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Target, Value, Verdict, apply,
+    undo,
+};
 use crate::journal::{Held, Journal, JournalError, Ledger, Refusal};
-
-/// The partition's directory, below the mount.
-pub const DIRECTORY: &str = "irqpath.shield";
-/// Where programs go, below the mount.
-pub const RUN_DIRECTORY: &str = "irqpath.shield/run";
 
 fn controller(directory: &str) -> Target {
     let form = Form::Controller("cpuset".to_owned());
@@ -23,7 +21,7 @@ fn controller(directory: &str) -> Target {
 
 /// The partition itself. A refusal of it in the journal means that affinities were chosen.
 pub(super) fn target(mount: &str) -> Target {
-    Target::Cgroup { path: format!("{mount}/{DIRECTORY}") }
+    Target::Cgroup { path: format!("{mount}/{PARTITION_DIRECTORY}") }
 }
 
 /// True for what belongs to the partition.
@@ -31,7 +29,7 @@ pub(super) fn is_part(target: &Target, mount: &str) -> bool {
     match target {
         Target::Cgroup { .. } => true,
         Target::File { path, .. } => {
-            path.contains(DIRECTORY) || *path == format!("{mount}/cgroup.subtree_control")
+            path.contains(PARTITION_DIRECTORY) || *path == format!("{mount}/cgroup.subtree_control")
         }
         _ => false,
     }
@@ -47,12 +45,12 @@ fn file(directory: &str, name: &str, form: Form) -> Target {
 
 /// What makes the partition, in the order in which it has to be made.
 fn steps(mount: &str, cpus: &CpuList, word: &str) -> Vec<Step> {
-    let directory = format!("{mount}/{DIRECTORY}");
+    let directory = format!("{mount}/{PARTITION_DIRECTORY}");
     let cgroup = |path: &str| Target::Cgroup { path: format!("{mount}/{path}") };
     let there = Value::Present(true);
     vec![
         step(controller(mount), "cpuset controller", there.clone()),
-        step(cgroup(DIRECTORY), "cgroup of the shield", there.clone()),
+        step(cgroup(PARTITION_DIRECTORY), "cgroup of the shield", there.clone()),
         step(
             file(&directory, "cpuset.cpus", Form::List),
             "CPUs of the partition",
@@ -209,7 +207,7 @@ fn evacuate(access: &dyn Access, journal: &Journal, mount: &str) {
 /// True if somebody else has begun to use the controller that we switched on.
 fn is_shared(access: &dyn Access, mount: &str) -> bool {
     let children = access.directories(mount);
-    children.iter().filter(|name| *name != DIRECTORY).any(|name| {
+    children.iter().filter(|name| *name != PARTITION_DIRECTORY).any(|name| {
         ["cpuset.cpus", "cpuset.mems"].iter().any(|file| {
             let text = access.read(&format!("{mount}/{name}/{file}"));
             text.is_ok_and(|text| !text.trim().is_empty())
@@ -219,6 +217,6 @@ fn is_shared(access: &dyn Access, mount: &str) -> bool {
 
 /// Whether the partition holds: the word that the kernel shows, with its reason if it does not.
 pub(super) fn state(access: &dyn Access, mount: &str) -> Option<String> {
-    let text = access.read(&format!("{mount}/{DIRECTORY}/cpuset.cpus.partition")).ok()?;
+    let text = access.read(&format!("{mount}/{PARTITION_DIRECTORY}/cpuset.cpus.partition")).ok()?;
     Some(text.trim().to_owned())
 }

@@ -10,48 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::{self, KernelShield};
+use super::obstacle::{Obstacle, ObstacleKind};
+use super::snapshot::NEW_IRQS;
 use super::{Irq, MaskFile, Mechanism, Snapshot, Switch, Wanted, boot, partition};
 use crate::Task;
 use crate::change::{Form, Step, Target, Value};
 use crate::journal::{Ledger, Refusal};
 
 const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
-pub(super) const NEW_IRQS: &str = "proc/irq/default_smp_affinity";
-
-/// Why something stays on the shielded CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ObstacleKind {
-    /// A kernel thread that belongs to its CPU.
-    PerCpuThread,
-    /// The kernel refused.
-    Refused,
-    /// It has to be said when the kernel starts.
-    NeedsBoot,
-    /// irqbalance runs and cannot be told.
-    Irqbalance,
-    /// The wanted mechanism is not to be had; another one is used.
-    NoPartition,
-    /// Somebody undid its change at once, or makes more of its kind.
-    Contested,
-}
-
-/// Something that cannot be kept off the shielded CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Obstacle {
-    /// What.
-    pub label: String,
-    /// What it belongs to.
-    pub switch: Switch,
-    /// Which kind of reason.
-    pub kind: ObstacleKind,
-    /// Why, in words.
-    pub reason: String,
-    /// The system's error number, 0 if there was none.
-    pub errno: i32,
-    /// What would help: a boot parameter or a line of a configuration file.
-    pub fix: Option<String>,
-}
 
 /// Something that was asked onto the shielded CPUs and nowhere else, and therefore stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::check_rights;
+use super::entry::{PATIENCE, read_entry};
 use super::heirs::Ancestors;
-use super::set::{PATIENCE, entry};
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, Target, Undone, Value, put_back};
 use crate::journal::Journal;
@@ -63,7 +63,7 @@ pub(super) fn take_down(
     mut journal: Journal,
     reset: &mut Reset,
 ) -> Result<(), ShieldError> {
-    let since = entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
+    let since = read_entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
     let mount = Snapshot::read(host, access)?.cgroup.mount;
     reset.undone = partition::remove(access, &mut journal, &mount)?;
     // Released only after the heirs: these are found by what their ancestors had.

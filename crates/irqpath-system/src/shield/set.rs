@@ -3,27 +3,28 @@
 //! first change: a shield is there or it is not.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{check, check_files, check_rights};
+use super::entry::{Entry, PATIENCE, in_force, is_held_back, read_entry};
 use super::heirs::Ancestors;
-use super::plan::{Kept, Obstacle, ObstacleKind, Plan, all_refused, contested, plan};
+use super::obstacle::{Obstacle, ObstacleKind};
+use super::plan::{Kept, Plan, all_refused, contested, plan};
 use super::reset::{Reset, take_down};
-use super::status::held_back;
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Wanted, kernel, partition};
+use super::{Mechanism, OWNER, ShieldError, Snapshot, Wanted, partition};
 use crate::Host;
-use crate::change::{Access, Outcome, Step, Target, TaskId, Value, Verdict, apply, undo};
+use crate::change::{
+    Access, Outcome, PARTITION_DIRECTORY, Step, Target, TaskId, Value, Verdict, apply, undo,
+};
 use crate::journal::{Journal, JournalError, Ledger, exists, peek};
 use crate::tasks::Stat;
 
 /// Tasks that are forked while others are moved are met in the next round. A round takes
 /// milliseconds, and children of moved tasks are right from the start.
 const ROUNDS: usize = 50;
-/// No further round begins after this, as others wait for the lock, and whoever forks may go on.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// So many tasks that ended are forgotten at once; one line of the journal for each.
 const ENDED: usize = 1000;
 
@@ -108,15 +109,6 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
     Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept })
 }
 
-/// How a shield stands. Whether there is a partition is known best by the one who asks.
-pub(super) fn in_force(partition: bool, plan: &Plan, wanted: &Wanted) -> Mechanism {
-    match (partition, plan.kernel && kernel::has_part(wanted)) {
-        (true, _) => Mechanism::Partition,
-        (false, true) => Mechanism::Kernel,
-        (false, false) => Mechanism::Affinity,
-    }
-}
-
 /// Set a shield, or change the one that is set. Once `is_stopped`, tasks that begin meanwhile are
 /// not looked for again.
 pub fn set(
@@ -132,7 +124,7 @@ pub fn set(
     let plan = plan(&snapshot, wanted, &journal.ledger().without_refusals());
     check_mechanism(&plan, wanted)?;
     check_files(host, &plan, &snapshot)?;
-    let since = entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
+    let since = read_entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
     journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
     let mut setter = Setter::new(host, access, snapshot, wanted, is_stopped);
     let done = match setter.run(&mut journal) {
@@ -180,13 +172,9 @@ pub fn repair(
         return Ok(None);
     }
     let mut journal = Journal::open(host, OWNER)?;
-    let Some(Entry { wanted, .. }) = entry(&journal) else { return Ok(None) };
+    let Some(Entry { wanted, .. }) = read_entry(&journal) else { return Ok(None) };
     let snapshot = Snapshot::read(host, access)?;
     Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).run(&mut journal)?))
-}
-
-pub(super) fn entry(journal: &Journal) -> Option<Entry> {
-    serde_json::from_value(journal.content().wanted.clone()?).ok()
 }
 
 /// This process started after every task that was there before the shield.
@@ -303,7 +291,7 @@ impl<'a> Setter<'a> {
 
     /// True if there were any: what is due is another thing then.
     fn adopt_heirs(&self, journal: &mut Journal, due: &[Step]) -> Result<bool, JournalError> {
-        let since = entry(journal).map_or(u64::MAX, |entry| entry.since_ticks);
+        let since = read_entry(journal).map_or(u64::MAX, |entry| entry.since_ticks);
         let heirs = Ancestors::new(journal.ledger(), since).left_behind(&self.snapshot.tasks, due);
         journal.intend(&heirs)?;
         Ok(!heirs.is_empty())
@@ -311,7 +299,7 @@ impl<'a> Setter<'a> {
 
     fn partition_holds(&self, ledger: &Ledger) -> bool {
         let mount = &self.snapshot.cgroup.mount;
-        let path = format!("{mount}/{}/cpuset.cpus", partition::DIRECTORY);
+        let path = format!("{mount}/{PARTITION_DIRECTORY}/cpuset.cpus");
         let cpus = ledger.held().find_map(|(target, held)| match target {
             Target::File { path: p, .. } if *p == path => held.wanted().cpus(),
             _ => None,
@@ -345,7 +333,7 @@ impl<'a> Setter<'a> {
 /// Steps that the kernel has not refused just so when it was last asked. `set` starts with no
 /// refusals, a repair with those of `set`.
 fn due(ledger: &Ledger, steps: Vec<Step>) -> Vec<Step> {
-    steps.into_iter().filter(|step| !held_back(ledger, step)).collect()
+    steps.into_iter().filter(|step| !is_held_back(ledger, step)).collect()
 }
 
 /// Steps whose task is not as it should be; a host has thousands of tasks.

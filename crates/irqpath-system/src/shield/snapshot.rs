@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use irqpath_model::CpuList;
 
-use super::plan::NEW_IRQS;
 use super::{KernelShield, Switch};
 use crate::change::{Access, TaskId, is_genuine_irqbalance};
 use crate::kernel::parameter;
 use crate::{Host, SystemError, Task, mask};
+
+/// Where interrupts of new devices go.
+pub(super) const NEW_IRQS: &str = "proc/irq/default_smp_affinity";
 
 /// An interrupt line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use irqpath_model::CpuList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::entry::{Entry, in_force, is_held_back};
 use super::measure::Measured;
-use super::plan::{Kept, Obstacle, ObstacleKind, all_refused, is_irq_thread, plan};
-use super::set::in_force;
-use super::{Entry, Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
+use super::obstacle::{Obstacle, ObstacleKind};
+use super::plan::{Kept, all_refused, is_irq_thread, plan};
+use super::{Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
 use crate::change::{Access, Step, Target, Value};
 use crate::journal::{Ledger, peek};
 use crate::{Host, Task};
@@ -67,12 +68,6 @@ pub struct Running {
     pub inside: bool,
 }
 
-/// True if the kernel refused just this when it was last asked.
-pub(super) fn held_back(ledger: &Ledger, step: &Step) -> bool {
-    let same = |r: &crate::journal::Refusal| r.label == step.label && r.new == step.new;
-    ledger.refusal(&step.target).is_some_and(same)
-}
-
 /// irqbalance takes a mask up at its next scan, every ten seconds, and says the old one until then.
 const IRQBALANCE_LAG_S: u64 = 20;
 
@@ -125,7 +120,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         .settings
         .iter()
         .chain(&plan.tasks)
-        .filter(|step| !held_back(&ledger, step))
+        .filter(|step| !is_held_back(&ledger, step))
         .filter_map(|step| drift(&look, step))
         .collect();
     status.drift.extend(has_partition.then(|| broken(access, &snapshot, &wanted.cpus)).flatten());

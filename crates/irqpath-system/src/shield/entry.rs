@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What `set`, `status` and `reset` share: a shield's entry in the journal, and how it stands.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use super::{Mechanism, Wanted, kernel};
+use crate::change::Step;
+use crate::journal::{Journal, Ledger, Refusal};
+
+/// No further round begins after this, as others wait for the lock, and whoever forks may go on.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// [`Wanted`] as it stands in the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    #[serde(flatten)]
+    pub wanted: Wanted,
+    /// Tasks that started before this tick were there before the shield.
+    pub since_ticks: u64,
+}
+
+/// What is wanted, as the journal says.
+pub(super) fn read_entry(journal: &Journal) -> Option<Entry> {
+    serde_json::from_value(journal.content().wanted.clone()?).ok()
+}
+
+/// How a shield stands. Whether there is a partition is known best by the one who asks.
+pub(super) fn in_force(partition: bool, plan: &Plan, wanted: &Wanted) -> Mechanism {
+    match (partition, plan.kernel && kernel::has_part(wanted)) {
+        (true, _) => Mechanism::Partition,
+        (false, true) => Mechanism::Kernel,
+        (false, false) => Mechanism::Affinity,
+    }
+}
+
+/// True if the kernel refused just this when it was last asked.
+pub(super) fn is_held_back(ledger: &Ledger, step: &Step) -> bool {
+    let same = |r: &Refusal| r.label == step.label && r.new == step.new;
+    ledger.refusal(&step.target).is_some_and(same)
+}
