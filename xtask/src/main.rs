@@ -2,8 +2,8 @@
 //! Developer commands: `cargo xtask COMMAND`.
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
-//! each (`deps`, `circles`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`,
-//! `links`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches, and
+//! each (`deps`, `circles`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`, `links`,
+//! `prose`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches, and
 //! `book` lays the pages out for mdBook.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
@@ -22,6 +22,7 @@ mod locked;
 mod machine;
 mod markdown;
 mod outputs;
+mod prose;
 mod sizes;
 mod spdx;
 mod tree;
@@ -42,6 +43,7 @@ usage: cargo xtask COMMAND
   files      files are opened and named in one crate
   locked     cargo is called with --locked
   links      links between pages lead somewhere
+  prose      pages have short sentences and lines, and none of the banned phrases
   generated  generated files fit their inputs
   vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
              [--btf FILE|FILE.json] [--release NAME]
