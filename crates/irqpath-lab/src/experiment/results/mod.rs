@@ -273,7 +273,7 @@ mod tests {
         let mut text = Vec::new();
         write_table(&mut text, &table).unwrap();
         std::fs::write(&path, &text).unwrap();
-        table.experiments[0] = ran("one", "irqpath lab run one -o results");
+        table.experiments[0] = ran("one", "irqpath lab run one");
         assert_eq!(read_table(&path).unwrap(), table);
         assert_eq!(String::from_utf8(text).unwrap().lines().count(), 4);
     }

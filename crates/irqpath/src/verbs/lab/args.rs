@@ -98,8 +98,8 @@ pub struct LabList {
     #[arg(long, value_name = "DIR", default_value = RESULTS, value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
 
-    /// Write the page of all experiments (Markdown) instead: paper against measurement, claim by
-    /// claim, and what was not run
+    /// Write Markdown pages instead: a summary as FILE and, in a directory of the same name, a page
+    /// for each experiment with its claims, the paper's figures and the measured ones
     #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
     pub page: Option<PathBuf>,
 

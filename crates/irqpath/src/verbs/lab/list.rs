@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath lab list`: the experiments, and what became of them when they last ran.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode, TABLE};
 use irqpath_lab::kernel;
@@ -46,7 +48,7 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };
     if let Some(path) = &arguments.page {
-        write_file(path, |file| markdown::write_page(file, &table))?;
+        write_pages(path, &table)?;
         console::print_written(path)?;
     }
     if let Some(path) = &arguments.table {
@@ -67,6 +69,17 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
         console::print(&text(&lines))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The summary, and beside it, in a directory of its name, a page for each experiment and pictures.
+fn write_pages(path: &Path, table: &Reproduction) -> anyhow::Result<()> {
+    let directory = path.with_extension("");
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let parts = Directory::open(&directory, true)?;
+    for part in markdown::parts(table)? {
+        parts.write(&part.name, |file| file.write_all(part.text.as_bytes()))?;
+    }
+    write_file(path, |file| markdown::write_overview(file, table, &name))
 }
 
 /// The tables in these directories; the default one need not be there.

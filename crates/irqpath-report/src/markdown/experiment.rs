@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! All that the lab knows of one experiment: what ran, its claims with the reasons where one does
+//! not hold, its numbers, and the kernels.
+
+use std::io::{self, Write};
+
+use irqpath_model::{Claim, Outcome, Reproduced};
+
+use super::escape::{cell, code, command, id, line, text};
+use super::papers::{paper_of, section};
+use crate::reproduction::{cells, headings, missing, name, remarks, slow_rows, unit_note, word};
+
+/// Writes the part of an experiment; `#` of `level` begin its heading.
+pub(super) fn write_experiment(
+    mut out: &mut impl Write,
+    experiment: &Reproduced,
+    level: usize,
+) -> io::Result<()> {
+    let marks = "#".repeat(level);
+    writeln!(out, "{marks} {}\n\n{}.\n", id(experiment), line(&experiment.title))?;
+    write_source(out, experiment)?;
+    writeln!(out, "\n{}\n\nFigures: {}.", text(&experiment.workload), unit_note(experiment))?;
+    for column in &experiment.columns {
+        for splat in &column.splats {
+            writeln!(out, "\n**Splat on {}:** {}", line(&column.name), line(splat))?;
+        }
+    }
+    for part in missing(&experiment.not_run) {
+        writeln!(out, "\n**Not run:** {}", line(&part))?;
+    }
+    write_claims(&mut out, experiment, &marks)?;
+    write_figures(&mut out, experiment, &marks)?;
+    write_slow(&mut out, experiment, &marks)?;
+    write_kernels(out, experiment, &marks)
+}
+
+/// Where it is from and what made it.
+fn write_source(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
+    let paper = paper_of(experiment);
+    if experiment.document == "irqpath" {
+        writeln!(out, "No paper measured this.")?;
+    } else {
+        let place = match section(experiment) {
+            "" => String::new(),
+            section => format!(", section {}", line(section)),
+        };
+        writeln!(out, "Source: {}, *{}*{place}.", paper.name, paper.title)?;
+    }
+    let Some(made) = &experiment.made else {
+        return writeln!(out, "\nThere is no result.");
+    };
+    let commit = match made.commit.as_str() {
+        "" => "of unknown commit".to_owned(),
+        commit => line(commit),
+    };
+    writeln!(
+        out,
+        "\n`{}`, irqpath {} {commit}",
+        code(&command(&made.command)),
+        line(&made.irqpath_version)
+    )
+}
+
+/// A row per claim; remarks stand below.
+fn write_claims(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
+    if experiment.claims.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{marks}# Claims\n\n| claim | paper | expected | kernel | ours | verdict |\n\
+         |---|---|---|---|--:|---|"
+    )?;
+    for claim in &experiment.claims {
+        writeln!(out, "| {} |", row(claim).join(" | "))?;
+    }
+    for claim in &experiment.claims {
+        let remarks = remarks(claim);
+        if !remarks.is_empty() {
+            writeln!(out, "\n**{}**: {}", line(&claim.claim), text(&remarks.join("\n")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The cells of a claim; kernels are lines of a cell.
+fn row(claim: &Claim) -> [String; 6] {
+    let lines = |of: &dyn Fn(&Outcome) -> String| {
+        claim.outcomes.iter().map(|o| cell(&of(o))).collect::<Vec<_>>().join("<br>")
+    };
+    [
+        cell(&claim.claim),
+        cell(&claim.paper),
+        cell(&claim.expect),
+        lines(&|o| o.column.clone()),
+        lines(&|o| o.ours.clone()),
+        lines(&|o| word(o.verdict).to_owned()),
+    ]
+}
+
+fn write_figures(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
+    if experiment.figures.is_empty() {
+        return Ok(());
+    }
+    let headings = headings(&experiment.figures);
+    writeln!(out, "\n{marks}# Figures\n\n| kernel | series | {} |", headings.join(" | "))?;
+    writeln!(out, "|---|---|{}", "--:|".repeat(headings.len()))?;
+    for row in &experiment.figures {
+        let cells = cells(row)[..headings.len()].join(" | ");
+        writeln!(out, "| {} | {} | {cells} |", cell(&row.column), cell(&name(row)))?;
+    }
+    Ok(())
+}
+
+fn write_slow(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
+    if experiment.slow.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{marks}# Slow runs\n\n| kernel | series | runs over Q95 | why |\n|---|---|--:|---|"
+    )?;
+    slow_rows(experiment)
+        .iter()
+        .try_for_each(|row| writeln!(out, "| {} |", row.each_ref().map(|c| cell(c)).join(" | ")))
+}
+
+fn write_kernels(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
+    if experiment.columns.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{marks}# Kernels\n\n| kernel | version | SHA-256 of the image |\n|---|---|---|"
+    )?;
+    for column in &experiment.columns {
+        let image = column.image_sha256.get(..16).unwrap_or(&column.image_sha256);
+        writeln!(out, "| {} | {} | {} |", cell(&column.name), cell(&column.kernel), cell(image))?;
+    }
+    Ok(())
+}

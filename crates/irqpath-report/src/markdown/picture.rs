@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A picture for the summary: a row for each series or kernel, with a line from Q05 to Q95, a dot
+//! at the median and a mark at the maximum.
+//!
+//! The scale is logarithmic where the values need it. The picture has no script and no font.
+
+use std::fmt::Write as _;
+
+use irqpath_model::Reproduction;
+
+use super::papers::{Figure, Shown};
+use crate::reproduction::name;
+use crate::text::grouped;
+
+const WIDTH: f64 = 900.0;
+/// Where the rows' names end.
+const LEFT: f64 = 300.0;
+const RIGHT: f64 = 45.0;
+const ROW: f64 = 20.0;
+const TOP: f64 = 34.0;
+/// Ratio of the largest to the smallest value from which the scale is logarithmic.
+const LOGARITHMIC: f64 = 4.0;
+
+struct Row {
+    name: String,
+    low: f64,
+    middle: f64,
+    high: f64,
+    max: f64,
+}
+
+/// The picture, or none where the table lacks its figures.
+pub(super) fn draw(table: &Reproduction, figure: &Figure) -> Option<String> {
+    let rows = rows(table, figure);
+    let values = || rows.iter().flat_map(|row| [row.low, row.max]).filter(|value| *value > 0.0);
+    let (min, max) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+    Some(picture(&rows, &Scale::of(min, max), figure.caption))
+}
+
+fn rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
+    let experiment = table.experiments.iter().find(|it| it.id == figure.experiment);
+    let Some(experiment) = experiment else { return Vec::new() };
+    match figure.shown {
+        Shown::Interval(interval) => {
+            let figures = experiment.figures.iter().filter(|row| row.interval == interval);
+            let one_kernel = experiment.columns.len() < 2;
+            let row = |row: &irqpath_model::Figures| {
+                let series = if interval.is_empty() { name(row) } else { row.series.clone() };
+                let name = if one_kernel { series } else { format!("{}, {series}", row.column) };
+                let q = row.quantiles;
+                let [low, middle, high, max] =
+                    [q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(|ns| ns as f64);
+                Row { name, low, middle, high, max }
+            };
+            figures.map(row).collect()
+        }
+        Shown::Claim(words) => {
+            let claim = experiment.claims.iter().find(|claim| claim.claim == words);
+            let outcomes = claim.into_iter().flat_map(|claim| &claim.outcomes);
+            let row = |outcome: &irqpath_model::Outcome| {
+                let value = outcome.ours.parse().ok()?;
+                let name = outcome.column.clone();
+                Some(Row { name, low: value, middle: value, high: value, max: value })
+            };
+            outcomes.filter_map(row).collect()
+        }
+    }
+}
+
+struct Scale {
+    min: f64,
+    max: f64,
+    is_logarithmic: bool,
+}
+
+impl Scale {
+    fn of(min: f64, max: f64) -> Self {
+        let is_logarithmic = max / min > LOGARITHMIC;
+        let (min, max) = if is_logarithmic {
+            (10_f64.powf(min.log10().floor()), 10_f64.powf(max.log10().ceil()))
+        } else {
+            let step = round_step(max - min);
+            ((min / step).floor() * step, (max / step).ceil() * step)
+        };
+        Self { min, max, is_logarithmic }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        let value = value.max(self.min);
+        let part = if self.is_logarithmic {
+            (value / self.min).log10() / (self.max / self.min).log10()
+        } else {
+            (value - self.min) / (self.max - self.min)
+        };
+        LEFT + part * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        if self.is_logarithmic {
+            let decades = (self.max / self.min).log10().round() as i32;
+            (0..=decades).map(|at| self.min * 10_f64.powi(at)).collect()
+        } else {
+            let step = round_step(self.max - self.min);
+            let nr = ((self.max - self.min) / step).round() as i32;
+            (0..=nr).map(|at| self.min + step * f64::from(at)).collect()
+        }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, about a fifth of the span.
+fn round_step(span: f64) -> f64 {
+    let fifth = (span / 5.0).max(f64::MIN_POSITIVE);
+    let power = 10_f64.powf(fifth.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|factor| factor * power)
+        .into_iter()
+        .find(|s| *s >= fifth)
+        .unwrap_or(fifth)
+}
+
+fn picture(rows: &[Row], scale: &Scale, caption: &str) -> String {
+    let height = TOP + ROW * (rows.len() as f64 + 1.5);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n<title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        escape(caption)
+    );
+    let _ = writeln!(svg, "<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>", escape(caption));
+    let bottom = TOP + ROW * rows.len() as f64 + 4.0;
+    for tick in scale.ticks() {
+        let x = scale.x(tick);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#ddd\"/>\
+             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            bottom + 16.0,
+            number(tick)
+        );
+    }
+    for (row, at) in rows.iter().zip(0..) {
+        draw_row(&mut svg, row, scale, TOP + ROW * (f64::from(at) + 0.5));
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn draw_row(svg: &mut String, row: &Row, scale: &Scale, y: f64) {
+    let [low, middle, high, max] = [row.low, row.middle, row.high, row.max].map(|v| scale.x(v));
+    let _ = writeln!(
+        svg,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
+         <path d=\"M{low:.1} {y:.1}H{high:.1}\" stroke=\"#26c\" stroke-width=\"4\"/>\
+         <path d=\"M{max:.1} {:.1}v8\" stroke=\"#c33\" stroke-width=\"2\"/>\
+         <circle cx=\"{middle:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#136\"/>",
+        LEFT - 10.0,
+        y + 4.0,
+        escape(&row.name),
+        y - 4.0
+    );
+}
+
+fn number(value: f64) -> String {
+    if value >= 10.0 { grouped(value.round() as u64) } else { format!("{value}") }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_is_logarithmic_where_values_are_far_apart() {
+        let far = Scale::of(3.0, 700.0);
+        assert_eq!((far.is_logarithmic, far.ticks()), (true, vec![1.0, 10.0, 100.0, 1000.0]));
+        let near = Scale::of(101.0, 124.0);
+        assert_eq!(near.ticks(), [100.0, 105.0, 110.0, 115.0, 120.0, 125.0]);
+        assert!((near.x(100.0) - LEFT).abs() < 0.1 && near.x(125.0) < WIDTH);
+    }
+
+    #[test]
+    fn names_of_rows_are_text() {
+        let row = Row { name: "<b>&".into(), low: 1.0, middle: 2.0, high: 3.0, max: 4.0 };
+        let svg = picture(&[row], &Scale::of(1.0, 4.0), "a < b");
+        assert!(svg.contains(">&lt;b&gt;&amp;<") && svg.contains("a &lt; b"), "{svg}");
+    }
+}
