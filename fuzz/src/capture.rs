@@ -3,7 +3,7 @@
 //! line is its name.
 
 use irqpath_analysis::bench::{Options, analyse, finish};
-use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
+use irqpath_model::{Measured, Meta, Summary};
 use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
 
@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) -> bool {
     let series = clocks.into_iter().filter_map(|clock| analyse(&capture, clock, &options).ok());
     let bench = finish(series.collect());
     let is_taken = !bench.is_empty();
-    let summary = Summary { schema_version: SCHEMA_VERSION, bench, ..Summary::default() };
+    let summary = Summary::of(Measured::Bench { bench });
     output::show(&Meta::default(), &summary);
     is_taken
 }

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use irqpath_model::{
-    Comm, MAX_PATHS, Names, Origin, PathRecord, PathStats, PathSummary, SCHEMA_VERSION, Scheduling,
-    SlowPath, Snapshot, Summary, Via,
+    Comm, MAX_PATHS, Measured, Names, Origin, PathRecord, PathStats, PathSummary, Paths,
+    Scheduling, SlowPath, Snapshot, Summary, Via,
 };
 
 /// Statistics of every path, from its records.
@@ -78,21 +78,20 @@ pub fn summary(
         Reverse(a.slowest_ns).cmp(&Reverse(b.slowest_ns)).then_with(|| a.key.cmp(&b.key))
     });
     slow.sort_by_cached_key(|path| Reverse(path.record.until_running_ns()));
-    Summary {
-        schema_version: SCHEMA_VERSION,
+    let measured = Measured::Paths(Paths {
         paths,
         lines: snapshot.lines,
         softirqs: snapshot.softirqs,
         napi: snapshot.napi,
-        bench: Vec::new(),
-        response: Vec::new(),
-        jitter: Vec::new(),
         slow,
         nr_slow,
         threshold_ns,
         folded: snapshot.folded,
+    });
+    Summary {
         loss: snapshot.loss,
         overhead: snapshot.overhead,
         missing: snapshot.missing,
+        ..Summary::of(measured)
     }
 }

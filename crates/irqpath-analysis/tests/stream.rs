@@ -173,10 +173,14 @@ fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
     accumulator.record(&late);
     let snapshot = Snapshot { paths: accumulator.stats(), ..Snapshot::default() };
     let summary = summary(snapshot, vec![slow(&own), slow(&late)], 2, Some(100), &names());
-    let ranks: Vec<_> =
-        summary.paths.iter().map(|p| (p.key.comm.as_str(), p.slowest_ns, p.total.max_ns)).collect();
+    let ranks: Vec<_> = summary
+        .traced()
+        .paths
+        .iter()
+        .map(|p| (p.key.comm.as_str(), p.slowest_ns, p.total.max_ns))
+        .collect();
     assert_eq!(ranks, [("late", 400, 400), ("cp", 30, 930)]);
-    assert_eq!(summary.slow, [slow(&late), slow(&own)]);
+    assert_eq!(summary.slow(), [slow(&late), slow(&own)]);
 }
 
 #[test]
@@ -194,6 +198,7 @@ fn the_summary_has_the_slowest_path_first() {
         .to_vec();
     let summary = summary(snapshot, slow, 7, Some(90), &names());
     let rows: Vec<_> = summary
+        .traced()
         .paths
         .iter()
         .map(|p| (p.origin_name.as_str(), p.key.comm.as_str(), p.total.n, p.total.max_ns))
@@ -202,8 +207,8 @@ fn the_summary_has_the_slowest_path_first() {
         rows,
         [("40", "a", 1, 900), ("36:virtio1-req.0", "b", 1, 500), ("36:virtio1-req.0", "a", 2, 300),]
     );
-    assert_eq!(summary.slow[0].record.total_ns(), 900);
-    assert_eq!((summary.nr_slow, summary.threshold_ns), (7, Some(90)));
+    assert_eq!(summary.slow()[0].record.total_ns(), 900);
+    assert_eq!((summary.traced().nr_slow, summary.traced().threshold_ns), (7, Some(90)));
 }
 
 fn counts(

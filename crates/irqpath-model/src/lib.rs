@@ -49,8 +49,8 @@ pub use reproduction::{
 };
 pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};
 pub use result::{
-    CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, Missing, Overhead, PathSummary,
-    SCHEMA_VERSION, StageSummary, Summary, schema,
+    CpuInfo, InterruptCounts, Isolation, KernelInfo, Measured, Meta, Missing, Overhead,
+    PathSummary, Paths, SCHEMA_VERSION, StageSummary, Summary, schema,
 };
 pub use sched::{Sched, SchedError};
 pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, SoftirqStats};

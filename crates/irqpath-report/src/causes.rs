@@ -175,7 +175,7 @@ pub fn shown(stage: &StageCauses, max_rows: usize) -> Vec<CauseRow> {
 /// True for the stages by which paths are ranked. Tasks that `respond` measures have answered only
 /// when they are back in user space.
 pub fn is_ranked(to: Point, summary: &Summary) -> bool {
-    to != Point::User || !summary.response.is_empty()
+    to != Point::User || !summary.response().is_empty()
 }
 
 /// What took the most time of the ranked stages of a path, its own work aside, with its stage.

@@ -146,7 +146,7 @@ impl Collected {
 
     fn lines(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let rows = |value: fn(&irqpath_model::LineStats) -> f64| {
-            self.summary.lines.iter().map(move |l| {
+            self.summary.traced().lines.iter().map(move |l| {
                 let mut labels = self.origin(l.origin);
                 labels.push(("cpu", l.cpu.to_string()));
                 (labels, value(l))
@@ -162,7 +162,7 @@ impl Collected {
 
     fn softirqs(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let rows = |value: fn(&irqpath_model::SoftirqStats) -> f64| {
-            self.summary.softirqs.iter().map(move |s| {
+            self.summary.traced().softirqs.iter().map(move |s| {
                 (vec![("vec", s.vec.name().to_owned()), ("cpu", s.cpu.to_string())], value(s))
             })
         };
@@ -182,7 +182,7 @@ impl Collected {
     fn napi(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let rows = |value: fn(&irqpath_model::NapiStats) -> u64| {
             let labels = |cpu: u16| vec![("cpu", cpu.to_string())];
-            self.summary.napi.iter().map(move |n| (labels(n.cpu), value(n) as f64))
+            self.summary.traced().napi.iter().map(move |n| (labels(n.cpu), value(n) as f64))
         };
         let counter = MetricType::Counter;
         family(e, "napi_polls", "NAPI polls", None, counter, rows(|n| n.nr))?;
@@ -201,7 +201,7 @@ impl Collected {
                 ("sched", p.sched.clone()),
             ]
         };
-        let paths = &self.summary.paths;
+        let paths = &self.summary.traced().paths;
         let rows = paths.iter().map(|p| (labels(p), &p.histogram, p.total.mean_ns));
         histograms(e, "path", "From the first to the last point of a path", rows)?;
         let rows = paths.iter().flat_map(|p| {
@@ -217,7 +217,7 @@ impl Collected {
     fn accounting(&self, e: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let (summary, counter) = (&self.summary, MetricType::Counter);
         let one = |value: f64| std::iter::once((Labels::new(), value));
-        let slow = summary.nr_slow as f64;
+        let slow = summary.traced().nr_slow as f64;
         family(e, "slow_paths", "Paths over the threshold", None, counter, one(slow))?;
         let losses = LossReason::ALL.iter().map(|r| {
             let kind = if r.is_lost_data() { "lost" } else { "not_joined" };
@@ -225,7 +225,8 @@ impl Collected {
             (labels, summary.loss.get(*r) as f64)
         });
         family(e, "losses", "What is missing, by reason", None, counter, losses)?;
-        let (help, folded) = ("Paths in the rows (others)", summary.folded.nr_paths as f64);
+        let (help, folded) =
+            ("Paths in the rows (others)", summary.traced().folded.nr_paths as f64);
         family(e, "folded_paths", help, None, counter, one(folded))?;
         let o = &summary.overhead;
         let help = "Runs of the tracing programs";

@@ -13,11 +13,11 @@ use crate::text::grouped;
 
 /// What has no row of its own, in words; `None` if everything has.
 pub fn folded(summary: &Summary) -> Option<String> {
-    let Folded { nr_paths, nr_names, nr_tasks } = summary.folded;
+    let Folded { nr_paths, nr_names, nr_tasks } = summary.traced().folded;
     if nr_paths == 0 {
         return None;
     }
-    let nr_rows = summary.paths.iter().filter(|path| path.key.folded).count();
+    let nr_rows = summary.traced().paths.iter().filter(|path| path.key.folded).count();
     let rows = if nr_rows == 1 { "row" } else { "rows" };
     let about = |n: u64, one: &str| match n {
         0 | 1 => format!("1 {one}"),
@@ -75,7 +75,7 @@ impl<'a> Targets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::{Names, Origin, PathKey, PathStats, Policy, Via};
+    use irqpath_model::{Measured, Names, Origin, PathKey, PathStats, Paths, Policy, Via};
 
     fn path(comm: &str, policy: Policy, prio: i16, tid: Option<u32>) -> PathSummary {
         let key = PathKey {
@@ -94,7 +94,8 @@ mod tests {
         let key = PathKey::others(Origin::Irq(36));
         let others = PathSummary::new(PathStats::new(key), &Names::default());
         let nr = Folded { nr_paths: 81_234, nr_names: 52_000, nr_tasks: 1 };
-        let summary = Summary { folded: nr, paths: vec![others], ..Summary::default() };
+        let traced = Paths { folded: nr, paths: vec![others], ..Paths::default() };
+        let summary = Summary::of(Measured::Paths(traced));
         let text = folded(&summary).unwrap_or_default();
         let want = "folded 81 234 paths of about 52 000 names and 1 task into 1 row (others)";
         assert!(text.starts_with(want), "{text}");

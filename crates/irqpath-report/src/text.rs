@@ -133,8 +133,9 @@ pub fn write_stages(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let targets = Targets::of(&summary.paths);
+    let targets = Targets::of(&summary.traced().paths);
     summary
+        .traced()
         .paths
         .iter()
         .take(options.max_details)

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bench_support::{clocks, meta, result, series};
 use irqpath_model::bench::Mechanism::{Softirq, Workqueue};
-use irqpath_model::{Meta, Summary};
+use irqpath_model::{BenchSeries, Measured, Meta, Summary};
 use irqpath_report::html::{self, Options};
 use irqpath_report::json;
 use irqpath_report::text::{TextOptions, write_bench};
@@ -30,15 +30,20 @@ fn text(meta: &Meta, summary: &Summary, width: usize) -> String {
     String::from_utf8(out).unwrap()
 }
 
+fn bench_of(summary: &mut Summary) -> &mut Vec<BenchSeries> {
+    let Measured::Bench { bench } = &mut summary.measured else { panic!() };
+    bench
+}
+
 fn two() -> Summary {
-    Summary { bench: series(&[Softirq, Workqueue], &[0, 256], 2_000), ..Summary::default() }
+    Summary::of(Measured::Bench { bench: series(&[Softirq, Workqueue], &[0, 256], 2_000) })
 }
 
 #[test]
 fn tables() {
     golden("bench-100.txt", &text(&meta(), &two(), 100));
     golden("bench-60.txt", &text(&meta(), &two(), 60));
-    let of_clocks = Summary { bench: clocks(500), ..Summary::default() };
+    let of_clocks = Summary::of(Measured::Bench { bench: clocks(500) });
     golden("bench-clocks.txt", &text(&meta(), &of_clocks, 100));
 }
 
@@ -48,7 +53,7 @@ fn exact_mode_shows_instructions_too() {
     let got = text(&exact, &two(), 200);
     assert!(got.contains("instructions; the same numbers"), "{got}");
     assert!(got.contains("a CR3 or MSR write counts as one"), "{got}");
-    let q50 = two().bench[0].quantiles.q50_ns;
+    let q50 = two().bench()[0].quantiles.q50_ns;
     let grouped = format!("{} {:03}", q50 / 1_000, q50 % 1_000);
     assert!(got.contains(&grouped), "{grouped} is not in {got}");
 }
@@ -56,8 +61,8 @@ fn exact_mode_shows_instructions_too() {
 #[test]
 fn what_was_not_looked_for_is_not_claimed() {
     let mut summary = two();
-    summary.bench[0].nr_irq = None;
-    summary.bench[0].nr_incomplete = 7;
+    bench_of(&mut summary)[0].nr_irq = None;
+    bench_of(&mut summary)[0].nr_incomplete = 7;
     let got = text(&meta(), &summary, 100);
     assert!(got.contains("irq ?: no tracepoint was hooked"), "{got}");
     assert!(got.contains("incomplete: 7"), "{got}");
@@ -84,8 +89,8 @@ fn the_page_has_every_series_with_its_numbers() {
     assert!(!page.contains("{{"), "a marker was left");
     let data = data(&page);
     let rows = data["series"].as_array().unwrap();
-    assert_eq!(rows.len(), summary.bench.len());
-    for (row, series) in rows.iter().zip(&summary.bench) {
+    assert_eq!(rows.len(), summary.bench().len());
+    for (row, series) in rows.iter().zip(summary.bench()) {
         assert_eq!(row["label"], series.label);
         assert_eq!(row["q"]["q50_ns"], series.quantiles.q50_ns);
         let values = row["values"].as_array().unwrap();
@@ -101,7 +106,7 @@ fn the_page_has_every_series_with_its_numbers() {
 fn a_hostile_name_stays_a_name() {
     let (mut meta, mut summary) = result(50);
     meta.host = bench_support::HOSTILE.to_owned();
-    summary.bench[0].base_path.push(bench_support::HOSTILE.to_owned());
+    bench_of(&mut summary)[0].base_path.push(bench_support::HOSTILE.to_owned());
     let page = page(&meta, &summary);
     assert!(!page.contains("<img"));
     assert_eq!(data(&page)["machine"]["host"], meta.host);
@@ -133,7 +138,8 @@ fn stored_benchmarks_read_back_equal() {
 #[test]
 fn results_from_before_benchmarks_are_read() {
     let mut summary = serde_json::to_value(Summary::default()).unwrap();
-    summary.as_object_mut().unwrap().remove("bench").unwrap();
+    let fields = summary.as_object_mut().unwrap();
+    assert!(fields.remove("kind").is_some() && !fields.contains_key("bench"));
     let mut meta = serde_json::to_value(Meta::default()).unwrap();
     meta.as_object_mut().unwrap().remove("is_exact").unwrap();
     assert_eq!(json::read_summary(summary.to_string().as_bytes()).unwrap(), Summary::default());

@@ -15,7 +15,7 @@ mod webdriver;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use irqpath_model::{Meta, Summary};
+use irqpath_model::{Measured, Meta, Summary};
 use irqpath_report::html::{self, Options};
 use serde_json::json;
 use webdriver::{Browser, installed};
@@ -139,7 +139,8 @@ fn works_in_a_real_browser() {
     {
         let browser = Browser::start(&chromium, &driver, &profile);
         let (meta, mut summary) = bench_support::result(400);
-        summary.bench[4].base_path.push(bench_support::HOSTILE.to_owned());
+        let Measured::Bench { bench } = &mut summary.measured else { panic!() };
+        bench[4].base_path.push(bench_support::HOSTILE.to_owned());
         browser.open(&report("bench.html", &meta, &summary));
         renders(&browser);
         shows_resolution(&browser);

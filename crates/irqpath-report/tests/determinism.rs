@@ -7,8 +7,8 @@ use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
     Cause, CauseKind, CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason,
-    Meta, Missing, Names, Occupancy, Origin, PathEnd, PathRecord, Point, Response, ResponseSource,
-    SlowPath, Stamp, Summary, Task, Transition, Via,
+    Measured, Meta, Missing, Names, Occupancy, Origin, PathEnd, PathRecord, Point, Response,
+    ResponseSource, SlowPath, Stamp, Summary, Task, Transition, Via,
 };
 use irqpath_report::html;
 use irqpath_report::text::{TextOptions, write_jitter, write_response};
@@ -26,6 +26,16 @@ fn meta() -> Meta {
 }
 
 /// The document's third table: 12 of 28 800 882 responses took over 20 us.
+fn first_response(summary: &mut Summary) -> &mut Response {
+    let Measured::Response { response, .. } = &mut summary.measured else { panic!() };
+    &mut response[0]
+}
+
+fn first_jitter(summary: &mut Summary) -> &mut Jitter {
+    let Measured::Jitter { jitter } = &mut summary.measured else { panic!() };
+    &mut jitter[0]
+}
+
 fn responses() -> Summary {
     let mut counter = ResponseCounter::default();
     (0..28_800).for_each(|_| counter.record(11_300));
@@ -52,7 +62,8 @@ fn responses() -> Summary {
     };
     let what = "CAP_IPC_LOCK".to_owned();
     let missing = vec![Missing { what, consequence: "memory is not locked".to_owned() }];
-    Summary { response: vec![response], missing, ..Summary::default() }
+    let measured = Measured::Response { response: vec![response], slow: Vec::new() };
+    Summary { missing, ..Summary::of(measured) }
 }
 
 fn interrupted() -> Summary {
@@ -82,7 +93,7 @@ fn interrupted() -> Summary {
     let loops = loops(&[1_147_132_000, 1_168_630_000], 9, ideal);
     let (sched, interruptions) = ("f:80".to_owned(), Some(found));
     let jitter = Jitter { cpu: 1, tid: 77, sched, loops, interruptions };
-    Summary { jitter: vec![jitter], ..Summary::default() }
+    Summary::of(Measured::Jitter { jitter: vec![jitter] })
 }
 
 fn has_all(text: &str, parts: &[&str]) {
@@ -168,10 +179,11 @@ fn what_a_path_leaves_of_the_response_over_the_threshold_is_told() {
     let mut summary = responses();
     let read_ns = 5_000_030_900;
     let over = Exceeded { ns: 30_900, nr: 28_801, read_ns: Some(read_ns) };
-    summary.response[0].exceeded = Some(over);
+    first_response(&mut summary).exceeded = Some(over);
     let text = |slow: Vec<SlowPath>| {
         let mut out = Vec::new();
-        let summary = Summary { slow, ..summary.clone() };
+        let response = summary.response().to_vec();
+        let summary = Summary::of(Measured::Response { response, slow });
         let options = TextOptions { width: 300, ..TextOptions::default() };
         write_response(&mut out, &meta(), &summary, &options).unwrap();
         String::from_utf8(out).unwrap()
@@ -200,7 +212,7 @@ fn what_a_path_leaves_of_the_response_over_the_threshold_is_told() {
 #[test]
 fn a_list_at_80_columns_cuts_no_time_of_long_names() {
     let mut summary = interrupted();
-    let longest = &mut summary.jitter[0].interruptions.as_mut().unwrap().longest;
+    let longest = &mut first_jitter(&mut summary).interruptions.as_mut().unwrap().longest;
     let cause = |kind, who: &str, ns| Cause { kind, who: who.to_owned(), ns, nr_times: 1 };
     longest[0].ns = 48_210_000;
     longest[0].causes = vec![
@@ -220,7 +232,7 @@ fn a_list_at_80_columns_cuts_no_time_of_long_names() {
 #[test]
 fn an_emulated_interrupt_is_said_to_be_one() {
     let mut summary = responses();
-    summary.response[0].stand_in = Some("an hrtimer".to_owned());
+    first_response(&mut summary).stand_in = Some("an hrtimer".to_owned());
     let mut out = Vec::new();
     write_response(&mut out, &meta(), &summary, &TextOptions::default()).unwrap();
     has_all(&String::from_utf8(out).unwrap(), &["is emulated: what interrupted was an hrtimer"]);
@@ -260,9 +272,9 @@ fn whatever_was_lost_is_told_in_text_and_page() {
     summary.loss.add(LossReason::OccupancyOverrun, 7);
     let told = "7  transitions overwritten; causes may be incomplete";
     has_all(&text(&summary), &["lost by the tracer: 7\n", told]);
-    summary.jitter[0].loops.as_mut().unwrap().nr_lost = 2;
-    summary.jitter[0].interruptions.as_mut().unwrap().nr_lost = 3;
-    summary.jitter[0].loops.as_mut().unwrap().excess.nr_overflow = 4;
+    first_jitter(&mut summary).loops.as_mut().unwrap().nr_lost = 2;
+    first_jitter(&mut summary).interruptions.as_mut().unwrap().nr_lost = 3;
+    first_jitter(&mut summary).loops.as_mut().unwrap().excess.nr_overflow = 4;
     has_all(&text(&summary), &["lost: 5, too long for the histogram: 4"]);
     let notes = data(&meta(), &summary)["notes"].to_string();
     has_all(&notes, &["5 measurements found no room", "Lost by the tracer: 7 transitions"]);

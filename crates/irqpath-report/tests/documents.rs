@@ -55,23 +55,39 @@ fn newer_and_damaged_documents_are_told_apart() {
     }
 }
 
+/// The schema itself, those that it refers to, and the variant that a value is of.
+fn parts<'a>(root: &'a Value, schema: &'a Value, value: &Value) -> Vec<&'a Value> {
+    let mut parts = vec![schema];
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        let definition = &root["$defs"][name.rsplit('/').next().unwrap()];
+        parts.extend(self::parts(root, definition, value));
+    }
+    let variants = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    let is_of = |variant: &&Value| variant["properties"]["kind"]["const"] == value["kind"];
+    for variant in variants.filter(is_of) {
+        parts.extend(self::parts(root, variant, value));
+    }
+    parts
+}
+
 /// Every key of `value` is a property that `schema` knows, down to the leaves of objects.
 fn check_known(root: &Value, schema: &Value, value: &Value, at: &str) {
-    let schema = match schema.get("$ref").and_then(Value::as_str) {
-        Some(r) => &root["$defs"][r.rsplit('/').next().unwrap()],
-        None => schema,
-    };
+    let parts = parts(root, schema, value);
     match value {
         Value::Object(map) => {
-            let Some(properties) = schema.get("properties") else { return };
+            let properties: Vec<&Value> =
+                parts.iter().filter_map(|s| s.get("properties")).collect();
+            if properties.is_empty() {
+                return;
+            }
             for (key, value) in map {
-                let known = properties.get(key);
+                let known = properties.iter().find_map(|properties| properties.get(key));
                 let known = known.unwrap_or_else(|| panic!("{at}/{key} is not in the schema"));
                 check_known(root, known, value, &format!("{at}/{key}"));
             }
         }
         Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
+            if let Some(schema) = parts.iter().find_map(|schema| schema.get("items")) {
                 for item in items {
                     check_known(root, schema, item, at);
                 }

@@ -95,7 +95,7 @@ fn the_verdict_names_path_time_and_cause() {
     let verdict = data(&page)["verdict"].as_str().unwrap().replace('\u{202f}', " ");
     assert!(verdict.starts_with("220 paths, slowest to run 3 "), "{verdict}");
     assert!(verdict.contains("LOC:local_timer → cyclictest, "), "{verdict}");
-    let (_, cause) = summary.slow[0].main_cause().unwrap();
+    let (_, cause) = summary.slow()[0].main_cause().unwrap();
     assert!(verdict.ends_with(&cause.who), "{verdict}");
 }
 
@@ -104,8 +104,8 @@ fn every_path_is_there_with_its_quantiles_and_counts() {
     let (_, summary, page) = synthetic();
     let data = data(&page);
     let rows = data["paths"].as_array().unwrap();
-    assert_eq!(rows.len(), summary.paths.len());
-    for (row, path) in rows.iter().zip(&summary.paths) {
+    assert_eq!(rows.len(), summary.traced().paths.len());
+    for (row, path) in rows.iter().zip(&summary.traced().paths) {
         assert_eq!(row["origin"], path.origin_name);
         assert_eq!(row["total"][0], path.total.n);
         assert_eq!(row["total"][7], path.total.max_ns);
@@ -119,7 +119,7 @@ fn every_path_is_there_with_its_quantiles_and_counts() {
 #[test]
 fn causes_add_up_and_what_is_left_out_is_said() {
     let (meta, mut summary) = html_support::result(60);
-    for slow in &mut summary.slow {
+    for slow in &mut summary.traced_mut().unwrap().slow {
         slow.stages[0].causes.clear();
     }
     let options = Options { max_slow: 30 };
@@ -135,7 +135,7 @@ fn causes_add_up_and_what_is_left_out_is_said() {
     assert!(notes.contains("30 of them shown with causes"), "{notes}");
     // The slowest run of the slowest path is always among them.
     assert_eq!(slow[0]["path"], 0);
-    assert_eq!(slow[0]["total_ns"], summary.slow[0].record.total_ns());
+    assert_eq!(slow[0]["total_ns"], summary.slow()[0].record.total_ns());
 }
 
 #[test]

@@ -141,7 +141,8 @@ fn sum(samples: &[Sample], name: &str, target: &str) -> f64 {
 /// Old results, and files of others, may have names that are the same once they are printable.
 #[test]
 fn names_that_decode_to_the_same_text_are_one_series() {
-    let mut twice = summary();
+    let mut doubled = summary();
+    let twice = doubled.traced_mut().unwrap();
     let mut other = twice.paths[0].clone();
     for (path, stored) in [(&mut twice.paths[0], "a\u{9b}"), (&mut other, "a\\u{9b}")] {
         path.key.comm = Comm::from_stored(stored);
@@ -149,7 +150,7 @@ fn names_that_decode_to_the_same_text_are_one_series() {
     let (of_one, of_other) = (twice.paths[0].total.n, other.total.n);
     twice.paths.push(other);
     twice.lines.push(twice.lines[0].clone());
-    let text = exposition(&twice);
+    let text = exposition(&doubled);
     let samples = parse(&text).unwrap();
     let count = sum(&samples, "irqpath_path_seconds_count", "a\\u{9b}");
     assert_eq!(count, (of_one + of_other) as f64, "{text}");
@@ -163,7 +164,7 @@ fn names_that_decode_to_the_same_text_are_one_series() {
         let samples = parse(&exposition(summary)).unwrap();
         samples.iter().find(|s| s.0 == "irqpath_hardirqs_total").unwrap().2
     };
-    assert_eq!(hardirqs(&twice), 2.0 * hardirqs(&summary()));
+    assert_eq!(hardirqs(&doubled), 2.0 * hardirqs(&summary()));
 }
 
 proptest! {
@@ -173,8 +174,9 @@ proptest! {
         origin in any::<String>(),
     ) {
         let mut summary = summary();
-        let path = summary.paths[0].clone();
-        summary.paths = names.iter().map(|bytes| {
+        let traced = summary.traced_mut().unwrap();
+        let path = traced.paths[0].clone();
+        traced.paths = names.iter().map(|bytes| {
             let mut path = path.clone();
             path.key.comm = Comm::from_bytes(bytes);
             path.origin_name.clone_from(&origin);

@@ -74,7 +74,7 @@ fn a_newer_file_names_both_versions() {
     let mut bytes = written(&[]);
     let key = b"irqpath.schema_version";
     let at = bytes.windows(key.len()).position(|w| w == key).unwrap() + key.len();
-    let digit = bytes[at..].iter().position(|&b| b == b'1').unwrap() + at;
+    let digit = bytes[at..].iter().position(u8::is_ascii_digit).unwrap() + at;
     bytes[digit] = b'9';
     match read_samples(bytes).unwrap_err() {
         SamplesError::Newer { found: 9, supported } => assert_eq!(supported, SCHEMA_VERSION),

@@ -53,7 +53,8 @@ fn once_at_80_and_200_columns() {
 
 /// As a busy desktop has them: many paths that were seen once.
 fn many() -> Summary {
-    let mut many = summary();
+    let mut summary = summary();
+    let many = summary.traced_mut().unwrap();
     for nr in 0..35_u64 {
         let mut once = many.paths[2].clone();
         once.key.comm = format!("job-{nr}").as_str().into();
@@ -62,13 +63,14 @@ fn many() -> Summary {
         once.slowest_ns = once.total.max_ns - 1_000;
         many.paths.push(once);
     }
-    many
+    summary
 }
 
 /// Long numbers and the names of a machine that compiles.
 #[test]
 fn names_at_80_columns_are_cut_only_when_no_column_is_left_to_leave_out() {
-    let mut busy = summary();
+    let mut summary = summary();
+    let busy = summary.traced_mut().unwrap();
     let model = busy.paths[1].clone();
     busy.paths.clear();
     for (origin, via, comm, tid) in [
@@ -85,7 +87,7 @@ fn names_at_80_columns_are_cut_only_when_no_column_is_left_to_leave_out() {
         busy.paths.push(path);
     }
     let options = TextOptions { width: 80, max_details: 0, max_slow: 0, ..<_>::default() };
-    let text = once(&busy, &options);
+    let text = once(&summary, &options);
     let paths = text.split("\nSLOW PATHS").next().unwrap();
     golden("once-names-80.txt", paths);
     for name in ["rcu_preem\u{2026}:15", "fixdep:5012", "coordina\u{2026}:639"] {
@@ -98,11 +100,11 @@ fn a_path_seen_once_has_a_row_only_if_it_was_slow() {
     let mut many = many();
     let text = |many: &Summary| once(many, &TextOptions::default());
     assert!(text(&many).contains("\n35 paths seen once, longest 73.0 us\n"), "{}", text(&many));
-    many.threshold_ns = Some(73_500);
+    many.traced_mut().unwrap().threshold_ns = Some(73_500);
     let found = text(&many);
     assert!(found.contains("job-34:9034") && !found.contains("job-33:9033"), "{found}");
     assert!(found.contains("\n34 paths seen once, longest 72.0 us\n"), "{found}");
-    many.paths.truncate(5);
+    many.traced_mut().unwrap().paths.truncate(5);
     assert!(!text(&many).contains("seen once"), "{}", text(&many));
 }
 
@@ -110,7 +112,7 @@ fn a_path_seen_once_has_a_row_only_if_it_was_slow() {
 #[test]
 fn the_tail_of_a_histogram_is_shorter_than_its_body() {
     let mut summary = summary();
-    let path = &mut summary.paths[0];
+    let path = &mut summary.traced_mut().unwrap().paths[0];
     for ns in 1..=2_000 {
         path.histogram.record(10_000 + ns * 10);
     }
@@ -124,7 +126,7 @@ fn the_tail_of_a_histogram_is_shorter_than_its_body() {
         write_hist(&mut out, &meta(), &summary, Scale::default(), &options).unwrap();
         let text = String::from_utf8(out).unwrap();
         golden(&format!("hist-tail-{width}.txt"), &text);
-        let q95 = summary.paths[0].total.q95_ns as f64 / 1e3;
+        let q95 = summary.traced().paths[0].total.q95_ns as f64 / 1e3;
         let low = |line: &str| line.split(" - ").next()?.trim().parse::<f64>().ok();
         let (tail, body): (Vec<f64>, Vec<f64>) =
             text.lines().filter_map(low).partition(|low| *low > q95);
@@ -197,7 +199,7 @@ fn colour_only_when_asked_and_names_cannot_bring_their_own() {
 #[test]
 fn the_unexplained_row_shows_however_many_causes_there_are() {
     let mut summary = summary();
-    let stage = &mut summary.slow[0].stages[3];
+    let stage = &mut summary.traced_mut().unwrap().slow[0].stages[3];
     stage.causes = (0..20)
         .map(|i| Cause { kind: CauseKind::Thread, who: format!("t{i}"), ns: 30_000, nr_times: 1 })
         .collect();

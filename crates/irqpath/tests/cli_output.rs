@@ -31,9 +31,9 @@ fn a_result_directory_has_everything_and_nothing_else() {
     let meta: Meta = parse(&target.join("meta.json"));
     assert_eq!((meta.host.as_str(), meta.source.as_str()), ("paper", "run.rec"));
     let summary: Summary = parse(&target.join("summary.json"));
-    assert_eq!(summary.paths[0].total.n, 101);
-    assert_eq!(summary.paths[0].origin_name, "36:virtio1-req.0");
-    let slow = &summary.slow[0];
+    assert_eq!(summary.traced().paths[0].total.n, 101);
+    assert_eq!(summary.traced().paths[0].origin_name, "36:virtio1-req.0");
+    let slow = &summary.slow()[0];
     let (_, cause) = slow.main_cause().unwrap();
     assert!(cause.who.starts_with("hog:4711"), "{cause:?}");
     assert_eq!(fs::read(target.join("samples.parquet")).unwrap()[..4], *b"PAR1");
@@ -127,7 +127,7 @@ fn the_exit_code_tells_whether_the_threshold_was_exceeded() {
     let target = root.path().join("kept");
     replay(root.path()).args(["-T", "400", "-o"]).arg(&target).assert().code(1);
     let summary: Summary = parse(&target.join("summary.json"));
-    assert_eq!((summary.nr_slow, summary.threshold_ns), (1, Some(400_000)));
+    assert_eq!((summary.traced().nr_slow, summary.traced().threshold_ns), (1, Some(400_000)));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_newer_result_names_both_versions() {
         fs::write(&path, value.to_string()).unwrap();
         let line = report_error(&target);
         assert!(
-            line.contains(name) && line.contains("format 99, this irqpath reads up to 1"),
+            line.contains(name) && line.contains("format 99, this irqpath reads up to 2"),
             "{line}"
         );
         fs::write(&path, text).unwrap();

@@ -48,7 +48,7 @@ fn holds(kernel: &Kernel, outcome: &Outcome, missing: &[&str]) {
         Arch::Arm64 => matches!(origin, Origin::Irq(_)),
     };
     let joined = |target: &str, origin: &dyn Fn(Origin) -> bool| {
-        summary.paths.iter().any(|path| {
+        summary.traced().paths.iter().any(|path| {
             let stages = path.stages.iter().map(|s| s.stage);
             path.key.comm.to_string() == target
                 && origin(path.key.origin)
@@ -68,7 +68,7 @@ fn holds(kernel: &Kernel, outcome: &Outcome, missing: &[&str]) {
         assert!(text("tune").contains(name), "tune did not learn {name}: {context}");
     }
     assert!(text("check").contains("virtual machine (QEMU)"), "{context}");
-    eprintln!("{}: {} paths, missing {lacks:?}", kernel.release, summary.paths.len());
+    eprintln!("{}: {} paths, missing {lacks:?}", kernel.release, summary.traced().paths.len());
 }
 
 fn on(flavour: Flavour, missing: &[&str]) {

@@ -34,10 +34,12 @@ fn a_handler_in_the_task() {
 
     let summary: Summary =
         serde_json::from_str(&outcome.results.text("summary.json").unwrap()).unwrap();
-    let migrated =
-        summary.paths.iter().find(|path| path.key.via.contains(Via::MIGRATED)).unwrap_or_else(
-            || panic!("none migrated: {}", outcome.results.text("report").unwrap()),
-        );
+    let migrated = summary
+        .traced()
+        .paths
+        .iter()
+        .find(|path| path.key.via.contains(Via::MIGRATED))
+        .unwrap_or_else(|| panic!("none migrated: {}", outcome.results.text("report").unwrap()));
     assert!(matches!(migrated.key.origin, Origin::Irq(_)), "{}", migrated.origin_name);
     assert_eq!(migrated.via, "task");
     let points: Vec<Point> = migrated.stages.iter().map(|stage| stage.stage).collect();

@@ -83,10 +83,10 @@ impl<'a> Page<'a> {
     /// From a result.
     pub fn new(meta: &'a Meta, summary: &'a Summary) -> Self {
         Self {
-            verdict: verdict(&summary.bench),
-            notes: notes(meta, &summary.bench),
+            verdict: verdict(summary.bench()),
+            notes: notes(meta, summary.bench()),
             is_exact: meta.is_exact,
-            series: summary.bench.iter().map(series_row).collect(),
+            series: summary.bench().iter().map(series_row).collect(),
             machine: machine(meta),
             virtual_note: causes::virtual_note(meta).filter(|_| !meta.is_exact),
         }

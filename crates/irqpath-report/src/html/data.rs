@@ -133,8 +133,8 @@ impl<'a> Page<'a> {
     /// From a result, with at most `max_slow` slow paths.
     pub fn new(meta: &'a Meta, summary: &'a Summary, max_slow: usize) -> Self {
         let index: HashMap<&PathKey, usize> =
-            summary.paths.iter().enumerate().map(|(i, p)| (&p.key, i)).collect();
-        let targets = Targets::of(&summary.paths);
+            summary.traced().paths.iter().enumerate().map(|(i, p)| (&p.key, i)).collect();
+        let targets = Targets::of(&summary.traced().paths);
         let slow = choose(summary, &index, &meta.names, max_slow);
         Self {
             verdict: verdict(meta, summary),
@@ -144,12 +144,12 @@ impl<'a> Page<'a> {
                 .map(|p| PointWords { name: p.name(), title: p.stage_title() })
                 .collect(),
             kinds: kinds(),
-            paths: summary.paths.iter().map(|path| path_row(path, &targets)).collect(),
+            paths: summary.traced().paths.iter().map(|path| path_row(path, &targets)).collect(),
             slow,
-            threshold_ns: summary.threshold_ns,
+            threshold_ns: summary.traced().threshold_ns,
             lines: lines(meta, summary),
             softirqs: softirqs(meta, summary),
-            napi: &summary.napi,
+            napi: &summary.traced().napi,
             losses: losses(summary),
             missing: &summary.missing,
             overhead: &summary.overhead,
@@ -223,7 +223,7 @@ fn grown(meta: &Meta, label: &str, cpu: u16) -> Option<u64> {
 
 fn lines(meta: &Meta, summary: &Summary) -> Vec<LineRow> {
     let mut owners: HashMap<String, Vec<Origin>> = HashMap::new();
-    for line in &summary.lines {
+    for line in &summary.traced().lines {
         let owners = owners.entry(line.origin.label()).or_default();
         if !owners.contains(&line.origin) {
             owners.push(line.origin);
@@ -242,7 +242,7 @@ fn lines(meta: &Meta, summary: &Summary) -> Vec<LineRow> {
             proc_nr: if alone { grown(meta, &label, line.cpu) } else { None },
         }
     };
-    summary.lines.iter().map(of).collect()
+    summary.traced().lines.iter().map(of).collect()
 }
 
 fn softirqs(meta: &Meta, summary: &Summary) -> Vec<SoftirqRow> {
@@ -261,7 +261,7 @@ fn softirqs(meta: &Meta, summary: &Summary) -> Vec<SoftirqRow> {
         max_delay_ns: s.max_delay_ns,
         proc_nr: grown(&Origin::Softirq(s.vec).label(), s.cpu),
     };
-    summary.softirqs.iter().map(of).collect()
+    summary.traced().softirqs.iter().map(of).collect()
 }
 
 fn losses(summary: &Summary) -> Vec<LossRow> {

@@ -80,24 +80,24 @@ impl<'a> Page<'a> {
             machine: machine(meta),
             virtual_note: causes::virtual_note(meta),
         };
-        if !summary.response.is_empty() {
-            page.numbers.push(responses(&summary.response));
+        if !summary.response().is_empty() {
+            page.numbers.push(responses(summary.response()));
         }
-        for response in summary.response.iter().filter(|r| r.quantiles.n > 0) {
+        for response in summary.response().iter().filter(|r| r.quantiles.n > 0) {
             let title = format!("{} on CPU {}", response.source, response.cpu);
             page.figure(title, &response.quantiles, bars(&response.histogram));
             page.details.push(document_table(response));
         }
-        if let Some(table) = legends(&summary.jitter) {
+        if let Some(table) = legends(summary.jitter()) {
             page.numbers.push(table);
         }
-        if let Some(table) = overview(&summary.jitter) {
+        if let Some(table) = overview(summary.jitter()) {
             page.numbers.push(table);
         }
-        for jitter in &summary.jitter {
+        for jitter in summary.jitter() {
             page.jitter(meta, jitter);
         }
-        if !summary.slow.is_empty() {
+        if !summary.slow().is_empty() {
             page.details.push(slow(meta, summary));
         }
         page
@@ -272,7 +272,7 @@ fn list(meta: &Meta, cpu: u16, all: &Interruptions) -> Table {
 fn slow(meta: &Meta, summary: &Summary) -> Table {
     let about = "the slowest traced path to the task, us";
     let mut table = Table::new("Causes", about, &[text("stage"), text("cause"), number("us")]);
-    let Some(path) = summary.slow.first() else { return table };
+    let Some(path) = summary.slow().first() else { return table };
     for stage in &path.stages {
         let title = format!("{} ({})", stage.to.stage_title(), stage.place());
         table.rows.push(vec![title, String::new(), us2(stage.ns)]);
@@ -286,7 +286,7 @@ fn slow(meta: &Meta, summary: &Summary) -> Table {
 
 /// The worst of all, in one sentence.
 fn verdict(summary: &Summary) -> String {
-    if let Some(worst) = summary.response.iter().max_by_key(|r| r.quantiles.max_ns) {
+    if let Some(worst) = summary.response().iter().max_by_key(|r| r.quantiles.max_ns) {
         let q = &worst.quantiles;
         if q.n == 0 {
             return format!("No response to {} was measured", worst.source);
@@ -296,15 +296,16 @@ fn verdict(summary: &Summary) -> String {
             worst.source,
             us(q.max_ns),
             us(q.q50_ns),
-            count(summary.response.iter().map(|r| r.quantiles.n).sum())
+            count(summary.response().iter().map(|r| r.quantiles.n).sum())
         );
     }
-    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref().map(|l| (j.cpu, l)));
+    let loops = summary.jitter().iter().filter_map(|j| j.loops.as_ref().map(|l| (j.cpu, l)));
     if let Some((cpu, worst)) = loops.max_by_key(|(_, l)| l.jitter_ns) {
         let percent = worst.jitter_percent();
         return format!("Jitter {percent:.2} %, {} on CPU {cpu}", us(worst.jitter_ns));
     }
-    let continuous = summary.jitter.iter().filter_map(|j| Some((j.cpu, j.interruptions.as_ref()?)));
+    let continuous =
+        summary.jitter().iter().filter_map(|j| Some((j.cpu, j.interruptions.as_ref()?)));
     match continuous.max_by_key(|(_, a)| a.quantiles.max_ns) {
         Some((cpu, a)) if a.quantiles.n > 0 => {
             format!("Longest interruption {}, of CPU {cpu}", us(a.quantiles.max_ns))
@@ -317,7 +318,7 @@ fn verdict(summary: &Summary) -> String {
 fn notes(summary: &Summary) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut say = |level, text: String| notes.push(Note { level, text });
-    for r in &summary.response {
+    for r in summary.response() {
         let Some(limit) = r.threshold_ns.map(us) else { continue };
         match r.exceeded {
             Some(over) => say(
@@ -327,14 +328,14 @@ fn notes(summary: &Summary) -> Vec<Note> {
             None => say(Level::Info, format!("No response on CPU {} took over {limit}.", r.cpu)),
         }
     }
-    for r in &summary.response {
+    for r in summary.response() {
         if let Some(stand_in) = &r.stand_in {
             say(Level::Warning, format!("The {} is emulated by {stand_in}.", r.origin));
         }
     }
-    let responses = summary.response.iter().map(|r| r.nr_lost);
-    let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
-    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref());
+    let responses = summary.response().iter().map(|r| r.nr_lost);
+    let continuous = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
+    let loops = summary.jitter().iter().filter_map(|j| j.loops.as_ref());
     let lost = responses.chain(continuous.map(|a| a.nr_lost)).chain(loops.map(|l| l.nr_lost));
     let lost: u64 = lost.sum();
     if lost > 0 {
@@ -348,9 +349,9 @@ fn notes(summary: &Summary) -> Vec<Note> {
     for missing in &summary.missing {
         say(Level::Warning, format!("Missing {}: {}.", missing.what, missing.consequence));
     }
-    let missed: u64 = summary.response.iter().map(|r| r.nr_missed).sum();
+    let missed: u64 = summary.response().iter().map(|r| r.nr_missed).sum();
     if missed > 0 {
-        let whole = missed + summary.response.iter().map(|r| r.quantiles.n).sum::<u64>();
+        let whole = missed + summary.response().iter().map(|r| r.quantiles.n).sum::<u64>();
         let percent = verdict::percent(missed, whole);
         say(Level::Warning, format!("{} interrupts were missed ({percent} %).", count(missed)));
     }

@@ -24,7 +24,7 @@ pub use reproduction::{Picture, write_reproduction};
 
 use std::io::{self, Write};
 
-use irqpath_model::{Meta, Summary};
+use irqpath_model::{Measured, Meta, Summary};
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/report.css")];
@@ -97,20 +97,21 @@ impl Default for Options {
     }
 }
 
-/// Write the page: of benchmarks or tests if there are any, else of paths. Fails only where `w`
-/// does.
+/// Write the page of what was measured. Fails only where `w` does.
 pub fn write<W: Write + ?Sized>(
     w: &mut W,
     meta: &Meta,
     summary: &Summary,
     options: Options,
 ) -> io::Result<()> {
-    if !summary.response.is_empty() || !summary.jitter.is_empty() {
-        assemble(w, &DETERMINISM, &determinism::Page::new(meta, summary))
-    } else if summary.bench.is_empty() {
-        assemble(w, &PATHS, &data::Page::new(meta, summary, options.max_slow))
-    } else {
-        assemble(w, &BENCH, &bench::Page::new(meta, summary))
+    match summary.measured {
+        Measured::Paths(_) => {
+            assemble(w, &PATHS, &data::Page::new(meta, summary, options.max_slow))
+        }
+        Measured::Bench { .. } => assemble(w, &BENCH, &bench::Page::new(meta, summary)),
+        Measured::Response { .. } | Measured::Jitter { .. } => {
+            assemble(w, &DETERMINISM, &determinism::Page::new(meta, summary))
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub fn choose(
     max: usize,
 ) -> Vec<SlowRow> {
     let known: Vec<(usize, &SlowPath)> =
-        summary.slow.iter().filter_map(|s| Some((row_of(index, s.record.key())?, s))).collect();
+        summary.slow().iter().filter_map(|s| Some((row_of(index, s.record.key())?, s))).collect();
     let mut seen = BTreeSet::new();
     let (first, rest): (Vec<usize>, Vec<usize>) =
         (0..known.len()).partition(|&i| seen.insert(known[i].0));

@@ -73,18 +73,18 @@ pub fn cause(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> 
 
 /// The result in one sentence.
 pub fn verdict(meta: &Meta, summary: &Summary) -> String {
-    let Some(worst) = summary.paths.iter().max_by_key(|p| p.slowest_ns) else {
+    let Some(worst) = summary.traced().paths.iter().max_by_key(|p| p.slowest_ns) else {
         let seconds = meta.duration_ns as f64 / 1e9;
         return format!("No interrupt was joined to a task in {seconds:.1} s");
     };
-    let paths = plural(summary.paths.len() as u64, "path", "paths");
+    let paths = plural(summary.traced().paths.len() as u64, "path", "paths");
     let mut text = format!(
         "{paths}, slowest to run {}: {} → {}",
         us(worst.slowest_ns),
         worst.origin_name,
         worst.key.comm
     );
-    let slow = summary.slow.iter().filter(|s| worst.key.covers(&s.record.key()));
+    let slow = summary.slow().iter().filter(|s| worst.key.covers(&s.record.key()));
     let slowest = slow.max_by_key(|s| s.record.until_running_ns());
     if let Some(cause) = slowest.and_then(|s| cause(s, meta, summary)) {
         text.push_str(", ");
@@ -112,7 +112,7 @@ pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
     if let Some(rest) = rest {
         say(Level::Info, format!("Not joined, but not lost: {rest}."));
     }
-    let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
+    let overflow: u64 = summary.traced().paths.iter().map(|p| p.total.nr_overflow).sum();
     if overflow > 0 {
         let times = plural(overflow, "time was", "times were");
         say(
@@ -128,12 +128,12 @@ pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
 }
 
 fn threshold(summary: &Summary, nr_shown: usize) -> String {
-    let runs = plural(summary.nr_slow, "slow run", "slow runs");
-    let recorded = match summary.threshold_ns {
+    let runs = plural(summary.traced().nr_slow, "slow run", "slow runs");
+    let recorded = match summary.traced().threshold_ns {
         Some(ns) => format!("Threshold {}: {runs} over it", us(ns)),
         None => format!("No threshold was given: {runs} recorded"),
     };
-    match (nr_shown as u64, summary.nr_slow) {
+    match (nr_shown as u64, summary.traced().nr_slow) {
         (_, 0) => format!("{recorded}."),
         (shown, all) if shown == all => format!("{recorded}, shown with causes."),
         (shown, all) if shown < all => {
@@ -158,6 +158,7 @@ pub fn losses(loss: &Loss) -> (Option<String>, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use irqpath_model::{Measured, Paths};
 
     #[test]
     fn numbers_read_as_people_write_them() {
@@ -175,8 +176,8 @@ mod tests {
 
     #[test]
     fn says_what_limits_the_result() {
-        let mut summary =
-            Summary { nr_slow: 12, threshold_ns: Some(200_000), ..Summary::default() };
+        let traced = Paths { nr_slow: 12, threshold_ns: Some(200_000), ..Paths::default() };
+        let mut summary = Summary::of(Measured::Paths(traced));
         let text = |s: &Summary| {
             let notes = notes(&Meta::default(), s, 10);
             notes.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join("\n")
@@ -184,7 +185,7 @@ mod tests {
         let good = text(&summary);
         assert!(good.contains("Threshold 200 us: 12 slow runs over it, 10 of them"), "{good}");
         assert!(good.contains("No record was lost."), "{good}");
-        summary.nr_slow = 4;
+        summary.traced_mut().unwrap().nr_slow = 4;
         let more = text(&summary);
         assert!(more.contains("4 slow runs over it; the 10 slowest shown"), "{more}");
 

@@ -31,7 +31,7 @@ pub fn write_bench(
     } else {
         write_header(&mut out, meta, options)?;
     }
-    let all = &summary.bench;
+    let all = summary.bench();
     let about = conditions(all);
     latencies(&mut out, all, options, &format!("us; {about}"), us3)?;
     if meta.is_exact {

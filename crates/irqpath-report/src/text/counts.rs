@@ -71,7 +71,7 @@ pub(super) fn write_lines(
     options: &TextOptions,
 ) -> io::Result<()> {
     let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
-    for line in &summary.lines {
+    for line in &summary.traced().lines {
         sums.entry(line.origin).or_default().add_line(line);
     }
     heading(out, options, "LINES", "hard interrupts, run time in us")?;
@@ -103,7 +103,7 @@ pub(super) fn write_softirqs(
     options: &TextOptions,
 ) -> io::Result<()> {
     let mut sums: BTreeMap<_, Sum> = BTreeMap::new();
-    for softirq in &summary.softirqs {
+    for softirq in &summary.traced().softirqs {
         sums.entry(softirq.vec).or_default().add_softirq(softirq);
     }
     heading(out, options, "SOFTIRQS", "delay from raise to entry and run time in us")?;
@@ -141,12 +141,12 @@ fn write_napi(
     options: &TextOptions,
 ) -> io::Result<()> {
     let mut polls = Sum::default();
-    summary.napi.iter().for_each(|n| polls.add(n.cpu, n.nr, 0, 0));
+    summary.traced().napi.iter().for_each(|n| polls.add(n.cpu, n.nr, 0, 0));
     if polls.nr == 0 {
         return Ok(());
     }
     let total = |value: fn(&NapiStats) -> u64| {
-        grouped(summary.napi.iter().map(value).fold(0, u64::saturating_add))
+        grouped(summary.traced().napi.iter().map(value).fold(0, u64::saturating_add))
     };
     heading(out, options, "NAPI", "polls of network devices")?;
     let mut table = Table::new(&[

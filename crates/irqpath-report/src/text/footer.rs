@@ -19,7 +19,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     heading(out, options, "ACCOUNTING", "")?;
     losses(out, "lost", summary, options)?;
-    let overflow: u64 = summary.paths.iter().map(|p| p.total.nr_overflow).sum();
+    let overflow: u64 = summary.traced().paths.iter().map(|p| p.total.nr_overflow).sum();
     writeln!(out, "too long for the histograms: {}", grouped(overflow))?;
     spent(out, summary)?;
     if let Some(note) = causes::virtual_note(meta) {

@@ -64,12 +64,12 @@ pub(super) fn write(
     scale: Scale,
     options: &TextOptions,
 ) -> io::Result<()> {
-    if summary.paths.is_empty() {
+    if summary.traced().paths.is_empty() {
         heading(out, options, "HISTOGRAMS", "")?;
         return writeln!(out, "no path was completed in this time");
     }
-    let targets = Targets::of(&summary.paths);
-    let shown = summary.paths.iter().take(options.max_details);
+    let targets = Targets::of(&summary.traced().paths);
+    let shown = summary.traced().paths.iter().take(options.max_details);
     let (once, often): (Vec<_>, Vec<_>) = shown.partition(|path| path.total.n == 1);
     often.into_iter().try_for_each(|p| path(out, p, &targets.name(p), scale, options))?;
     if once.is_empty() { Ok(()) } else { seen_once(out, &once, &targets, options) }

@@ -31,13 +31,13 @@ pub fn write_jitter(
     options: &TextOptions,
 ) -> io::Result<()> {
     write_header(&mut out, meta, options)?;
-    for jitter in &summary.jitter {
+    for jitter in summary.jitter() {
         if let Some(loops) = &jitter.loops {
             legend(&mut out, jitter, loops, options)?;
         }
     }
     let continuous: Vec<_> =
-        summary.jitter.iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
+        summary.jitter().iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
     if !continuous.is_empty() {
         overview(&mut out, &continuous, options)?;
     }
@@ -236,9 +236,9 @@ fn accounting(
     options: &TextOptions,
 ) -> io::Result<()> {
     heading(out, options, "ACCOUNTING", "")?;
-    let continuous = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let continuous = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
     let continuous = continuous.map(|a| (a.nr_lost, a.quantiles.nr_overflow));
-    let loops = summary.jitter.iter().filter_map(|j| j.loops.as_ref());
+    let loops = summary.jitter().iter().filter_map(|j| j.loops.as_ref());
     let loops = loops.map(|l| (l.nr_lost, l.excess.nr_overflow));
     let (lost, overflow) =
         continuous.chain(loops).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));

@@ -21,7 +21,7 @@ pub(super) fn write_table(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let nr = summary.paths.len();
+    let nr = summary.traced().paths.len();
     let (shown, rest) = chosen(summary, options);
     let about = match (nr, shown.len()) {
         (0, _) => String::new(),
@@ -46,7 +46,7 @@ pub(super) fn write_table(
         Column::text("main stage", 10).or_drop(1),
         Column::number("").or_drop(2),
     ]);
-    let targets = Targets::of(&summary.paths);
+    let targets = Targets::of(&summary.traced().paths);
     for path in shown {
         let q = &path.total;
         let name = targets.name(path);
@@ -81,11 +81,12 @@ fn chosen<'a>(
     options: &TextOptions,
 ) -> (Vec<&'a PathSummary>, Vec<&'a PathSummary>) {
     let is_slow = |at: usize, path: &PathSummary| {
-        at < options.max_details || summary.threshold_ns.is_some_and(|ns| path.total.max_ns > ns)
+        at < options.max_details
+            || summary.traced().threshold_ns.is_some_and(|ns| path.total.max_ns > ns)
     };
-    let nr_once = summary.paths.iter().filter(|path| path.total.n == 1).count();
+    let nr_once = summary.traced().paths.iter().filter(|path| path.total.n == 1).count();
     let (mut shown, mut rest) = (Vec::new(), Vec::new());
-    for (at, path) in summary.paths.iter().enumerate() {
+    for (at, path) in summary.traced().paths.iter().enumerate() {
         let says_much = path.total.n > 1 || nr_once <= FEW || is_slow(at, path);
         if says_much && shown.len() < options.max_paths { &mut shown } else { &mut rest }
             .push(path);

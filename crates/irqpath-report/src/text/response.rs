@@ -21,7 +21,7 @@ pub fn write_response(
     options: &TextOptions,
 ) -> io::Result<()> {
     write_header(&mut out, meta, options)?;
-    let all = &summary.response;
+    let all = summary.response();
     thresholds(&mut out, summary, options)?;
     numbers(&mut out, all, options)?;
     for response in all.iter().filter(|r| r.quantiles.n > 0) {
@@ -30,7 +30,7 @@ pub fn write_response(
         heading(&mut out, options, &title, "us, bounds double")?;
         buckets(&mut out, &response.doubling, response.quantiles.n, options)?;
     }
-    if !summary.slow.is_empty() {
+    if !summary.slow().is_empty() {
         write_slow(&mut out, meta, summary, options)?;
     }
     accounting(&mut out, meta, summary, options)
@@ -38,7 +38,7 @@ pub fn write_response(
 
 /// What became of the threshold: what was over it, by how much, and when.
 fn thresholds(out: &mut impl Write, summary: &Summary, options: &TextOptions) -> io::Result<()> {
-    for r in &summary.response {
+    for r in summary.response() {
         let Some(threshold_ns) = r.threshold_ns else { continue };
         let limit = us(threshold_ns);
         let line = match r.exceeded {
@@ -58,7 +58,7 @@ fn thresholds(out: &mut impl Write, summary: &Summary, options: &TextOptions) ->
             None => format!("CPU {}: no response took more than {limit} us", r.cpu),
         };
         writeln!(out, "{line}")?;
-        let rest = r.exceeded.and_then(|over| beside_the_path(r.tid, over, &summary.slow));
+        let rest = r.exceeded.and_then(|over| beside_the_path(r.tid, over, summary.slow()));
         if let Some(rest) = rest {
             writeln!(out, "{}", wrapped(&rest, options.width))?;
         }
@@ -190,7 +190,7 @@ fn accounting(
     options: &TextOptions,
 ) -> io::Result<()> {
     heading(out, options, "ACCOUNTING", "")?;
-    let sum = |of: fn(&Response) -> u64| summary.response.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Response) -> u64| summary.response().iter().map(of).sum::<u64>();
     writeln!(
         out,
         "missed: {}, early: {}, lost: {}, too long for the histogram: {}",

@@ -24,25 +24,25 @@ pub(super) fn write(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let shown = summary.slow.len().min(options.max_slow);
-    let about = match summary.threshold_ns {
+    let shown = summary.slow().len().min(options.max_slow);
+    let about = match summary.traced().threshold_ns {
         Some(ns) => {
             format!(
                 "{} over {} us, {shown} shown, slowest to run first, us",
-                summary.nr_slow,
+                summary.traced().nr_slow,
                 us(ns)
             )
         }
-        None if !summary.response.is_empty() => {
+        None if !summary.response().is_empty() => {
             format!("to the tasks that waited, the {shown} slowest, us")
         }
         None => format!("no threshold given, the {shown} slowest to run, us"),
     };
-    if shown == 0 && summary.threshold_ns.is_none() {
+    if shown == 0 && summary.traced().threshold_ns.is_none() {
         return Ok(());
     }
     heading(out, options, "SLOW PATHS", &about)?;
-    for (i, path) in summary.slow.iter().take(shown).enumerate() {
+    for (i, path) in summary.slow().iter().take(shown).enumerate() {
         if i > 0 {
             writeln!(out)?;
         }

@@ -11,7 +11,9 @@ use irqpath_model::bench::{
     BenchCapture, BenchConfig, BenchOverflow, BenchSeries, Clock, ClockRate, Mechanism, RateSource,
     Runs, Wait,
 };
-use irqpath_model::{CpuInfo, InterruptCounts, KernelInfo, Meta, SCHEMA_VERSION, Summary};
+use irqpath_model::{
+    CpuInfo, InterruptCounts, KernelInfo, Measured, Meta, SCHEMA_VERSION, Summary,
+};
 
 /// A tracepoint's name that would end the script if it were embedded carelessly.
 pub const HOSTILE: &str = "</script><img src=x onerror=window.hit=1>";
@@ -156,8 +158,7 @@ pub fn result(nr: u64) -> (Meta, Summary) {
     use Mechanism::{Softirq, Tasklet, ThreadedIrq, Workqueue};
     let mut bench = series(&[Softirq, Tasklet, Workqueue, ThreadedIrq], &[0, 1, 256], nr);
     bench.extend(clocks(nr));
-    let summary =
-        Summary { schema_version: SCHEMA_VERSION, bench: finish(bench), ..Summary::default() };
+    let summary = Summary::of(Measured::Bench { bench: finish(bench) });
     (meta(), summary)
 }
 

@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use irqpath_model::{
-    Cause, CauseKind, Comm, CpuInfo, Histogram, KernelInfo, LineStats, Loss, LossReason, Meta,
-    Missing, Names, NapiStats, Origin, Overhead, PathEnd, PathKey, PathRecord, PathStats,
-    PathSummary, Point, Policy, SCHEMA_VERSION, SlowPath, SoftirqStats, SoftirqVec, StageCauses,
-    Stamp, Summary, Task, Vector, Via,
+    Cause, CauseKind, Comm, CpuInfo, Histogram, KernelInfo, LineStats, Loss, LossReason, Measured,
+    Meta, Missing, Names, NapiStats, Origin, Overhead, PathEnd, PathKey, PathRecord, PathStats,
+    PathSummary, Paths, Point, Policy, SCHEMA_VERSION, SlowPath, SoftirqStats, SoftirqVec,
+    StageCauses, Stamp, Summary, Task, Vector, Via,
 };
 use proptest::prelude::*;
 
@@ -111,9 +111,7 @@ pub fn summary() -> Summary {
     let mut loss = Loss::default();
     loss.add(LossReason::RingbufFull, 12);
     loss.add(LossReason::TaskExit, 3);
-    Summary {
-        schema_version: SCHEMA_VERSION,
-        folded: irqpath_model::Folded::default(),
+    let paths = Paths {
         paths: vec![
             path(Origin::Vector(Vector::LocalTimer), Via::default(), "cyclictest", 2),
             path(Origin::Irq(36), Via::softirq(SoftirqVec::Block) | Via::REMOTE, "fio", 1),
@@ -126,8 +124,6 @@ pub fn summary() -> Summary {
             line(Origin::Vector(Vector::LocalTimer), 0, 2_500),
             line(Origin::Vector(Vector::LocalTimer), 1, 2_400),
         ],
-        response: Vec::new(),
-        jitter: Vec::new(),
         softirqs: vec![SoftirqStats {
             vec: SoftirqVec::Block,
             cpu: 0,
@@ -141,10 +137,12 @@ pub fn summary() -> Summary {
             NapiStats { cpu: 0, nr: 4_200, nr_packets: 61_000, nr_exhausted: 17 },
             NapiStats { cpu: 1, nr: 300, nr_packets: 900, nr_exhausted: 0 },
         ],
-        bench: vec![],
         slow: vec![slow()],
         nr_slow: 2,
         threshold_ns: Some(100_000),
+        ..Paths::default()
+    };
+    Summary {
         loss,
         overhead: Overhead {
             nr_events: 1_234_567,
@@ -159,6 +157,7 @@ pub fn summary() -> Summary {
             what: "ipi:ipi_send_cpu".to_owned(),
             consequence: "remote wakeups have no raise stamp; Linux 6.4 or newer has it".to_owned(),
         }],
+        ..Summary::of(Measured::Paths(paths))
     }
 }
 

@@ -8,9 +8,9 @@
 mod machine;
 
 use irqpath_model::{
-    Cause, CauseKind, LineStats, Loss, LossReason, Meta, Names, NapiStats, Origin, PathEnd,
-    PathKey, PathRecord, PathStats, PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec,
-    StageCauses, Stamp, Summary, Task, Vector, Via,
+    Cause, CauseKind, LineStats, Loss, LossReason, Measured, Meta, Names, NapiStats, Origin,
+    PathEnd, PathKey, PathRecord, PathStats, PathSummary, Paths, Point, SlowPath, SoftirqStats,
+    SoftirqVec, StageCauses, Stamp, Summary, Task, Vector, Via,
 };
 
 pub use machine::meta;
@@ -49,19 +49,19 @@ impl Dice {
 pub fn result(nr_paths: usize) -> (Meta, Summary) {
     let meta = meta();
     let mut dice = Dice(42);
-    let mut summary =
-        Summary { schema_version: 1, threshold_ns: Some(THRESHOLD_NS), ..Summary::default() };
+    let mut traced = Paths { threshold_ns: Some(THRESHOLD_NS), ..Paths::default() };
     for nr in 0..nr_paths {
         let (stats, slow) = path(nr, &mut dice);
-        summary.nr_slow += slow.len() as u64;
-        summary.slow.extend(slow);
-        summary.paths.push(PathSummary::new(stats, &meta.names));
+        traced.nr_slow += slow.len() as u64;
+        traced.slow.extend(slow);
+        traced.paths.push(PathSummary::new(stats, &meta.names));
     }
-    summary.paths.sort_by_key(|p| std::cmp::Reverse(p.total.max_ns));
-    summary.slow.sort_by_key(|s| std::cmp::Reverse(s.record.total_ns()));
-    summary.lines = lines(&meta.names, &mut dice);
-    summary.softirqs = softirqs(&mut dice);
-    summary.napi = vec![NapiStats { cpu: 7, nr: 4_321, nr_packets: 98_765, nr_exhausted: 12 }];
+    traced.paths.sort_by_key(|p| std::cmp::Reverse(p.total.max_ns));
+    traced.slow.sort_by_key(|s| std::cmp::Reverse(s.record.total_ns()));
+    traced.lines = lines(&meta.names, &mut dice);
+    traced.softirqs = softirqs(&mut dice);
+    traced.napi = vec![NapiStats { cpu: 7, nr: 4_321, nr_packets: 98_765, nr_exhausted: 12 }];
+    let mut summary = Summary::of(Measured::Paths(traced));
     summary.loss = Loss::default();
     summary.loss.add(LossReason::RingbufFull, 52);
     summary.loss.add(LossReason::TaskExit, 7);

@@ -169,7 +169,7 @@ fn is_attacker(comm: &str) -> bool {
 }
 
 fn rows(summary: &Summary, is: impl Fn(&str) -> bool) -> Vec<&PathSummary> {
-    summary.paths.iter().filter(|p| !p.key.folded && is(p.key.comm.as_str())).collect()
+    summary.traced().paths.iter().filter(|p| !p.key.folded && is(p.key.comm.as_str())).collect()
 }
 
 #[test]
@@ -199,10 +199,10 @@ fn a_flood_of_names_hides_nobody_and_takes_no_memory() {
     assert!(bytes <= max_bytes, "{} MiB", bytes >> 20);
     let summary: Summary =
         serde_json::from_slice(&fs::read(result.join("summary.json")).unwrap()).unwrap();
-    assert!(summary.folded.nr_names > 1_000, "{:?}", summary.folded);
+    assert!(summary.traced().folded.nr_names > 1_000, "{:?}", summary.traced().folded);
     assert_seen(&summary, "victim");
     let attackers = rows(&summary, is_attacker).len();
-    println!("{attackers} rows of the attacker, {} in all", summary.paths.len());
+    println!("{attackers} rows of the attacker, {} in all", summary.traced().paths.len());
     assert!((50..=USER_SHARE).contains(&attackers), "{attackers} rows");
 
     // The same user's own task, if it is asked for.
@@ -217,7 +217,7 @@ fn a_flood_of_names_hides_nobody_and_takes_no_memory() {
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let summary: Summary = serde_json::from_value(document["summary"].clone()).unwrap();
     assert_seen(&summary, attack_load::QUIET);
-    assert_eq!(summary.folded.nr_paths, 0);
+    assert_eq!(summary.traced().folded.nr_paths, 0);
 }
 
 /// Of a task that was woken [`NR_WAKEUPS`] times.

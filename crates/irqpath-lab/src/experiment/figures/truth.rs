@@ -42,7 +42,8 @@ pub fn is_truth(csv: &str) -> bool {
 /// ran for each interrupt and softirq that the kernel counted in the window, which lies within
 /// the trace: `counted` by the kernel, `unseen` by the tracer.
 pub fn looked_on(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
-    let checks = compare_counts(&meta.before, &meta.after, &found.lines, &found.softirqs);
+    let checks =
+        compare_counts(&meta.before, &meta.after, &found.traced().lines, &found.traced().softirqs);
     let counted: u64 = checks.iter().map(|check| check.kernel).sum();
     let unseen: u64 = checks.iter().map(|check| check.kernel.saturating_sub(check.ours)).sum();
     [
@@ -66,6 +67,7 @@ pub fn metrics(
     let line = values.get("irq").copied();
     let task = if line.is_some() { "truth" } else { "scenes" };
     let joined: u64 = found
+        .traced()
         .paths
         .iter()
         .filter(|path| is_line(path.key.origin, line) && path.key.comm.as_str() == task)
@@ -84,7 +86,7 @@ pub fn metrics(
     let errors: Vec<f64> = disturbed
         .iter()
         .filter_map(|event| {
-            let path = path_of(event, line, &found.slow)?;
+            let path = path_of(event, line, found.slow())?;
             let Some(truth_ns) = truth_ns else { return largest_error(&event.expected, path) };
             let ns = named_ns(path, |cause| is_disturber(kind, values, cause));
             error(ns, truth_ns)
@@ -204,7 +206,8 @@ fn is_disturber(kind: &str, values: &BTreeMap<String, f64>, cause: &Cause) -> bo
 mod tests {
     use super::*;
     use irqpath_model::{
-        InterruptCounts, LineStats, PathEnd, PathRecord, Point, StageCauses, Stamp, Task, Via,
+        InterruptCounts, LineStats, Measured, PathEnd, PathRecord, Paths, Point, StageCauses,
+        Stamp, Task, Via,
     };
 
     fn path(start_ns: u64, cause: Cause) -> SlowPath {
@@ -258,7 +261,10 @@ mod tests {
             (cause(CauseKind::Softirq, "25:intsight0-intruder", 505_000), 0.0),
         ];
         for (cause, share) in table {
-            let found = Summary { slow: vec![path(1_500, cause.clone())], ..Summary::default() };
+            let found = Summary::of(Measured::Paths(Paths {
+                slow: vec![path(1_500, cause.clone())],
+                ..Paths::default()
+            }));
             let metrics = metrics("hardirq", csv, &values(), &found).expect("metrics");
             assert!((metrics["named_share"] - share).abs() < 1e-9, "{cause:?}: {metrics:?}");
             assert!((metrics["size_ns"] - 500_000.0).abs() < 1e-6);
@@ -274,7 +280,7 @@ mod tests {
         };
         let meta = Meta { before: counts(10, 100), after: counts(50, 103), ..Meta::default() };
         let line = LineStats { origin: Origin::Irq(24), cpu: 0, nr: 41, run_ns: 0, max_run_ns: 0 };
-        let found = Summary { lines: vec![line], ..Summary::default() };
+        let found = Summary::of(Measured::Paths(Paths { lines: vec![line], ..Paths::default() }));
         let metrics = looked_on(&meta, &found);
         // 40 of the line, of which 41 were seen, since the trace is longer; 3 and 3 of the timer.
         assert!((metrics["counted"] - 46.0).abs() < 1e-9, "{metrics:?}");
@@ -295,7 +301,8 @@ mod tests {
             let mut path = path(1_500, hog_a.clone());
             path.record.origin = Origin::Vector(Vector::LocalTimer);
             path.stages[0].causes.push(hog_b.clone());
-            let found = Summary { slow: vec![path], ..Summary::default() };
+            let found =
+                Summary::of(Measured::Paths(Paths { slow: vec![path], ..Paths::default() }));
             let metrics = metrics("moved", csv, &BTreeMap::new(), &found).expect("metrics");
             assert!((metrics["named_share"] - share).abs() < 1e-9, "{hog_b:?}: {metrics:?}");
             assert_eq!(metrics["size_error"] > 0.0, nr_named > 0, "{hog_b:?}");

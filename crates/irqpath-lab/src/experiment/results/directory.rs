@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use irqpath_analysis::bench::finish;
 use irqpath_files::input;
 use irqpath_files::output::{Directory, OutputError};
-use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
+use irqpath_model::{Measured, Meta, SCHEMA_VERSION, Summary};
 use irqpath_report::parquet::{Length, write_lengths};
 use irqpath_report::{html, json};
 use irqpath_system::Host;
@@ -35,7 +35,7 @@ pub fn store_column(
         write_lengths(file, lengths(run)).map(drop).map_err(io::Error::other)
     })?;
     // It shows paths and tests of mechanisms: without either it would be a page of nothing.
-    if !summary.bench.is_empty() {
+    if !summary.bench().is_empty() {
         let options = html::Options::default();
         directory.write("report.html", |page| html::write(page, &meta, &summary, options))?;
     }
@@ -82,7 +82,7 @@ fn lengths(run: &ColumnRun) -> impl Iterator<Item = Length<'_>> {
 
 fn summary(run: &ColumnRun) -> Summary {
     let series = run.series.iter().flat_map(|series| series.bench.clone()).collect();
-    Summary { schema_version: SCHEMA_VERSION, bench: finish(series), ..Summary::default() }
+    Summary::of(Measured::Bench { bench: finish(series) })
 }
 
 fn meta(run: &ColumnRun) -> Result<Meta, OutputError> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use irqpath_analysis::bench::{Options, analyse, finish};
 use irqpath_model::bench::{BenchCapture, BenchSeries, Clock};
-use irqpath_model::{SCHEMA_VERSION, Summary};
+use irqpath_model::{Measured, Summary};
 use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
 
@@ -23,7 +23,7 @@ pub fn summary(
     for directory in directories {
         bench.extend(series(directory.as_ref(), clocks, is_exact, room)?);
     }
-    Ok(Summary { schema_version: SCHEMA_VERSION, bench: finish(bench), ..Summary::default() })
+    Ok(Summary::of(Measured::Bench { bench: finish(bench) }))
 }
 
 fn series(

@@ -73,8 +73,9 @@ pub fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
 }
 
 fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
-    let find =
-        |summary: &'a Summary, key: &PathKey| summary.paths.iter().find(|p| is_same(&p.key, key));
+    let find = |summary: &'a Summary, key: &PathKey| {
+        summary.traced().paths.iter().find(|p| is_same(&p.key, key))
+    };
     let pair = |p: &'a PathSummary| {
         find(b, &p.key).map(|q| Pair {
             key: &p.key,
@@ -85,14 +86,19 @@ fn compare<'a>(a: &'a Summary, b: &'a Summary) -> Comparison<'a> {
         })
     };
     let lone = |here: &'a Summary, there| {
-        here.paths.iter().map(|p| &p.key).filter(move |k| find(there, k).is_none()).collect()
+        here.traced()
+            .paths
+            .iter()
+            .map(|p| &p.key)
+            .filter(move |k| find(there, k).is_none())
+            .collect()
     };
     Comparison {
         schema_version: FORMAT,
-        both: a.paths.iter().filter_map(pair).collect(),
+        both: a.traced().paths.iter().filter_map(pair).collect(),
         only_a: lone(a, b),
         only_b: lone(b, a),
-        bench: bench::compare(&a.bench, &b.bench),
+        bench: bench::compare(a.bench(), b.bench()),
         tests: timing::compare(a, b),
     }
 }
@@ -165,7 +171,7 @@ fn table(comparison: &Comparison<'_>) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::{Histogram, Names, Origin, PathStats, Via};
+    use irqpath_model::{Histogram, Measured, Names, Origin, PathStats, Paths, Via};
 
     fn summary(paths: &[(u32, u64)]) -> Summary {
         let path = |&(irq, ns): &(u32, u64)| {
@@ -180,7 +186,8 @@ mod tests {
             total.record(ns);
             PathSummary::new(PathStats { total, ..PathStats::new(key) }, &Names::default())
         };
-        Summary { paths: paths.iter().map(path).collect(), ..Summary::default() }
+        let paths = paths.iter().map(path).collect();
+        Summary::of(Measured::Paths(Paths { paths, ..Paths::default() }))
     }
 
     #[test]

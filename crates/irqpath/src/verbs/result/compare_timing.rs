@@ -69,13 +69,13 @@ const ROWS: [(&str, Get); 6] = [
 ];
 
 fn rows(summary: &Summary) -> Vec<Row> {
-    let responses = summary.response.iter().map(|r| Row {
+    let responses = summary.response().iter().map(|r| Row {
         what: What::Response(r.source),
         cpu: r.cpu,
         quantiles: r.quantiles,
         extra: r.nr_missed,
     });
-    let jitter = summary.jitter.iter().flat_map(|j| {
+    let jitter = summary.jitter().iter().flat_map(|j| {
         let row = |what, quantiles, extra| Row { what, cpu: j.cpu, quantiles, extra };
         let loops = j.loops.as_ref().map(|l| row(What::Loops, l.excess, l.jitter_ns));
         let interruptions = j.interruptions.as_ref();
@@ -160,7 +160,7 @@ impl Comparison {
 mod tests {
     use super::*;
     use irqpath_analysis::jitter::loops;
-    use irqpath_model::{IdealSource, Jitter};
+    use irqpath_model::{IdealSource, Jitter, Measured};
 
     fn summary(cpus: &[(u16, u64)]) -> Summary {
         let of = |&(cpu, max_ns): &(u16, u64)| Jitter {
@@ -170,7 +170,7 @@ mod tests {
             loops: loops(&[1_000_000, max_ns], 5, (1_000_000, IdealSource::Given)),
             interruptions: None,
         };
-        Summary { jitter: cpus.iter().map(of).collect(), ..Summary::default() }
+        Summary::of(Measured::Jitter { jitter: cpus.iter().map(of).collect() })
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
 use irqpath_model::{
-    CauseKind, IdealSource, InterruptionCause, Interruptions, Jitter, Loops, Meta, Missing, Names,
-    SCHEMA_VERSION, Sched, Summary,
+    CauseKind, IdealSource, InterruptionCause, Interruptions, Jitter, Loops, Measured, Meta,
+    Missing, Names, Sched, Summary,
 };
 use irqpath_report::text::{us, write_jitter};
 use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
@@ -67,18 +67,18 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     meta.duration_ns = started.elapsed().as_nanos() as u64;
     meta.after = host.interrupt_counts().unwrap_or_default();
     let mut summary = tracer.finish(&mut meta);
-    summary.jitter = found;
     ensure!(
-        summary.jitter.iter().any(|j| j.loops.is_some() || j.interruptions.is_some()),
+        found.iter().any(|j| j.loops.is_some() || j.interruptions.is_some()),
         "ended before the first loop was complete; ask for a shorter --loop"
     );
+    summary.measured = Measured::Jitter { jitter: found };
     let in_force = subjects.first().map(Subject::sched);
     let refused = subjects.iter().flat_map(|s| s.missing().to_vec());
     let all = summary.missing.into_iter().chain(refused).chain(held.missing.clone());
     summary.missing = conditions::distinct(all);
     let sched = in_force.unwrap_or(arguments.task.priority);
     let mut effects = vec![conditions::effect_of_tasks(&on, sched, "never slept")];
-    let traced = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let traced = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
     let causes: Vec<_> = traced.flat_map(|all| all.causes.iter().cloned()).collect();
     effects.extend(reserved(host.rt_reserve(), sched, &causes));
     held.end(effects, is_apart, &mut meta);
@@ -86,7 +86,7 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     files.commit_and_print(&meta, &summary, &stop, |w| {
         write_jitter(w, &meta, &summary, what.list, &text_options())
     })?;
-    let found = summary.jitter.iter().filter_map(|j| j.interruptions.as_ref());
+    let found = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
     let exceeded = what.threshold.is_some() && found.map(|a| a.quantiles.n).sum::<u64>() > 0;
     Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }
@@ -284,7 +284,7 @@ struct Tracer {
 
 impl Tracer {
     fn open(host: &Host, what: &JitterWhat, subjects: &[Subject]) -> Self {
-        let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
+        let mut summary = Summary::of(Measured::default());
         let mut source = None;
         if what.continuous && !what.no_causes {
             match open_source(host, subjects) {

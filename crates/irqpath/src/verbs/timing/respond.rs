@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
-    CpuList, InterruptCounts, Meta, Missing, Names, Response, ResponseSource, SCHEMA_VERSION,
-    SlowPath, Summary,
+    CpuList, InterruptCounts, Measured, Meta, Missing, Names, Response, ResponseSource, SlowPath,
+    Summary,
 };
 use irqpath_report::text::write_response;
 use irqpath_source::Config;
@@ -63,18 +63,21 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     meta.duration_ns = tracer.started.elapsed().as_nanos() as u64;
     let lines = Lines::of(&host, &meta);
     // Only now: to take the tracer down disturbs whoever still measures.
-    let mut summary = tracer.finish(&mut meta)?;
+    let (mut summary, slow) = tracer.finish(&mut meta)?;
     let effects: Vec<String> =
         tasks.first().map(|waiting| effect(&on, &waiting.task)).into_iter().collect();
+    let mut response = Vec::new();
     for (task, ended) in tasks.into_iter().zip(ended) {
-        task.finish(ended, &arguments.what, &lines, &mut summary)?;
+        summary.missing.extend(task.task.missing().iter().cloned());
+        response.push(task.finish(ended, &arguments.what, &lines)?);
     }
+    summary.measured = Measured::Response { response, slow };
     summary.missing = conditions::distinct(summary.missing.into_iter().chain(held.missing.clone()));
     held.end(effects, is_apart, &mut meta);
     files.commit_and_print(&meta, &summary, &stop, |w| {
         write_response(w, &meta, &summary, &text_options())
     })?;
-    let exceeded = summary.response.iter().any(|r| r.exceeded.is_some());
+    let exceeded = summary.response().iter().any(|r| r.exceeded.is_some());
     Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 
@@ -121,14 +124,8 @@ impl Waiting {
         all.iter_mut().map(stop).collect()
     }
 
-    /// Put what it measured into the summary.
-    fn finish(
-        self,
-        ended: Ended,
-        what: &RespondWhat,
-        lines: &Lines,
-        summary: &mut Summary,
-    ) -> anyhow::Result<()> {
+    /// The test that it made.
+    fn finish(self, ended: Ended, what: &RespondWhat, lines: &Lines) -> anyhow::Result<Response> {
         let Ended { nr_missed, nr_early, nr_lost, exceeded, error } = ended;
         let quantiles = self.counter.histogram.quantiles();
         match error {
@@ -140,8 +137,7 @@ impl Waiting {
         let stand_in = (what.source == ResponseSource::Rtc)
             .then(|| stand_in(lines.nr_since(&facts.lines), quantiles.n))
             .flatten();
-        summary.missing.extend(self.task.missing().iter().cloned());
-        summary.response.push(Response {
+        Ok(Response {
             source: what.source,
             origin: facts.origin.clone(),
             stand_in: stand_in.map(str::to_owned),
@@ -159,8 +155,7 @@ impl Waiting {
             nr_lost,
             threshold_ns: what.threshold,
             exceeded,
-        });
-        Ok(())
+        })
     }
 }
 
@@ -246,22 +241,23 @@ impl Tracer {
         Ok(())
     }
 
-    /// The part of the result that tracing gives: causes, loss, overhead.
-    fn finish(self, meta: &mut Meta) -> anyhow::Result<Summary> {
-        let mut summary = Summary { schema_version: SCHEMA_VERSION, ..Summary::default() };
+    /// The part of the result that tracing gives: loss and overhead, and the slowest paths with
+    /// their causes.
+    fn finish(self, meta: &mut Meta) -> anyhow::Result<(Summary, Vec<SlowPath>)> {
+        let mut summary = Summary::of(Measured::default());
         summary.missing.extend(self.missing);
-        let Some(session) = self.session else { return Ok(summary) };
+        let Some(session) = self.session else { return Ok((summary, Vec::new())) };
         let traced = session.finish()?;
         meta.names.clone_from(&traced.names);
         let overhead = &traced.summary.overhead;
         meta.observer_effects = meta::observer_effects(false, overhead, traced.duration);
-        summary.slow = traced.summary.slow;
-        summary.slow.sort_by_key(|path: &SlowPath| std::cmp::Reverse(path.record.total_ns()));
-        summary.slow.truncate(MAX_SLOW);
+        let mut slow = traced.summary.slow().to_vec();
+        slow.sort_by_key(|path| std::cmp::Reverse(path.record.total_ns()));
+        slow.truncate(MAX_SLOW);
         summary.loss = traced.summary.loss;
         summary.overhead = traced.summary.overhead;
         summary.missing.extend(traced.summary.missing);
-        Ok(summary)
+        Ok((summary, slow))
     }
 }
 

@@ -64,7 +64,7 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
         snapshot.map_or(Ok(None), |snapshot| streams.commit_recording(&meta, &snapshot))
     })?;
     written.print(&meta, &summary, |w| write_view(w, view, hist, &meta, &summary))?;
-    let exceeded = what.threshold.is_some() && summary.nr_slow > 0;
+    let exceeded = what.threshold.is_some() && summary.traced().nr_slow > 0;
     Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 

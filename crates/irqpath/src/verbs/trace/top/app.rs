@@ -145,13 +145,13 @@ impl App {
     /// The path that is open, with its numbers.
     pub fn open_path(&self) -> Option<&PathSummary> {
         let key = self.open.as_ref()?;
-        self.summary.paths.iter().find(|p| p.key == *key)
+        self.summary.traced().paths.iter().find(|p| p.key == *key)
     }
 
     /// The slowest recorded paths of the one that is open, slowest first.
     pub fn slow_of_open(&self) -> Vec<&SlowPath> {
         let Some(key) = &self.open else { return Vec::new() };
-        self.summary.slow.iter().filter(|s| key.covers(&s.record.key())).collect()
+        self.summary.slow().iter().filter(|s| key.covers(&s.record.key())).collect()
     }
 
     fn refill(&mut self) {

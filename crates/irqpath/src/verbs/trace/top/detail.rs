@@ -26,7 +26,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
         frame.render_widget(Paragraph::new(text), area);
         return;
     };
-    let target = Targets::of(&app.summary.paths).name(path);
+    let target = Targets::of(&app.summary.traced().paths).name(path);
     let stages = stage_lines(path, &target, area.width);
     let causes = cause_lines(&app.slow_of_open(), app.about.is_virtual);
     let height = (stages.len() as u16 + 1).min(area.height);

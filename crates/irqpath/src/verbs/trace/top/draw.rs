@@ -57,14 +57,14 @@ fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
         Some(text) => broken(&format!("irqpath {text}"), width, Style::new().yellow().bold()),
         None => vec![about(app)],
     };
-    let interrupts: u64 = s.lines.iter().map(|l| l.nr).sum();
-    let joined: u64 = s.paths.iter().map(|p| p.total.n).sum();
+    let interrupts: u64 = s.traced().lines.iter().map(|l| l.nr).sum();
+    let joined: u64 = s.traced().paths.iter().map(|p| p.total.n).sum();
     let nr_events = s.overhead.nr_events;
     let mut counts: Vec<Span<'static>> =
         vec![format!("{interrupts} interrupts  {joined} paths joined  {nr_events} events").into()];
-    if let Some(limit) = s.threshold_ns {
-        let text = format!("  {} over {} us", s.nr_slow, us(limit));
-        counts.push(if s.nr_slow > 0 { text.red() } else { text.into() });
+    if let Some(limit) = s.traced().threshold_ns {
+        let text = format!("  {} over {} us", s.traced().nr_slow, us(limit));
+        counts.push(if s.traced().nr_slow > 0 { text.red() } else { text.into() });
     }
     let lost = s.loss.lost();
     // The reason that most were lost for, with what to do.

@@ -167,10 +167,10 @@ fn mean(sum: u64, n: u64) -> u64 {
 
 /// Rows of the path table.
 pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
-    let targets = Targets::of(&summary.paths);
+    let targets = Targets::of(&summary.traced().paths);
     let row = |p: &PathSummary| {
         let before = previous
-            .and_then(|b| b.summary.paths.iter().find(|q| q.key == p.key))
+            .and_then(|b| b.summary.traced().paths.iter().find(|q| q.key == p.key))
             .map(|q| q.total.n);
         let longest = p.stages.iter().max_by_key(|s| s.quantiles.q99_ns);
         Row {
@@ -189,14 +189,15 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
             ],
         }
     };
-    summary.paths.iter().map(row).collect()
+    summary.traced().paths.iter().map(row).collect()
 }
 
 /// Rows of the interrupts per line and CPU.
 pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) -> Vec<Row> {
     let row = |l: &LineStats| {
-        let before = previous
-            .and_then(|b| b.summary.lines.iter().find(|m| m.origin == l.origin && m.cpu == l.cpu));
+        let before = previous.and_then(|b| {
+            b.summary.traced().lines.iter().find(|m| m.origin == l.origin && m.cpu == l.cpu)
+        });
         Row {
             id: RowId::Line(l.origin, l.cpu),
             values: vec![
@@ -210,14 +211,15 @@ pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) 
             ],
         }
     };
-    summary.lines.iter().map(row).collect()
+    summary.traced().lines.iter().map(row).collect()
 }
 
 /// Rows of the softirqs per vector and CPU.
 pub fn softirqs(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
     let row = |s: &SoftirqStats| {
-        let before = previous
-            .and_then(|b| b.summary.softirqs.iter().find(|t| t.vec == s.vec && t.cpu == s.cpu));
+        let before = previous.and_then(|b| {
+            b.summary.traced().softirqs.iter().find(|t| t.vec == s.vec && t.cpu == s.cpu)
+        });
         Row {
             id: RowId::Softirq(s.vec, s.cpu),
             values: vec![
@@ -233,12 +235,13 @@ pub fn softirqs(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> 
             ],
         }
     };
-    summary.softirqs.iter().map(row).collect()
+    summary.traced().softirqs.iter().map(row).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use irqpath_model::{Measured, Paths};
 
     #[test]
     fn names_ascend_and_numbers_descend() {
@@ -270,8 +273,10 @@ mod tests {
             run_ns: nr * 1000,
             max_run_ns: 2000,
         };
-        let then = Summary { lines: vec![line(100)], ..Summary::default() };
-        let now = Summary { lines: vec![line(300)], ..Summary::default() };
+        let then =
+            Summary::of(Measured::Paths(Paths { lines: vec![line(100)], ..Paths::default() }));
+        let now =
+            Summary::of(Measured::Paths(Paths { lines: vec![line(300)], ..Paths::default() }));
         let names = Names::default();
         assert_eq!(lines(&now, None, &names)[0].values[3], Value::Rate(None));
         let previous = Previous { summary: &then, seconds: 2.0 };

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use irqpath_model::{
-    Cause, CauseKind, Comm, LineStats, LossReason, Names, Origin, PathEnd, PathKey, PathRecord,
-    PathStats, PathSummary, Point, SlowPath, SoftirqStats, SoftirqVec, StageCauses, Stamp, Summary,
-    Task, Vector, Via,
+    Cause, CauseKind, Comm, LineStats, LossReason, Measured, Names, Origin, PathEnd, PathKey,
+    PathRecord, PathStats, PathSummary, Paths, Point, SlowPath, SoftirqStats, SoftirqVec,
+    StageCauses, Stamp, Summary, Task, Vector, Via,
 };
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -59,7 +59,7 @@ fn summary() -> Summary {
         ns: 880_000,
         nr_times: 3,
     };
-    Summary {
+    Summary::of(Measured::Paths(Paths {
         paths: vec![
             path(36, "postgres", &[5_000, 7_000, 900_000]),
             path(40, "sshd", &[20_000; 10]),
@@ -71,8 +71,6 @@ fn summary() -> Summary {
             run_ns: 4_321_000,
             max_run_ns: 9_000,
         }],
-        response: Vec::new(),
-        jitter: Vec::new(),
         softirqs: vec![SoftirqStats {
             vec: SoftirqVec::NetRx,
             cpu: 1,
@@ -93,8 +91,8 @@ fn summary() -> Summary {
             }],
             record: slow,
         }],
-        ..Summary::default()
-    }
+        ..Paths::default()
+    }))
 }
 
 fn names() -> Names {
@@ -170,20 +168,20 @@ fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
     let mut app = app();
     let mut next = summary();
     for (tid, paths) in [(4711, 2_150), (4712, 12), (4713, 3), (4714, 1)] {
-        let mut path = next.paths[0].clone();
+        let mut path = next.traced_mut().unwrap().paths[0].clone();
         path.key.comm = Comm::from(format!("load-disk-wr{}", tid - 4710).as_str());
         path.tid = Some(tid);
         path.via = "block+ksoftirqd @cpu".to_owned();
         path.total.n = paths;
-        next.paths.push(path);
+        next.traced_mut().unwrap().paths.push(path);
     }
     for via in ["rcu+ksoftirqd", "rcu+ksoftirqd @cpu"] {
-        let mut path = next.paths[0].clone();
+        let mut path = next.traced_mut().unwrap().paths[0].clone();
         path.origin_name = "LOC:local_timer".to_owned();
         path.key.comm = Comm::from("rcu_preempt");
         (path.tid, path.via) = (Some(15), via.to_owned());
         path.key.via = if via.ends_with("@cpu") { Via::REMOTE } else { Via::empty() };
-        next.paths.push(path);
+        next.traced_mut().unwrap().paths.push(path);
     }
     next.loss.add(LossReason::SwitchUnseen, 24);
     app.update(next, Duration::from_secs(2));
@@ -216,7 +214,7 @@ fn an_open_path_at_80_columns_names_the_unit_of_its_scale() {
         [(3_959, "log scale to 3 959 us"), (60_000_000, "log to 60 000 000 us")]
     {
         let mut next = summary();
-        next.paths[0].stages[0].quantiles.max_ns = longest_us * 1_000;
+        next.traced_mut().unwrap().paths[0].stages[0].quantiles.max_ns = longest_us * 1_000;
         app.update(next, Duration::from_secs(1));
         press(&mut app, "\n");
         let text = picture(&mut app, 80, 14);
@@ -230,10 +228,10 @@ fn hostile_names_are_shown_as_escapes() {
     let mut app = app();
     let mut next = summary();
     let name = b"\x1b[2J\x9b\n\xe2\x80\xae\xff\xf0\x9f";
-    next.paths[0].key.comm = Comm::from_bytes(name);
-    next.slow[0].record.target.comm = Comm::from_bytes(name);
+    next.traced_mut().unwrap().paths[0].key.comm = Comm::from_bytes(name);
+    next.traced_mut().unwrap().slow[0].record.target.comm = Comm::from_bytes(name);
     app.about.names.irqs.insert(36, "\u{9b}31m\u{202e}\n".to_owned());
-    next.paths[0].origin_name = app.about.names.origin(Origin::Irq(36));
+    next.traced_mut().unwrap().paths[0].origin_name = app.about.names.origin(Origin::Irq(36));
     app.update(next, Duration::from_secs(2));
     for keys in ["", "\n", "\x1bi"] {
         press(&mut app, keys);
@@ -322,7 +320,7 @@ fn the_selection_stays_on_its_row_when_the_order_changes() {
     press(&mut app, "j");
     assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
     let mut next = summary();
-    next.paths[1].slowest_ns = 5_000_000;
+    next.traced_mut().unwrap().paths[1].slowest_ns = 5_000_000;
     app.update(next, Duration::from_secs(2));
     assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
     assert_eq!(app.selected, 0);
@@ -333,8 +331,8 @@ fn losses_and_exceeded_thresholds_are_shown() {
     let mut app = app();
     let mut next = summary();
     next.loss.add(LossReason::RingbufFull, 17);
-    next.threshold_ns = Some(50_000);
-    next.nr_slow = 3;
+    next.traced_mut().unwrap().threshold_ns = Some(50_000);
+    next.traced_mut().unwrap().nr_slow = 3;
     app.update(next, Duration::from_secs(2));
     let text = picture(&mut app, 120, 24);
     assert!(text.contains("17 lost") && text.contains("3 over 50.0 us"), "{text}");
