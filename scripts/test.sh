@@ -69,7 +69,7 @@ policies() {
   results=$(mktemp -d)
   cargo run --locked -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
   cargo run --locked -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
-  cargo run --locked -q -p irqpath -- lab run torture-policies --column irqpath --set DURATION_S=30 -o "$results" || code=$?
+  cargo run --locked -q -p irqpath -- lab run torture-policies --variant irqpath --set DURATION_S=30 -o "$results" || code=$?
   rm -r "$results"
   return "$code"
 }

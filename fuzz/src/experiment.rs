@@ -13,11 +13,11 @@ pub fn run(data: &[u8]) -> bool {
     let Ok(definition) = Definition::read(&scratch.put("fuzz.toml", data)) else {
         return false;
     };
-    for column in &definition.columns {
-        for series in definition.series_on(column) {
-            definition.parameters(column, series);
+    for variant in &definition.variants {
+        for series in definition.series_on(variant) {
+            definition.parameters(variant, series);
         }
-        definition.watched_on(column).for_each(drop);
+        definition.watched_on(variant).for_each(drop);
     }
     true
 }

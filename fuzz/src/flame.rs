@@ -10,7 +10,7 @@ pub fn run(data: &[u8]) -> bool {
     };
     for path in &recording.paths {
         if let Some(at) = path.quantile(0.5) {
-            path.variant_of(at).map(irqpath_lab::flame::Variant::length);
+            path.route_of(at).map(irqpath_lab::flame::Route::length);
         }
         path.compare(&[1, 2, 3]);
     }

@@ -73,12 +73,12 @@ static void use_all(struct writer *out)
 	uint32_t i, j, k;
 
 	for (i = 0; i < paths->nr; i++) {
-		for (j = 0; j < paths->all[i].nr_variants; j++) {
-			const struct variant *variant = &paths->all[i].variants[j];
+		for (j = 0; j < paths->all[i].nr_routes; j++) {
+			const struct route *route = &paths->all[i].routes[j];
 
-			for (k = 0; k < variant->nr; k++) {
-				use_node(out, variant->charges[k].node);
-				use_block(out, variant->charges[k].block);
+			for (k = 0; k < route->nr; k++) {
+				use_node(out, route->charges[k].node);
+				use_block(out, route->charges[k].block);
 			}
 		}
 	}
@@ -130,15 +130,15 @@ static void put_blocks(struct writer *out)
 	}
 }
 
-static void put_variant(struct writer *out, const struct variant *variant)
+static void put_route(struct writer *out, const struct route *route)
 {
 	uint32_t i;
 
-	put_word(out, variant->digest.a);
-	put_word(out, variant->digest.b);
-	put(out, variant->nr);
-	for (i = 0; i < variant->nr; i++) {
-		const struct charge *charge = &variant->charges[i];
+	put_word(out, route->digest.a);
+	put_word(out, route->digest.b);
+	put(out, route->nr);
+	for (i = 0; i < route->nr; i++) {
+		const struct charge *charge = &route->charges[i];
 
 		put(out, out->flow->nodes.all[charge->node].out - 1);
 		put(out, out->flow->blocks.all[charge->block]->out - 1);
@@ -156,15 +156,15 @@ static void put_path(struct writer *out, const struct path *path)
 	put_byte(out, path->to);
 	put(out, path->restarted);
 	put_byte(out, path->active);
-	put(out, path->nr_variants);
-	for (i = 0; i < path->nr_variants; i++)
-		put_variant(out, &path->variants[i]);
+	put(out, path->nr_routes);
+	for (i = 0; i < path->nr_routes; i++)
+		put_route(out, &path->routes[i]);
 	put(out, path->nr_instances);
 	for (i = 0; i < path->nr_instances; i++) {
 		const struct instance *instance = &path->instances[i];
 
 		put(out, instance->length);
-		put(out, instance->variant);
+		put(out, instance->route);
 		put(out, instance->epoch);
 		put_byte(out, instance->idle);
 	}

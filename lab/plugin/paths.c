@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counting of paths and their variants, see paths.h.
+ * Counting of paths and their routes, see paths.h.
  *
  * The digest of a run is the sum over its instructions of chain hash times address hash. It is
- * kept while counting, so a run whose variant is known costs no sorting at its end.
+ * kept while counting, so a run whose route is known costs no sorting at its end.
  */
 #include <string.h>
 
@@ -114,7 +114,7 @@ void paths_charge(struct paths *paths, uint32_t node, struct block *block, unsig
 
 static void place(struct path *path, uint32_t number)
 {
-	uint32_t at = path->variants[number].digest.a & (path->nr_slots - 1);
+	uint32_t at = path->routes[number].digest.a & (path->nr_slots - 1);
 
 	while (path->slots[at])
 		at = (at + 1) & (path->nr_slots - 1);
@@ -128,54 +128,54 @@ static void enlarge(struct path *path)
 	free(path->slots);
 	path->nr_slots = path->nr_slots ? path->nr_slots * 2 : 64;
 	path->slots = must(calloc(path->nr_slots, sizeof(*path->slots)));
-	for (i = 0; i < path->nr_variants; i++)
+	for (i = 0; i < path->nr_routes; i++)
 		place(path, i);
 }
 
-static uint32_t new_variant(struct path *path)
+static uint32_t new_route(struct path *path)
 {
-	struct variant *variant;
+	struct route *route;
 
 	pack(path);
-	path->variants = grow(path->variants, path->nr_variants, &path->cap_variants,
-			      sizeof(*path->variants));
-	variant = &path->variants[path->nr_variants];
-	variant->digest = path->digest;
-	variant->nr = path->nr_log;
-	variant->charges = must(malloc((path->nr_log + 1) * sizeof(*variant->charges)));
-	memcpy(variant->charges, path->log, path->nr_log * sizeof(*variant->charges));
-	path->nr_variants++;
-	if (path->nr_variants * 2 > path->nr_slots)
+	path->routes = grow(path->routes, path->nr_routes, &path->cap_routes,
+			      sizeof(*path->routes));
+	route = &path->routes[path->nr_routes];
+	route->digest = path->digest;
+	route->nr = path->nr_log;
+	route->charges = must(malloc((path->nr_log + 1) * sizeof(*route->charges)));
+	memcpy(route->charges, path->log, path->nr_log * sizeof(*route->charges));
+	path->nr_routes++;
+	if (path->nr_routes * 2 > path->nr_slots)
 		enlarge(path);
 	else
-		place(path, path->nr_variants - 1);
-	return path->nr_variants - 1;
+		place(path, path->nr_routes - 1);
+	return path->nr_routes - 1;
 }
 
-static uint32_t variant_of(struct path *path)
+static uint32_t route_of(struct path *path)
 {
 	uint32_t at;
 
 	if (!path->nr_slots)
-		return new_variant(path);
+		return new_route(path);
 	for (at = path->digest.a & (path->nr_slots - 1); path->slots[at];
 	     at = (at + 1) & (path->nr_slots - 1)) {
-		const struct variant *variant = &path->variants[path->slots[at] - 1];
+		const struct route *route = &path->routes[path->slots[at] - 1];
 
-		if (variant->digest.a == path->digest.a && variant->digest.b == path->digest.b)
+		if (route->digest.a == path->digest.a && route->digest.b == path->digest.b)
 			return path->slots[at] - 1;
 	}
-	return new_variant(path);
+	return new_route(path);
 }
 
 static void finish(struct paths *paths, struct path *path)
 {
-	uint32_t variant = variant_of(path);
+	uint32_t route = route_of(path);
 
 	path->instances = grow(path->instances, path->nr_instances, &path->cap_instances,
 			       sizeof(*path->instances));
 	path->instances[path->nr_instances++] = (struct instance) {
-		.length = path->length, .variant = variant, .epoch = paths->epoch,
+		.length = path->length, .route = route, .epoch = paths->epoch,
 		.idle = path->idle,
 	};
 	path->active = false;
@@ -226,9 +226,9 @@ void paths_free(struct paths *paths)
 	for (i = 0; i < paths->nr; i++) {
 		struct path *path = &paths->all[i];
 
-		for (j = 0; j < path->nr_variants; j++)
-			free(path->variants[j].charges);
-		free(path->variants);
+		for (j = 0; j < path->nr_routes; j++)
+			free(path->routes[j].charges);
+		free(path->routes);
 		free(path->instances);
 		free(path->log);
 		free(path->slots);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Paths: from one mark to the next other one. Every instruction between them is charged to the
- * chain that executed it. Runs of a path with equal charges are one variant.
+ * chain that executed it. Runs of a path with equal charges are one route.
  *
  * Where it is cut: the instruction of the mark `from` belongs to the path, that of the mark `to`
  * does not. When the stamp is taken at the same distance from both marks, the difference of two
@@ -34,12 +34,12 @@ struct digest {
 
 struct instance {
 	uint64_t length;	/* instructions */
-	uint32_t variant;
+	uint32_t route;
 	uint16_t epoch;
 	bool idle;		/* the processor halted on the way: time is longer than length */
 };
 
-struct variant {
+struct route {
 	struct digest digest;
 	struct charge *charges;
 	uint32_t nr;
@@ -54,9 +54,9 @@ struct path {
 	uint32_t nr_log, cap_log, packed;
 	struct instance *instances;
 	uint32_t nr_instances, cap_instances;
-	struct variant *variants;
-	uint32_t nr_variants, cap_variants;
-	uint32_t *slots;	/* hash table of variant numbers plus 1 */
+	struct route *routes;
+	uint32_t nr_routes, cap_routes;
+	uint32_t *slots;	/* hash table of route numbers plus 1 */
 	uint32_t nr_slots;
 	uint32_t restarted;	/* `from` came again before `to` */
 };

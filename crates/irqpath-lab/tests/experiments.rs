@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{
-    ColumnRun, Definition, ExperimentError, Options, Parameter, read_all, run,
+    Definition, ExperimentError, Options, Parameter, VariantRun, read_all, read_table, run,
 };
 use irqpath_lab::kernel::{Arch, Flavour};
 
@@ -97,26 +97,52 @@ fn a_mistake_in_a_matrix_is_named_with_file_and_key() {
     }
 }
 
-/// An experiment with few repetitions on its first column.
-fn one_column(lab: &Lab, definition: &Definition) -> ColumnRun {
+/// A variant was called a column, in experiments and in tables.
+#[test]
+fn files_that_call_a_variant_a_column_are_read() {
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old/reproduction-columns.json");
+    let table = read_table(Path::new(old)).expect("table");
+    let experiment = &table.experiments[0];
+    let name = "rt x86-64";
+    assert_eq!((experiment.variants.len(), experiment.variants[0].name.as_str()), (1, name));
+    assert!(experiment.figures.iter().all(|row| row.variant == name));
+    assert_eq!(experiment.claims[0].outcomes[0].variant, name);
+    assert_eq!((experiment.slow[0].variant.as_str(), experiment.slow[0].nr), (name, 2));
+    assert_eq!(experiment.not_run[0].variant, "irqpath");
+
+    let directory = tempfile::tempdir().expect("directory");
+    let experiments = project().join("experiments");
+    std::os::unix::fs::symlink(experiments.join("jobs"), directory.path().join("jobs"))
+        .expect("linked");
+    let new = std::fs::read_to_string(experiments.join("rt-cost.toml")).expect("file");
+    let path = directory.path().join("rt-cost.toml");
+    let old = new.replace("[[variant]]", "[[column]]").replace("variants = ", "columns = ");
+    assert_ne!(old, new);
+    std::fs::write(&path, old).expect("written");
+    let new = Definition::read(&experiments.join("rt-cost.toml")).expect("definition");
+    assert_eq!(Definition::read(&path).expect("definition"), new);
+}
+
+/// An experiment with few repetitions on its first variant.
+fn one_variant(lab: &Lab, definition: &Definition) -> VariantRun {
     let few = [("REPS".to_owned(), Parameter::Number(100))];
     let options = Options {
-        columns: vec![definition.columns[0].name.clone()],
+        variants: vec![definition.variants[0].name.clone()],
         parameters: few.into(),
         ..Options::default()
     };
     let told = Mutex::new(Vec::new());
-    let ended = |index, runs: &[ColumnRun]| {
-        let columns: Vec<_> = runs.iter().map(|run| run.column.name.clone()).collect();
-        told.lock().expect("no panic").push((index, columns));
+    let ended = |index, runs: &[VariantRun]| {
+        let variants: Vec<_> = runs.iter().map(|run| run.variant.name.clone()).collect();
+        told.lock().expect("no panic").push((index, variants));
     };
-    // One of which no column is asked for is told of, too, before any guest runs.
-    let empty = Definition { columns: Vec::new(), ..definition.clone() };
+    // One of which no variant is asked for is told of, too, before any guest runs.
+    let empty = Definition { variants: Vec::new(), ..definition.clone() };
     let mut runs = run(lab, &[definition, &empty], &options, &ended).expect("prepared");
     assert!(runs.errors.is_empty(), "{:?}", runs.errors);
-    let expected = [(1, vec![]), (0, options.columns.clone())];
+    let expected = [(1, vec![]), (0, options.variants.clone())];
     assert_eq!(told.into_inner().expect("no panic"), expected);
-    runs.columns.remove(0).remove(0)
+    runs.variants.remove(0).remove(0)
 }
 
 #[test]
@@ -126,15 +152,15 @@ fn two_runs_give_the_same_summaries() {
         let path = project().join("experiments").join(format!("{id}.toml"));
         let mut definition = Definition::read(&path).expect("definition");
         definition.time_limit_s = common::LIMIT.as_secs();
-        let [one, other] = [(); 2].map(|()| one_column(&lab, &definition));
+        let [one, other] = [(); 2].map(|()| one_variant(&lab, &definition));
         assert!(one.metrics().len() > 10);
         assert_eq!(one.metrics(), other.metrics(), "{id}");
-        let samples = |run: &ColumnRun| -> Vec<_> {
+        let samples = |run: &VariantRun| -> Vec<_> {
             run.series.iter().map(|series| (series.name.clone(), series.samples.clone())).collect()
         };
         assert_eq!(samples(&one), samples(&other), "{id}");
         assert_eq!(one.outcome.console, other.outcome.console, "{id}");
-        let causes = |run: &ColumnRun| -> Vec<_> {
+        let causes = |run: &VariantRun| -> Vec<_> {
             run.attributed.iter().map(|path| (path.causes_text(), path.median.folded())).collect()
         };
         assert_eq!(causes(&one), causes(&other), "{id}");

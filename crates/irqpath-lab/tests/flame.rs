@@ -109,7 +109,7 @@ impl Scene {
         let attribution = Attribution::new(&self.recording, &self.symbols);
         let path = self.recording.path(PathMarks { from, to }).unwrap();
         let instances = 0..path.instances.len();
-        instances.map(|at| attribution.profile(path.variant_of(at).unwrap())).collect()
+        instances.map(|at| attribution.profile(path.route_of(at).unwrap())).collect()
     }
 }
 

@@ -44,7 +44,7 @@ pub use point::Point;
 pub use printable::{is_printable, printable};
 pub use quantiles::Quantiles;
 pub use reproduction::{
-    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
+    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedVariant,
     Reproduction, SlowRuns,
 };
 pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};

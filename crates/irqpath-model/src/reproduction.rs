@@ -2,8 +2,8 @@
 //! The reproduction table: what a document reports, what this kernel shows, and the verdict.
 //!
 //! `irqpath lab run` stores it as `reproduction.json`; reports print it, and `irqpath lab list`
-//! gathers several of them. Figures keep full
-//! precision here and are rounded where they are printed.
+//! gathers several of them. Figures keep full precision here and are rounded where they are printed.
+//! Older tables call a variant a column.
 
 use std::collections::BTreeMap;
 
@@ -55,13 +55,14 @@ pub struct Reproduced {
     /// True if one instruction is one nanosecond in it.
     pub exact: bool,
     /// The kernels, in order.
-    pub columns: Vec<ReproducedColumn>,
+    #[serde(alias = "columns")]
+    pub variants: Vec<ReproducedVariant>,
     /// Its claims.
     pub claims: Vec<Claim>,
-    /// What was measured, column by column.
+    /// What was measured, variant by variant.
     #[serde(default)]
     pub figures: Vec<Figures>,
-    /// What made runs slow, by column and series, the most frequent first.
+    /// What made runs slow, by variant and series, the most frequent first.
     #[serde(default)]
     pub slow: Vec<SlowRuns>,
     /// What there are no figures of.
@@ -89,8 +90,9 @@ pub struct Made {
 /// An experiment, or a part of it, without figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotRun {
-    /// The column, or empty if it is all of them.
-    pub column: String,
+    /// The variant, or empty if it is all of them.
+    #[serde(alias = "column")]
+    pub variant: String,
     /// The series, or empty if it is all of them.
     pub series: String,
     /// Why.
@@ -100,8 +102,9 @@ pub struct NotRun {
 /// Runs of one series that were slow for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowRuns {
-    /// The column.
-    pub column: String,
+    /// The variant.
+    #[serde(alias = "column")]
+    pub variant: String,
     /// The series.
     pub series: String,
     /// What they executed more than the median run: functions, and the entry into the kernel.
@@ -113,8 +116,9 @@ pub struct SlowRuns {
 /// The row of numbers of one interval of one series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// The column.
-    pub column: String,
+    /// The variant.
+    #[serde(alias = "column")]
+    pub variant: String,
     /// The series.
     pub series: String,
     /// The interval; of intsight's runs that from the top half to the bottom half.
@@ -127,7 +131,7 @@ pub struct Figures {
 
 /// One kernel that an experiment ran on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ReproducedColumn {
+pub struct ReproducedVariant {
     /// Heading.
     pub name: String,
     /// Release and build of the kernel.
@@ -163,15 +167,16 @@ pub struct Claim {
     pub note: Option<String>,
     /// True if the run fails when it does not hold.
     pub must: bool,
-    /// One per column that it is checked on.
+    /// One per variant that it is checked on.
     pub outcomes: Vec<Outcome>,
 }
 
-/// What became of a claim on one column.
+/// What became of a claim on one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    /// The column.
-    pub column: String,
+    /// The variant.
+    #[serde(alias = "column")]
+    pub variant: String,
     /// The figure with its unit; empty if it could not be computed.
     pub ours: String,
     /// The verdict.
@@ -188,14 +193,14 @@ pub enum OutcomeVerdict {
     Stated,
     /// Outside; a finding, unless the claim is one that must hold.
     Differs,
-    /// Could not be computed on this column.
+    /// Could not be computed on this variant.
     Missing,
 }
 
 impl NotRun {
     /// All of an experiment.
     pub fn all(why: &str) -> Self {
-        Self { column: String::new(), series: String::new(), why: why.to_owned() }
+        Self { variant: String::new(), series: String::new(), why: why.to_owned() }
     }
 }
 

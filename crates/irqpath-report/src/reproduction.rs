@@ -20,10 +20,10 @@ pub fn write_text(out: impl Write, table: &Reproduction) -> io::Result<()> {
         writeln!(out, "{}  {}", experiment.id, experiment.title)?;
         writeln!(out, "  source    {}", experiment.source)?;
         writeln!(out, "  figures   {}", unit_note(experiment))?;
-        for column in &experiment.columns {
-            writeln!(out, "  kernel    {}: {}", column.name, column.kernel)?;
-            for splat in &column.splats {
-                writeln!(out, "  SPLAT     {}: {splat}", column.name)?;
+        for variant in &experiment.variants {
+            writeln!(out, "  kernel    {}: {}", variant.name, variant.kernel)?;
+            for splat in &variant.splats {
+                writeln!(out, "  SPLAT     {}: {splat}", variant.name)?;
             }
         }
         for part in missing(&experiment.not_run) {
@@ -41,18 +41,18 @@ pub fn write_text(out: impl Write, table: &Reproduction) -> io::Result<()> {
 
 fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
     let width = |text: &str| text.chars().count();
-    let names = claim.outcomes.iter().map(|outcome| width(&outcome.column)).max().unwrap_or(0);
+    let names = claim.outcomes.iter().map(|outcome| width(&outcome.variant)).max().unwrap_or(0);
     let figures = claim.outcomes.iter().map(|outcome| width(&outcome.ours)).max().unwrap_or(0);
     writeln!(out, "\n  {} ({})", claim.claim, claim.expect)?;
     writeln!(out, "    {:names$}  {}", "paper", claim.paper)?;
-    for Outcome { column, ours, verdict } in &claim.outcomes {
-        writeln!(out, "    {column:names$}  {ours:>figures$}  {}", word(*verdict))?;
+    for Outcome { variant, ours, verdict } in &claim.outcomes {
+        writeln!(out, "    {variant:names$}  {ours:>figures$}  {}", word(*verdict))?;
     }
     let mut lines = remarks(claim).into_iter().flat_map(str::lines);
     lines.try_for_each(|line| writeln!(out, "    {line}"))
 }
 
-/// What was measured: a table per column.
+/// What was measured: a table per variant.
 fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
     let name = |row: &Figures| name(row).chars().count();
     // Rows are two further to the right than their heading.
@@ -60,13 +60,14 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()
     let headings = headings(&experiment.figures);
     let numbers = experiment.figures.iter().flat_map(cells);
     let number = numbers.map(|cell| cell.chars().count()).max().unwrap_or(0).max(10) + 1;
-    for column in &experiment.columns {
-        let mut rows = experiment.figures.iter().filter(|row| row.column == column.name).peekable();
+    for variant in &experiment.variants {
+        let mut rows =
+            experiment.figures.iter().filter(|row| row.variant == variant.name).peekable();
         if rows.peek().is_none() {
             continue;
         }
-        let width = names.max(column.name.chars().count());
-        write!(out, "\n  {:width$}", column.name)?;
+        let width = names.max(variant.name.chars().count());
+        write!(out, "\n  {:width$}", variant.name)?;
         headings.iter().try_for_each(|heading| write!(out, "{heading:>number$}"))?;
         writeln!(out)?;
         for row in rows {
@@ -84,24 +85,24 @@ const MAX_CAUSES: usize = 5;
 
 /// Why runs were slow: the most frequent causes of every series.
 fn write_slow(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
-    for [column, series, nr, cause] in slow_rows(experiment) {
-        if !column.is_empty() {
-            writeln!(out, "\n  {column}: why {series} runs over Q95 were slow")?;
+    for [variant, series, nr, cause] in slow_rows(experiment) {
+        if !variant.is_empty() {
+            writeln!(out, "\n  {variant}: why {series} runs over Q95 were slow")?;
         }
         writeln!(out, "    {nr:>7}  {cause}")?;
     }
     Ok(())
 }
 
-/// Column and series (where they begin), how many, and why.
+/// Variant and series (where they begin), how many, and why.
 pub(crate) fn slow_rows(experiment: &Reproduced) -> Vec<[String; 4]> {
     let mut rows = Vec::new();
-    let same = |a: &SlowRuns, b: &SlowRuns| a.column == b.column && a.series == b.series;
+    let same = |a: &SlowRuns, b: &SlowRuns| a.variant == b.variant && a.series == b.series;
     for group in experiment.slow.chunk_by(same) {
         let (shown, rest) = group.split_at(group.len().min(MAX_CAUSES));
         for (at, row) in shown.iter().enumerate() {
             let first = |text: &str| if at == 0 { text.to_owned() } else { String::new() };
-            let place = [first(&row.column), first(&row.series)];
+            let place = [first(&row.variant), first(&row.series)];
             rows.push([place[0].clone(), place[1].clone(), grouped(row.nr), row.cause.clone()]);
         }
         let others: u64 = rest.iter().map(|row| row.nr).sum();
@@ -140,14 +141,14 @@ pub(crate) fn name(row: &Figures) -> String {
 
 /// What was not run, and why; series with the same reason are one line.
 pub(crate) fn missing(parts: &[NotRun]) -> Vec<String> {
-    let same = |a: &NotRun, b: &NotRun| (&a.column, &a.why) == (&b.column, &b.why);
+    let same = |a: &NotRun, b: &NotRun| (&a.variant, &a.why) == (&b.variant, &b.why);
     let line = |group: &[NotRun]| {
-        let NotRun { column, why, .. } = &group[0];
+        let NotRun { variant, why, .. } = &group[0];
         let series: Vec<_> = group.iter().map(|part| part.series.as_str()).collect();
-        match (column.as_str(), series.join(", ").as_str()) {
+        match (variant.as_str(), series.join(", ").as_str()) {
             ("", _) => why.clone(),
-            (column, "") => format!("on {column}: {why}"),
-            (column, series) => format!("{series} on {column}: {why}"),
+            (variant, "") => format!("on {variant}: {why}"),
+            (variant, series) => format!("{series} on {variant}: {why}"),
         }
     };
     parts.chunk_by(same).map(line).collect()
@@ -194,12 +195,12 @@ pub(crate) fn word(verdict: OutcomeVerdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::ReproducedColumn;
+    use irqpath_model::ReproducedVariant;
     use irqpath_model::bench::BenchQuantiles;
 
     fn table() -> Reproduction {
-        let outcome = |column: &str, ours: &str, verdict| Outcome {
-            column: column.to_owned(),
+        let outcome = |variant: &str, ours: &str, verdict| Outcome {
+            variant: variant.to_owned(),
             ours: ours.to_owned(),
             verdict,
         };
@@ -211,16 +212,16 @@ mod tests {
             source: "001, 5.6".into(),
             workload: "Work.".into(),
             exact: true,
-            columns: vec![ReproducedColumn {
+            variants: vec![ReproducedVariant {
                 name: "rt".into(),
                 kernel: "6.12".into(),
                 image_sha256: "00".into(),
                 directory: "rt".into(),
                 splats: vec!["WARNING: here".into()],
-                ..ReproducedColumn::default()
+                ..ReproducedVariant::default()
             }],
             not_run: vec![NotRun {
-                column: "rt".into(),
+                variant: "rt".into(),
                 series: "tasklet".into(),
                 why: "no tasklets".into(),
             }],
@@ -237,13 +238,13 @@ mod tests {
                 ],
             }],
             slow: vec![SlowRuns {
-                column: "rt".into(),
+                variant: "rt".into(),
                 series: "softirq".into(),
                 cause: "add_timer_on < asm_sysvec_irq_work".into(),
                 nr: 98,
             }],
             figures: vec![Figures {
-                column: "rt".into(),
+                variant: "rt".into(),
                 series: "softirq".into(),
                 interval: String::new(),
                 quantiles: BenchQuantiles {

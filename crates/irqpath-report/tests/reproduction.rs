@@ -7,7 +7,7 @@ use std::path::Path;
 
 use irqpath_model::bench::BenchQuantiles;
 use irqpath_model::{
-    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedColumn,
+    Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedVariant,
     Reproduction, SlowRuns,
 };
 use irqpath_report::markdown::{parts, write_overview, write_page};
@@ -20,23 +20,23 @@ fn made(command: &str) -> Made {
     Made { command: words(command), irqpath_version: "0.1.0".into(), commit: "0123456789ab".into() }
 }
 
-fn column(name: &str, splats: &[&str]) -> ReproducedColumn {
-    ReproducedColumn {
+fn variant(name: &str, splats: &[&str]) -> ReproducedVariant {
+    ReproducedVariant {
         name: name.into(),
         kernel: format!("6.12.1-{name} 6.12.1-1"),
         image_sha256: "f0".repeat(32),
         directory: name.into(),
         splats: splats.iter().map(|splat| (*splat).to_owned()).collect(),
-        ..ReproducedColumn::default()
+        ..ReproducedVariant::default()
     }
 }
 
-fn outcome(column: &str, ours: &str, verdict: OutcomeVerdict) -> Outcome {
-    Outcome { column: column.into(), ours: ours.into(), verdict }
+fn outcome(variant: &str, ours: &str, verdict: OutcomeVerdict) -> Outcome {
+    Outcome { variant: variant.into(), ours: ours.into(), verdict }
 }
 
 fn left_out(series: &str) -> NotRun {
-    NotRun { column: "rt".into(), series: series.into(), ..NotRun::all("this kernel has none") }
+    NotRun { variant: "rt".into(), series: series.into(), ..NotRun::all("this kernel has none") }
 }
 
 fn load() -> Reproduced {
@@ -49,7 +49,7 @@ fn load() -> Reproduced {
         source: "document 001, 5.6".into(),
         workload: "CPU-bound tasks.\n".into(),
         exact: true,
-        columns: vec![column("rt", &["WARNING: here"]), column("stock", &[])],
+        variants: vec![variant("rt", &["WARNING: here"]), variant("stock", &[])],
         claims: vec![
             Claim {
                 claim: "a|b grows".into(),
@@ -74,14 +74,14 @@ fn load() -> Reproduced {
             },
         ],
         figures: vec![Figures {
-            column: "rt".into(),
+            variant: "rt".into(),
             series: "softirq".into(),
             interval: String::new(),
             quantiles,
             max_irq_ns: None,
         }],
         slow: vec![SlowRuns {
-            column: "rt".into(),
+            variant: "rt".into(),
             series: "softirq".into(),
             cause: "add_timer_on < asm_sysvec_irq_work".into(),
             nr: 98,
@@ -151,18 +151,18 @@ fn html_and_links_of_a_result_are_shown_and_not_obeyed() {
         (experiment.source, experiment.workload) = (every(), every());
         let command = vec!["irqpath".to_owned(), every()];
         experiment.made = Some(Made { command, irqpath_version: every(), commit: every() });
-        experiment.not_run = vec![NotRun { column: every(), ..NotRun::all(hostile) }];
-        let column = &mut experiment.columns[0];
-        (column.name, column.kernel, column.image_sha256) = (every(), every(), every());
-        column.splats = vec![every()];
+        experiment.not_run = vec![NotRun { variant: every(), ..NotRun::all(hostile) }];
+        let variant = &mut experiment.variants[0];
+        (variant.name, variant.kernel, variant.image_sha256) = (every(), every(), every());
+        variant.splats = vec![every()];
         let claim = &mut experiment.claims[0];
         (claim.claim, claim.paper, claim.expect) = (every(), every(), every());
         (claim.differs, claim.note) = (Some(every()), Some(every()));
         claim.outcomes = vec![outcome(hostile, hostile, OutcomeVerdict::Differs)];
         let row = &mut experiment.figures[0];
-        (row.column, row.series, row.interval) = (every(), every(), every());
+        (row.variant, row.series, row.interval) = (every(), every(), every());
         let slow = &mut experiment.slow[0];
-        (slow.column, slow.series, slow.cause) = (every(), every(), every());
+        (slow.variant, slow.series, slow.cause) = (every(), every(), every());
     });
     let ours = page.replace("<br>", "");
     assert!(!ours.contains(['<', '>']), "{page}");

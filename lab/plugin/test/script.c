@@ -19,7 +19,7 @@
  *				... for the frame record or the stack pointer of a task (arm64)
  *	mark INDEX ID		a mark in it is about to run
  *	path FROM-TO		asks for a path
- *	lengths			of its instances, with the number of their variant
+ *	lengths			of its instances, with the number of their route
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static void lengths_command(void)
 
 	for (i = 0; i < path->nr_instances; i++)
 		printf("%lu/%u ", (unsigned long)path->instances[i].length,
-		       path->instances[i].variant);
+		       path->instances[i].route);
 	putchar('\n');
 }
 

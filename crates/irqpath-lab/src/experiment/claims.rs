@@ -3,11 +3,11 @@
 //!
 //! Claims are data: a value made of one to three metrics, and the range in which the claim holds.
 //! A metric is named `series.metric`, or `series.interval.metric` for results with intervals;
-//! `column:` in front takes it from another column. Nothing here rounds: printing does.
+//! `variant:` in front takes it from another variant. Nothing here rounds: printing does.
 
 use std::collections::BTreeMap;
 
-use irqpath_model::{Claim, Outcome, OutcomeVerdict, ReproducedColumn};
+use irqpath_model::{Claim, Outcome, OutcomeVerdict, ReproducedVariant};
 use serde::Deserialize;
 
 /// One claim.
@@ -22,9 +22,9 @@ pub struct Check {
     pub value: Value,
     /// When the claim holds.
     pub expect: Range,
-    /// Columns it is checked on; empty means every one.
-    #[serde(default)]
-    pub columns: Vec<String>,
+    /// Variants it is checked on; empty means every one.
+    #[serde(default, alias = "columns")]
+    pub variants: Vec<String>,
     /// Why a modern kernel differs, with the code path; printed when the claim does not hold.
     #[serde(default)]
     pub differs: Option<String>,
@@ -63,18 +63,18 @@ pub struct Range {
     pub max: Option<f64>,
 }
 
-/// What became of a claim on one column.
+/// What became of a claim on one variant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// The value is in the range.
     Holds(f64),
     /// It is not.
     Differs(f64),
-    /// A metric does not exist on this column.
+    /// A metric does not exist on this variant.
     Missing(String),
 }
 
-/// Metrics of every column: column name, metric name, value.
+/// Metrics of every variant: variant name, metric name, value.
 pub type Figures = BTreeMap<String, BTreeMap<String, f64>>;
 
 impl Range {
@@ -108,15 +108,15 @@ impl Value {
 }
 
 impl Check {
-    /// True if the claim is about this column.
-    pub fn applies_to(&self, column: &str) -> bool {
-        self.columns.is_empty() || self.columns.iter().any(|name| name == column)
+    /// True if the claim is about this variant.
+    pub fn applies_to(&self, variant: &str) -> bool {
+        self.variants.is_empty() || self.variants.iter().any(|name| name == variant)
     }
 
-    /// What became of it on one column.
-    pub fn judge(&self, column: &str, figures: &Figures) -> Verdict {
+    /// What became of it on one variant.
+    pub fn judge(&self, variant: &str, figures: &Figures) -> Verdict {
         let value = self.value.compute(|name| {
-            let (place, metric) = name.split_once(':').unwrap_or((column, name));
+            let (place, metric) = name.split_once(':').unwrap_or((variant, name));
             let value = figures.get(place).and_then(|metrics| metrics.get(metric));
             value.copied().ok_or_else(|| format!("{place}: {metric}"))
         });
@@ -128,24 +128,24 @@ impl Check {
     }
 }
 
-/// The claim on each of the columns that it is about.
-pub(super) fn evaluate(check: &Check, columns: &[ReproducedColumn]) -> Claim {
+/// The claim on each of the variants that it is about.
+pub(super) fn evaluate(check: &Check, variants: &[ReproducedVariant]) -> Claim {
     let figures: Figures =
-        columns.iter().map(|column| (column.name.clone(), column.metrics.clone())).collect();
+        variants.iter().map(|variant| (variant.name.clone(), variant.metrics.clone())).collect();
     let holds = if check.expect == Range::default() {
         OutcomeVerdict::Stated
     } else {
         OutcomeVerdict::Holds
     };
-    let outcome = |column: &ReproducedColumn| {
-        let (ours, verdict) = match check.judge(&column.name, &figures) {
+    let outcome = |variant: &ReproducedVariant| {
+        let (ours, verdict) = match check.judge(&variant.name, &figures) {
             Verdict::Holds(value) => (shown(&check.value, value), holds),
             Verdict::Differs(value) => {
                 (shown_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
             }
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };
-        Outcome { column: column.name.clone(), ours, verdict }
+        Outcome { variant: variant.name.clone(), ours, verdict }
     };
     Claim {
         claim: check.claim.clone(),
@@ -154,7 +154,7 @@ pub(super) fn evaluate(check: &Check, columns: &[ReproducedColumn]) -> Claim {
         differs: check.differs.clone(),
         note: check.note.clone(),
         must: check.must,
-        outcomes: columns.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
+        outcomes: variants.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_computed_from_metrics_of_the_column() {
+    fn values_are_computed_from_metrics_of_the_variant() {
         let table = [
             ("value = { ratio = ['workqueue.q50', 'softirq.q50'] }", 5.0),
             ("value = { metric = 'softirq.q50' }", 400.0),

@@ -59,22 +59,22 @@ pub enum ExperimentError {
     #[error("this experiment runs irqpath in its guest; run it by `irqpath lab run`")]
     NoIrqpath,
     /// A guest went wrong.
-    #[error("{experiment} on {column}: {source}")]
+    #[error("{experiment} on {variant}: {source}")]
     Vm {
         /// The experiment.
         experiment: String,
-        /// The column.
-        column: String,
+        /// The variant.
+        variant: String,
         /// How.
         source: Box<crate::vm::VmError>,
     },
     /// The guest ended, but a file that the job should have written is missing or malformed.
-    #[error("{experiment} on {column}: {what}")]
+    #[error("{experiment} on {variant}: {what}")]
     Result {
         /// The experiment.
         experiment: String,
-        /// The column.
-        column: String,
+        /// The variant.
+        variant: String,
         /// What is wrong with which file.
         what: String,
     },

@@ -13,13 +13,13 @@ mod run;
 
 pub use claims::{Check, Figures, Range, Value, Verdict};
 pub use definition::{
-    Column, CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter,
-    Series, Source, read_all,
+    CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series,
+    Source, Variant, read_all,
 };
 pub use error::ExperimentError;
 pub use figures::{Attributed, SeriesResult};
 pub use results::{
-    Results, ResultsError, TABLE, collect, column_directory, read_table, reproduce, store_column,
-    store_remains, write_page, write_table,
+    Results, ResultsError, TABLE, collect, read_table, reproduce, store_remains, store_variant,
+    variant_directory, write_page, write_table,
 };
-pub use run::{ColumnRun, Options, Remains, Runs, run};
+pub use run::{Options, Remains, Runs, VariantRun, run};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From addresses to functions: the profile of a variant, as stacks of function names.
+//! From addresses to functions: the profile of a route, as stacks of function names.
 //!
 //! The rule to know: instructions are neither lost nor invented. What has no name is counted
 //! under `[unsymbolised]`, what was called by something that was not seen under `[unknown]`, and
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recording::{Block, Node};
 use super::symbols::KERNEL;
-use super::{Recording, Symbols, Variant};
+use super::{Recording, Route, Symbols};
 
 /// Kernel code without a symbol.
 const UNSYMBOLISED: &str = "[unsymbolised]";
@@ -145,11 +145,11 @@ impl<'a> Attribution<'a> {
         Self { recording, nodes, blocks }
     }
 
-    /// The profile of a variant of this recording.
-    pub fn profile(&self, variant: &Variant) -> Profile {
+    /// The profile of a route of this recording.
+    pub fn profile(&self, route: &Route) -> Profile {
         // Add up by chain and function first: building a stack of names costs more.
         let mut counts: HashMap<(u32, &Frame), u64> = HashMap::new();
-        for charge in &variant.charges {
+        for charge in &route.charges {
             let (first, end) = (charge.first, charge.first + charge.count);
             for (name, from, to) in &self.blocks[charge.block as usize] {
                 let nr = end.min(*to).saturating_sub(first.max(*from));
@@ -165,9 +165,9 @@ impl<'a> Attribution<'a> {
         Profile { stacks }
     }
 
-    /// True if the variant executed an instruction of this function itself.
-    pub fn executes(&self, variant: &Variant, function: &str) -> bool {
-        variant.charges.iter().any(|charge| {
+    /// True if the route executed an instruction of this function itself.
+    pub fn executes(&self, route: &Route, function: &str) -> bool {
+        route.charges.iter().any(|charge| {
             let (first, end) = (charge.first, charge.first + charge.count);
             let here = &self.blocks[charge.block as usize];
             here.iter().any(|(name, from, to)| {

@@ -47,16 +47,16 @@ fn put_path(out: &mut Vec<u8>, path: &PathRecording) {
     out.extend([path.marks.from, path.marks.to]);
     put(out, path.restarted);
     out.push(path.under_way.into());
-    put_list(out, &path.variants, |out, variant| {
-        out.extend(variant.digest.0.to_le_bytes());
-        out.extend(variant.digest.1.to_le_bytes());
-        put_list(out, &variant.charges, |out, charge| {
+    put_list(out, &path.routes, |out, route| {
+        out.extend(route.digest.0.to_le_bytes());
+        out.extend(route.digest.1.to_le_bytes());
+        put_list(out, &route.charges, |out, charge| {
             let Charge { node, block, first, count, .. } = *charge;
             put_all(out, &[node.into(), block.into(), first.into(), count.into(), charge.times]);
         });
     });
     put_list(out, &path.instances, |out, instance| {
-        put_all(out, &[instance.length, instance.variant as u64, instance.epoch.into()]);
+        put_all(out, &[instance.length, instance.route as u64, instance.epoch.into()]);
         out.push(instance.idle.into());
     });
 }
@@ -126,9 +126,9 @@ fn recording() -> Recording {
         block(KERNEL + 256 - 8, 4), // two of f0, two of f1
         block(KERNEL + 5376, 5),    // no symbol
     ];
-    let variants = vec![
-        Variant { digest: (1, 2), charges: vec![charge(2, 0, 20, 1), charge(2, 1, 10, 1)] },
-        Variant {
+    let routes = vec![
+        Route { digest: (1, 2), charges: vec![charge(2, 0, 20, 1), charge(2, 1, 10, 1)] },
+        Route {
             digest: (3, 4),
             charges: vec![
                 charge(2, 0, 20, 1),
@@ -137,7 +137,7 @@ fn recording() -> Recording {
                 charge(4, 2, 60, 1),
             ],
         },
-        Variant {
+        Route {
             digest: (5, 6),
             charges: vec![
                 charge(6, 3, 10, 1),
@@ -150,10 +150,10 @@ fn recording() -> Recording {
     let lengths = [(30, 0), (30, 0), (95, 1), (30, 2)];
     let instances = lengths
         .iter()
-        .map(|&(length, variant)| Instance { length, variant, epoch: 1, idle: variant == 2 })
+        .map(|&(length, route)| Instance { length, route, epoch: 1, idle: route == 2 })
         .collect();
     let marks = PathMarks { from: 2, to: 4 };
-    let path = PathRecording { marks, restarted: 0, under_way: false, instances, variants };
+    let path = PathRecording { marks, restarted: 0, under_way: false, instances, routes };
     Recording {
         stats: Stats { interrupts: 7, ..Stats::default() },
         paths: vec![path],
@@ -174,11 +174,11 @@ fn stacks_carry_names_and_their_sum_is_the_length() {
     let attribution = Attribution::new(&recording, &symbols());
     let path = recording.path(PathMarks { from: 2, to: 4 }).unwrap();
     let folded: Vec<String> = path
-        .variants
+        .routes
         .iter()
-        .map(|variant| {
-            let profile = attribution.profile(variant);
-            assert_eq!(profile.total(), variant.length());
+        .map(|route| {
+            let profile = attribution.profile(route);
+            assert_eq!(profile.total(), route.length());
             profile.folded()
         })
         .collect();
@@ -188,7 +188,7 @@ fn stacks_carry_names_and_their_sum_is_the_length() {
     let other = "[user] 8\n[user];f1;[unsymbolised] 4\n[user];f1;f0 4\n[user];f1;f1 4\n\
                  ret_from_fork_asm;f7 10\n";
     assert_eq!(folded[2], other);
-    let profile = attribution.profile(&path.variants[2]);
+    let profile = attribution.profile(&path.routes[2]);
     assert_eq!((profile.unsymbolised(), profile.unknown()), (4, 0));
 }
 
@@ -196,10 +196,10 @@ fn stacks_carry_names_and_their_sum_is_the_length() {
 fn instances_are_found_by_length_and_compared_with_what_was_measured() {
     let recording = recording();
     let path = &recording.paths[0];
-    // Three have the median length, two of them the same variant.
+    // Three have the median length, two of them the same route.
     assert_eq!(path.quantile(0.5), Some(0));
     assert_eq!((path.quantile(0.0), path.quantile(1.0)), (Some(0), Some(2)));
-    assert_eq!(path.variant_of(2).unwrap().digest, (3, 4));
+    assert_eq!(path.route_of(2).unwrap().digest, (3, 4));
     let good = path.compare(&[30, 30, 95, 1000]);
     assert_eq!(good, Comparison { exact: 3, idle: 1, ..Comparison::default() });
     let bad = path.compare(&[30, 31, 95]);
@@ -210,7 +210,7 @@ fn instances_are_found_by_length_and_compared_with_what_was_measured() {
 fn a_tick_is_named_as_what_made_a_run_longer() {
     let recording = recording();
     let attribution = Attribution::new(&recording, &symbols());
-    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let profile = |at: usize| attribution.profile(&recording.paths[0].routes[at]);
     let growth = Growth::between(&profile(0), &profile(1));
     // 60 of the 65 are in what the handler calls; wherever it hit, its chain begins with it.
     assert_eq!((growth.total, growth.unexplained), (65, 5));
@@ -222,7 +222,7 @@ fn a_tick_is_named_as_what_made_a_run_longer() {
 fn a_table_of_functions_survives_toml_and_tells_what_grew() {
     let recording = recording();
     let attribution = Attribution::new(&recording, &symbols());
-    let table = |at: usize| attribution.profile(&recording.paths[0].variants[at]).functions();
+    let table = |at: usize| attribution.profile(&recording.paths[0].routes[at]).functions();
     let text = toml::to_string(&table(0)).unwrap();
     assert_eq!(text, "f2 = 20\nf5 = 10\n");
     let before: FunctionTable = toml::from_str(&text).unwrap();
@@ -236,7 +236,7 @@ fn a_table_of_functions_survives_toml_and_tells_what_grew() {
 fn graphs_are_whole_deterministic_and_say_what_they_count() {
     let recording = recording();
     let attribution = Attribution::new(&recording, &symbols());
-    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let profile = |at: usize| attribution.profile(&recording.paths[0].routes[at]);
     let caption =
         svg::Caption { title: "raise to user".to_owned(), note: "median".to_owned(), scale: None };
     let graph = svg::graph(&profile(1), &caption).unwrap();
@@ -267,7 +267,7 @@ fn names_of_strangers_neither_steer_a_terminal_nor_leave_the_text_of_a_graph() {
     let symbols = Symbols::from_kallsyms(&text).unwrap();
     let recording = Recording::parse(&written(&recording())).unwrap();
     let attribution = Attribution::new(&recording, &symbols);
-    let profile = |at: usize| attribution.profile(&recording.paths[0].variants[at]);
+    let profile = |at: usize| attribution.profile(&recording.paths[0].routes[at]);
     let hostile = "\x1b]0;t\x07\n<script>\u{202e}".to_owned();
     let caption = svg::Caption { title: hostile.clone(), note: hostile, scale: None };
     let graph = svg::graph(&profile(1), &caption).unwrap();
@@ -311,9 +311,9 @@ proptest! {
         bytes[end..].copy_from_slice(&sum.to_le_bytes());
         if let Ok(recording) = Recording::parse(&bytes) {
             let attribution = Attribution::new(&recording, &symbols());
-            for variant in recording.paths.iter().flat_map(|path| &path.variants) {
-                let profile = attribution.profile(variant);
-                prop_assert_eq!(profile.total(), variant.length());
+            for route in recording.paths.iter().flat_map(|path| &path.routes) {
+                let profile = attribution.profile(route);
+                prop_assert_eq!(profile.total(), route.length());
             }
         }
     }

@@ -22,15 +22,15 @@ const HEAD: &str = "\
 /// Of the file; it has a tenth of that.
 const MAX_BUDGETS: u64 = 4 << 20;
 
-/// Every budget: experiment, column, figures.
+/// Every budget: experiment, variant, figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Budgets(pub BTreeMap<String, BTreeMap<String, ColumnBudget>>);
+pub struct Budgets(pub BTreeMap<String, BTreeMap<String, VariantBudget>>);
 
-/// Figures of one column.
+/// Figures of one variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ColumnBudget {
+pub struct VariantBudget {
     /// Version of the kernel's package.
     pub kernel: String,
     /// SHA-256 of its image, hex.
@@ -43,20 +43,20 @@ pub struct ColumnBudget {
     pub functions: FunctionTable,
 }
 
-/// What a run measured of one column: the same, and whose it is.
+/// What a run measured of one variant: the same, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The experiment.
     pub experiment: String,
-    /// The column.
-    pub column: String,
+    /// The variant.
+    pub variant: String,
     /// Growth that passes, percent.
     pub allowance_percent: f64,
     /// The figures.
-    pub figures: ColumnBudget,
+    pub figures: VariantBudget,
     /// Metrics that the experiment wants watched here and that were not measured.
     pub missing: Vec<String>,
-    /// The series that [`ColumnBudget::functions`] is of.
+    /// The series that [`VariantBudget::functions`] is of.
     pub drawn: Option<String>,
 }
 
@@ -110,14 +110,14 @@ impl Budgets {
         Ok(())
     }
 
-    /// The budget of a column.
-    pub fn get(&self, experiment: &str, column: &str) -> Option<&ColumnBudget> {
-        self.0.get(experiment)?.get(column)
+    /// The budget of a variant.
+    pub fn get(&self, experiment: &str, variant: &str) -> Option<&VariantBudget> {
+        self.0.get(experiment)?.get(variant)
     }
 
     /// Takes what was measured as the new budget.
     pub fn bless(&mut self, measured: &Measured) {
-        let columns = self.0.entry(measured.experiment.clone()).or_default();
-        columns.insert(measured.column.clone(), measured.figures.clone());
+        let variants = self.0.entry(measured.experiment.clone()).or_default();
+        variants.insert(measured.variant.clone(), measured.figures.clone());
     }
 }

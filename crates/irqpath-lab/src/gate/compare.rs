@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::budgets::{Budgets, ColumnBudget, Measured};
+use super::budgets::{Budgets, Measured, VariantBudget};
 
 /// How many functions are named.
 const NR_FUNCTIONS: usize = 5;
@@ -13,8 +13,8 @@ const NR_FUNCTIONS: usize = 5;
 pub struct Finding {
     /// The experiment.
     pub experiment: String,
-    /// The column.
-    pub column: String,
+    /// The variant.
+    pub variant: String,
     /// The metric.
     pub metric: String,
     /// What it is now, instructions; 0 if it is missing.
@@ -60,7 +60,7 @@ impl Finding {
 
 /// Every metric that was measured, should have been, or was once, beside its budget.
 pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
-    let budget = budgets.get(&measured.experiment, &measured.column);
+    let budget = budgets.get(&measured.experiment, &measured.variant);
     let mut names: BTreeSet<&String> = measured.figures.metrics.keys().collect();
     names.extend(&measured.missing);
     names.extend(budget.iter().flat_map(|budget| budget.metrics.keys()));
@@ -68,7 +68,7 @@ pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
         let now = measured.figures.metrics.get(metric).copied();
         Finding {
             experiment: measured.experiment.clone(),
-            column: measured.column.clone(),
+            variant: measured.variant.clone(),
             metric: metric.clone(),
             now: now.unwrap_or(0),
             change: now.map_or(Change::Missing, |now| change(metric, now, measured, budget)),
@@ -77,7 +77,7 @@ pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
     names.into_iter().map(finding).collect()
 }
 
-fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBudget>) -> Change {
+fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&VariantBudget>) -> Change {
     let found = budget.and_then(|budget| Some((budget, *budget.metrics.get(metric)?)));
     let Some((figures, budget)) = found else { return Change::Unbudgeted };
     let allowance = budget as f64 * measured.allowance_percent / 100.0;
@@ -96,7 +96,7 @@ fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&ColumnBud
 }
 
 /// The functions that grew, most first, if the metric is of the series that they are known of.
-fn grown_functions(metric: &str, now: &Measured, before: &ColumnBudget) -> Vec<(String, u64)> {
+fn grown_functions(metric: &str, now: &Measured, before: &VariantBudget) -> Vec<(String, u64)> {
     let series = metric.split_once('.').map(|(series, _)| series);
     if series != now.drawn.as_deref() {
         return Vec::new();
@@ -114,8 +114,8 @@ mod tests {
     use crate::flame::FunctionTable;
     use crate::gate::GateError;
 
-    fn figures(metric: u64, functions: &[(&str, u64)]) -> ColumnBudget {
-        ColumnBudget {
+    fn figures(metric: u64, functions: &[(&str, u64)]) -> VariantBudget {
+        VariantBudget {
             kernel: "6.12".to_owned(),
             image_sha256: "aa".to_owned(),
             metrics: BTreeMap::from([("default.user.q50".to_owned(), metric)]),
@@ -125,10 +125,10 @@ mod tests {
         }
     }
 
-    fn measured(figures: ColumnBudget) -> Measured {
+    fn measured(figures: VariantBudget) -> Measured {
         Measured {
             experiment: "ihm-timer".to_owned(),
-            column: "rt".to_owned(),
+            variant: "rt".to_owned(),
             allowance_percent: 1.0,
             figures,
             missing: Vec::new(),

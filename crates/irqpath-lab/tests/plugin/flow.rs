@@ -78,7 +78,7 @@ fn instructions_count_once() {
 }
 
 #[test]
-fn variants_do_not_depend_on_how_qemu_cuts_blocks() {
+fn routes_do_not_depend_on_how_qemu_cuts_blocks() {
     let mut commands = blocks();
     // The same code as block 1, in two blocks.
     commands.push(format!("block 11 {K}00007 0 90 90 488b07"));

@@ -143,9 +143,9 @@ fn section(w: &mut impl Write, experiment: &Reproduced, pictures: &[&Picture]) -
         "<p class=\"note prose\">{} Figures: {note}.</p>",
         Text(experiment.workload.trim())
     )?;
-    for column in &experiment.columns {
-        for splat in &column.splats {
-            writeln!(w, "<p class=\"warning\">{}: {}</p>", Text(&column.name), Text(splat))?;
+    for variant in &experiment.variants {
+        for splat in &variant.splats {
+            writeln!(w, "<p class=\"warning\">{}: {}</p>", Text(&variant.name), Text(splat))?;
         }
     }
     for part in missing(&experiment.not_run) {
@@ -182,12 +182,12 @@ fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
         w,
         "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th>claim</th><th>expected</th><th>the document</th>"
     )?;
-    for column in &experiment.columns {
+    for variant in &experiment.variants {
         write!(
             w,
             "<th class=\"num\" title=\"{}\">{}</th>",
-            Text(&column.kernel),
-            Text(&column.name)
+            Text(&variant.kernel),
+            Text(&variant.name)
         )?;
     }
     writeln!(w, "</tr></thead><tbody>")?;
@@ -199,13 +199,13 @@ fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
             Text(&claim.expect),
             Text(&claim.paper)
         )?;
-        for column in &experiment.columns {
-            let outcome = claim.outcomes.iter().find(|outcome| outcome.column == column.name);
+        for variant in &experiment.variants {
+            let outcome = claim.outcomes.iter().find(|outcome| outcome.variant == variant.name);
             write!(w, "<td class=\"num\">{}</td>", outcome.map(judged).unwrap_or_default())?;
         }
         writeln!(w, "</tr>")?;
         for remark in remarks(claim) {
-            let span = experiment.columns.len() + 3;
+            let span = experiment.variants.len() + 3;
             writeln!(w, "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>", Text(remark))?;
         }
     }
@@ -236,12 +236,12 @@ fn figures(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
     writeln!(w, "</tr></thead><tbody>")?;
     let mut last: Option<&Figures> = None;
     for row in &experiment.figures {
-        let same = last.is_some_and(|last| last.column == row.column);
+        let same = last.is_some_and(|last| last.variant == row.variant);
         let class = if same { "repeated" } else { "" };
         write!(
             w,
             "<tr><td class=\"{class}\">{}</td><td>{}</td>",
-            Text(&row.column),
+            Text(&row.variant),
             Text(&name(row))
         )?;
         let cells = &cells(row)[..headings.len()];
@@ -260,11 +260,11 @@ fn slow(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
         w,
         "<details open><summary>Why runs over Q95 were slow: what they executed more than the median run</summary><div class=\"scroll\"><table><thead><tr><th>kernel</th><th>series</th><th class=\"num\">runs</th><th>functions and where the kernel was entered</th></tr></thead><tbody>"
     )?;
-    for [column, series, nr, cause] in slow_rows(experiment) {
+    for [variant, series, nr, cause] in slow_rows(experiment) {
         writeln!(
             w,
             "<tr><td>{}</td><td>{}</td><td class=\"num\">{nr}</td><td class=\"name cause\">{}</td></tr>",
-            Text(&column),
+            Text(&variant),
             Text(&series),
             Text(&cause)
         )?;
@@ -275,19 +275,22 @@ fn slow(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::{ReproducedColumn, SlowRuns};
+    use irqpath_model::{ReproducedVariant, SlowRuns};
 
     fn table() -> Reproduction {
         let mut table = Reproduction::new("0.1.0", vec!["irqpath".into(), "<all>".into()]);
-        let outcome =
-            |column: &str, verdict| Outcome { column: column.into(), ours: "1.5".into(), verdict };
-        let column = |name: &str| ReproducedColumn {
+        let outcome = |variant: &str, verdict| Outcome {
+            variant: variant.into(),
+            ours: "1.5".into(),
+            verdict,
+        };
+        let variant = |name: &str| ReproducedVariant {
             name: name.into(),
             kernel: "6.12".into(),
             image_sha256: "00".into(),
             directory: name.into(),
             splats: vec!["BUG: \"x\" & y".into()],
-            ..ReproducedColumn::default()
+            ..ReproducedVariant::default()
         };
         table.experiments.push(Reproduced {
             id: "one".into(),
@@ -295,7 +298,7 @@ mod tests {
             source: "001".into(),
             workload: "Work.".into(),
             exact: true,
-            columns: vec![column("rt"), column("stock")],
+            variants: vec![variant("rt"), variant("stock")],
             claims: vec![Claim {
                 claim: "a < b".into(),
                 paper: "2".into(),
@@ -311,7 +314,7 @@ mod tests {
             }],
             figures: Vec::new(),
             slow: vec![SlowRuns {
-                column: "rt".into(),
+                variant: "rt".into(),
                 series: "softirq".into(),
                 cause: "add_timer_on < asm_sysvec_irq_work".into(),
                 nr: 98,

@@ -20,9 +20,9 @@ pub(super) fn write_experiment(
     writeln!(out, "{marks} {}\n\n{}.\n", id(experiment), line(&experiment.title))?;
     write_source(out, experiment)?;
     writeln!(out, "\n{}\n\nFigures: {}.", text(&experiment.workload), unit_note(experiment))?;
-    for column in &experiment.columns {
-        for splat in &column.splats {
-            writeln!(out, "\n**Splat on {}:** {}", line(&column.name), line(splat))?;
+    for variant in &experiment.variants {
+        for splat in &variant.splats {
+            writeln!(out, "\n**Splat on {}:** {}", line(&variant.name), line(splat))?;
         }
     }
     for part in missing(&experiment.not_run) {
@@ -92,7 +92,7 @@ fn row(claim: &Claim) -> [String; 6] {
         cell(&claim.claim),
         cell(&claim.paper),
         cell(&claim.expect),
-        lines(&|o| o.column.clone()),
+        lines(&|o| o.variant.clone()),
         lines(&|o| o.ours.clone()),
         lines(&|o| word(o.verdict).to_owned()),
     ]
@@ -107,7 +107,7 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> 
     writeln!(out, "|---|---|{}", "--:|".repeat(headings.len()))?;
     for row in &experiment.figures {
         let cells = cells(row)[..headings.len()].join(" | ");
-        writeln!(out, "| {} | {} | {cells} |", cell(&row.column), cell(&name(row)))?;
+        writeln!(out, "| {} | {} | {cells} |", cell(&row.variant), cell(&name(row)))?;
     }
     Ok(())
 }
@@ -126,16 +126,16 @@ fn write_slow(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io:
 }
 
 fn write_kernels(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
-    if experiment.columns.is_empty() {
+    if experiment.variants.is_empty() {
         return Ok(());
     }
     writeln!(
         out,
         "\n{marks}# Kernels\n\n| kernel | version | SHA-256 of the image |\n|---|---|---|"
     )?;
-    for column in &experiment.columns {
-        let image = column.image_sha256.get(..16).unwrap_or(&column.image_sha256);
-        writeln!(out, "| {} | {} | {} |", cell(&column.name), cell(&column.kernel), cell(image))?;
+    for variant in &experiment.variants {
+        let image = variant.image_sha256.get(..16).unwrap_or(&variant.image_sha256);
+        writeln!(out, "| {} | {} | {} |", cell(&variant.name), cell(&variant.kernel), cell(image))?;
     }
     Ok(())
 }

@@ -43,10 +43,10 @@ fn rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
     match figure.shown {
         Shown::Interval(interval) => {
             let figures = experiment.figures.iter().filter(|row| row.interval == interval);
-            let one_kernel = experiment.columns.len() < 2;
+            let one_kernel = experiment.variants.len() < 2;
             let row = |row: &irqpath_model::Figures| {
                 let series = if interval.is_empty() { name(row) } else { row.series.clone() };
-                let name = if one_kernel { series } else { format!("{}, {series}", row.column) };
+                let name = if one_kernel { series } else { format!("{}, {series}", row.variant) };
                 let q = row.quantiles;
                 let [low, middle, high, max] =
                     [q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(|ns| ns as f64);
@@ -59,7 +59,7 @@ fn rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
             let outcomes = claim.into_iter().flat_map(|claim| &claim.outcomes);
             let row = |outcome: &irqpath_model::Outcome| {
                 let value = outcome.ours.parse().ok()?;
-                let name = outcome.column.clone();
+                let name = outcome.variant.clone();
                 Some(Row { name, low: value, middle: value, high: value, max: value })
             };
             outcomes.filter_map(row).collect()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[matrix]`: lets an experiment's file say once what it measures or claims for many values.
 //!
-//! `[matrix]` lists the values of each axis. A kernel, series, interval or claim with `each` stands
+//! `[matrix]` lists the values of each axis. A variant, series, interval or claim with `each` stands
 //! for one at every combination of the axes that `each` names. The expanded file is what
 //! [`super::Definition::read`] reads and digests, so that a result stays valid when its file is rewritten
 //! with a matrix and means the same. `docs/lab.md` describes the syntax.
@@ -12,7 +12,8 @@ use toml::{Table, Value};
 
 /// Lists whose entries may be written over the matrix: the list, the key that names an entry, and
 /// the tables that a value of the matrix adds to an entry.
-const LISTS: [(&str, &str, &[&str]); 4] = [
+const LISTS: [(&str, &str, &[&str]); 5] = [
+    ("variant", "name", &["parameters"]),
     ("column", "name", &["parameters"]),
     ("series", "name", &["parameters", "labels"]),
     ("interval", "name", &[]),

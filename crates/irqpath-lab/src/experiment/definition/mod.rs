@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! An experiment as data: what `experiments/*.toml` may say.
 //!
-//! A definition names its source in a document, the kernels it runs on (columns), the
+//! A definition names its source in a document, the variants it runs on (kernels with their settings), the
 //! measurements made on each (series) and the claims that are checked on the figures. The job
 //! script does the work in the guest and gets a series' parameters as environment variables.
 //! Everything here is checked when the file is read, so that a typing error costs no boot.
@@ -38,12 +38,12 @@ pub struct Definition {
     /// Wall-clock limit of one guest, s.
     pub time_limit_s: u64,
     /// Kernels to run on.
-    #[serde(rename = "column")]
-    pub columns: Vec<Column>,
+    #[serde(rename = "variant", alias = "column")]
+    pub variants: Vec<Variant>,
     /// Parameters that every series has unless it says otherwise.
     #[serde(default)]
     pub defaults: BTreeMap<String, Parameter>,
-    /// Measurements made in every column, in this order, in one boot.
+    /// Measurements made in every variant, in this order, in one boot.
     #[serde(rename = "series")]
     pub series: Vec<Series>,
     /// Intervals between the columns of a series' CSV file; empty for intsight's own results.
@@ -163,7 +163,7 @@ fn default_memory_mib() -> u32 {
 /// One kernel that the experiment runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Column {
+pub struct Variant {
     /// Heading in tables; unique in the experiment.
     pub name: String,
     /// Which kernel.
@@ -171,10 +171,10 @@ pub struct Column {
     /// For which processor.
     #[serde(default = "default_arch")]
     pub arch: Arch,
-    /// Parameters that differ on this column.
+    /// Parameters that differ on this variant.
     #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,
-    /// Kernel parameters of this column alone, beside the experiment's.
+    /// Kernel parameters of this variant alone, beside the experiment's.
     #[serde(default)]
     pub append: String,
 }
@@ -225,9 +225,9 @@ impl std::fmt::Display for Parameter {
 pub struct Interval {
     /// Name in figures and metrics.
     pub name: String,
-    /// Column where it begins.
+    /// CSV column where it begins.
     pub from: String,
-    /// Column where it ends.
+    /// CSV column where it ends.
     pub to: String,
 }
 
@@ -235,7 +235,7 @@ pub struct Interval {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlamePath {
-    /// The series it is drawn of: the first ones of every column, in their order.
+    /// The series it is drawn of: the first ones of every variant, in their order.
     pub series: Vec<String>,
     /// Mark where the path begins.
     pub from: u8,
@@ -270,7 +270,7 @@ pub struct CountedPath {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// Metrics compared with the budget, in every column.
+    /// Metrics compared with the budget, in every variant.
     pub metrics: Vec<String>,
     /// Growth that passes, percent.
     pub allowance_percent: f64,
@@ -301,6 +301,10 @@ impl Definition {
         if let Some(what) = definition.problem(&stem) {
             return Err(invalid(what));
         }
+        // Stored digests are of files that call a variant a column.
+        if let Some(variants) = measures.remove("variant") {
+            measures.insert("column".to_owned(), variants);
+        }
         measures.retain(|key, _| !SAID.contains(&key));
         let mut inputs = Inputs::of("experiment", 1).value("file", &measures.to_string());
         let jobs = path.with_file_name("jobs");
@@ -311,26 +315,26 @@ impl Definition {
         Ok(definition)
     }
 
-    /// Series that exist on a column.
-    pub fn series_on(&self, column: &Column) -> impl Iterator<Item = &Series> {
-        let flavour = column.flavour;
+    /// Series that exist on a variant.
+    pub fn series_on(&self, variant: &Variant) -> impl Iterator<Item = &Series> {
+        let flavour = variant.flavour;
         self.series
             .iter()
             .filter(move |series| series.only.is_empty() || series.only.contains(&flavour))
     }
 
-    /// A series' parameters on a column: defaults, then the series', then the column's.
-    pub fn parameters(&self, column: &Column, series: &Series) -> BTreeMap<String, Parameter> {
+    /// A series' parameters on a variant: defaults, then the series', then the variant's.
+    pub fn parameters(&self, variant: &Variant, series: &Series) -> BTreeMap<String, Parameter> {
         let mut all = self.defaults.clone();
         all.extend(series.parameters.clone());
-        all.extend(column.parameters.clone());
+        all.extend(variant.parameters.clone());
         all
     }
 
-    /// The metrics that the gate watches on a column.
-    pub fn watched_on(&self, column: &Column) -> impl Iterator<Item = &String> {
+    /// The metrics that the gate watches on a variant.
+    pub fn watched_on(&self, variant: &Variant) -> impl Iterator<Item = &String> {
         let is_on = move |metric: &&String| {
-            self.series_on(column).any(|series| series.name == series_of(metric))
+            self.series_on(variant).any(|series| series.name == series_of(metric))
         };
         self.gate.iter().flat_map(|gate| &gate.metrics).filter(is_on)
     }
@@ -339,10 +343,10 @@ impl Definition {
         if self.id != stem {
             return Some(format!("id is {}, the file is {stem}.toml", self.id));
         }
-        if self.columns.is_empty() || self.series.is_empty() {
-            return Some("needs at least one column and one series".to_owned());
+        if self.variants.is_empty() || self.series.is_empty() {
+            return Some("needs at least one variant and one series".to_owned());
         }
-        repeated(self.columns.iter().map(|column| &column.name))
+        repeated(self.variants.iter().map(|variant| &variant.name))
             .or_else(|| repeated(self.series.iter().map(|series| &series.name)))
             .map(|name| format!("{name} is there twice"))
             .or_else(|| self.checks.iter().find_map(|check| self.check_problem(check)))
@@ -352,17 +356,17 @@ impl Definition {
     }
 
     fn check_problem(&self, check: &Check) -> Option<String> {
-        let is_column = |name: &str| self.columns.iter().any(|column| column.name == name);
-        if let Some(column) = check.columns.iter().find(|column| !is_column(column)) {
+        let is_variant = |name: &str| self.variants.iter().any(|variant| variant.name == name);
+        if let Some(variant) = check.variants.iter().find(|variant| !is_variant(variant)) {
             let claim = &check.claim;
             return Some(format!(
-                "the check {claim:?} names the column {column}, which is not there"
+                "the check {claim:?} names the variant {variant}, which is not there"
             ));
         }
         for name in check.value.metrics() {
-            let (column, metric) = name.split_once(':').unwrap_or(("", name));
-            if !column.is_empty() && !is_column(column) {
-                return Some(format!("{name}: there is no column {column}"));
+            let (variant, metric) = name.split_once(':').unwrap_or(("", name));
+            if !variant.is_empty() && !is_variant(variant) {
+                return Some(format!("{name}: there is no variant {variant}"));
             }
             let series = series_of(metric);
             if !self.series.iter().any(|known| known.name == series) {
@@ -379,12 +383,12 @@ impl Definition {
     }
 
     /// The recording has the paths of all series one after the other, so that those which are
-    /// drawn must be the first on every column.
+    /// drawn must be the first on every variant.
     fn flame_problem(&self) -> Option<String> {
         let drawn = &self.flame.as_ref()?.series;
-        let first = |column| self.series_on(column).map(|series| &series.name).take(drawn.len());
-        let fits = |column| first(column).eq(drawn);
-        (drawn.is_empty() || !self.columns.iter().all(fits)).then(|| {
+        let first = |variant| self.series_on(variant).map(|series| &series.name).take(drawn.len());
+        let fits = |variant| first(variant).eq(drawn);
+        (drawn.is_empty() || !self.variants.iter().all(fits)).then(|| {
             format!("flame names the series {}, which are not the first", drawn.join(", "))
         })
     }

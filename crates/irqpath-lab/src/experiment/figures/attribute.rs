@@ -89,13 +89,13 @@ fn of_path(
     let offset = offset(path, measured);
     let shifted: Vec<u64> =
         measured.iter().map(|length| length.saturating_add_signed(-offset)).collect();
-    let at = |q: f64| path.quantile(q).and_then(|instance| path.variant_of(instance));
+    let at = |q: f64| path.quantile(q).and_then(|instance| path.route_of(instance));
     let (median, worst) = (attribution.profile(at(0.5)?), attribution.profile(at(1.0)?));
     let limit = path.quantile(0.95).map_or(0, |instance| path.instances[instance].length);
     let mut causes = Causes::new();
     let (mut nr_slow, mut nr_unexplained) = (0, 0);
-    for (variant, times) in variants_above(path, limit) {
-        let growth = Growth::between(&median, &attribution.profile(&path.variants[variant]));
+    for (route, times) in routes_above(path, limit) {
+        let growth = Growth::between(&median, &attribution.profile(&path.routes[route]));
         nr_slow += times;
         match name(&growth) {
             Some(name) => *causes.entry(name).or_default() += times,
@@ -122,11 +122,11 @@ fn ran(
     attribution: &Attribution<'_>,
     functions: &[String],
 ) -> Vec<(String, f64)> {
-    let times = variants_above(path, 0);
+    let times = routes_above(path, 0);
     let all: u64 = times.values().sum();
     let share = |function: &String| {
-        let ran = |variant: &usize| attribution.executes(&path.variants[*variant], function);
-        let nr: u64 = times.iter().filter(|(variant, _)| ran(variant)).map(|(_, n)| n).sum();
+        let ran = |route: &usize| attribution.executes(&path.routes[*route], function);
+        let nr: u64 = times.iter().filter(|(route, _)| ran(route)).map(|(_, n)| n).sum();
         (function.clone(), percent(nr, all))
     };
     functions.iter().map(share).collect()
@@ -151,13 +151,13 @@ fn slice(path: &PathRecording, skip: usize, count: usize) -> PathRecording {
     PathRecording { instances, ..path.clone() }
 }
 
-/// Variants of the instances above a limit, and how often they occur there.
-fn variants_above(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
-    let mut variants = BTreeMap::new();
+/// Routes of the instances above a limit, and how often they occur there.
+fn routes_above(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
+    let mut routes = BTreeMap::new();
     for instance in path.instances.iter().filter(|instance| instance.length > limit) {
-        *variants.entry(instance.variant).or_default() += 1;
+        *routes.entry(instance.route).or_default() += 1;
     }
-    variants
+    routes
 }
 
 /// The functions that grew most, those below one entry together; none if symbols cannot tell the
@@ -219,11 +219,11 @@ impl Attributed {
     pub fn graphs(
         &self,
         experiment: &str,
-        column: &str,
+        variant: &str,
         scale: Option<u64>,
     ) -> io::Result<[(String, String); 2]> {
         let graph = |name: &str, profile, scale: Option<u64>| {
-            let title = format!("{experiment} on {column}, {}, {name} path", self.series);
+            let title = format!("{experiment} on {variant}, {}, {name} path", self.series);
             // A short path's graph is narrow, where there is a scale.
             let short = scale.map(|_| format!("{}, {name}", self.series));
             let title_in_it = short.unwrap_or_else(|| title.clone());
@@ -238,11 +238,11 @@ impl Attributed {
         &self,
         directory: &Directory,
         experiment: &str,
-        column: &str,
+        variant: &str,
     ) -> Result<(), OutputError> {
         let series = &self.series;
         let profiles = [("median", &self.median), ("worst", &self.worst)];
-        let mut graphs = self.graphs(experiment, column, None).map(IntoIterator::into_iter);
+        let mut graphs = self.graphs(experiment, variant, None).map(IntoIterator::into_iter);
         for (name, profile) in profiles {
             let file = |suffix| format!("flame-{series}-{name}.{suffix}");
             directory.write(file("svg"), |file| match &mut graphs {

@@ -27,7 +27,7 @@ use irqpath_system::Host;
 use super::definition::{Definition, Mode, Series};
 use crate::own;
 
-/// What one series of one column came to.
+/// What one series of one variant came to.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesResult {
     /// The series' name.
@@ -55,7 +55,7 @@ impl SeriesResult {
 /// Reads the results of a series; the error says which file has what.
 pub fn read(
     definition: &Definition,
-    column: &str,
+    variant: &str,
     series: &Series,
     results: &Path,
 ) -> Result<SeriesResult, String> {
@@ -66,7 +66,7 @@ pub fn read(
         return Ok(result);
     }
     if at("").join("csv_results").is_dir() {
-        let (bench, lengths) = runs(definition, column, &at(""))?;
+        let (bench, lengths) = runs(definition, variant, &at(""))?;
         result.bench = bench;
         result.samples.push((BOTTOM_HALF.to_owned(), lengths));
         if let Some(first) = result.bench.first() {
@@ -118,14 +118,14 @@ fn traced(
 /// intsight's runs by each clock, and their lengths by the first one.
 fn runs(
     definition: &Definition,
-    column: &str,
+    variant: &str,
     raw: &Path,
 ) -> Result<(Vec<BenchSeries>, Vec<u64>), String> {
     let mut capture = read_raw(raw, &[], Room::OTHERS).map_err(|error| error.to_string())?;
     let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
     capture.before = counts("before");
     capture.after = counts("after");
-    let options = Options { is_exact: definition.mode == Mode::Exact, set: column.to_owned() };
+    let options = Options { is_exact: definition.mode == Mode::Exact, set: variant.to_owned() };
     let clocks: Vec<_> = capture.runs.clocks().collect();
     let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
     let series = clocks.into_iter().map(analyse).collect::<Result<_, _>>()?;

@@ -4,13 +4,13 @@
 //! The files in `experiments/` say which rows there are. A result counts if it was made by the
 //! file and its scripts as they are now: what is measured must be the same, what is only said
 //! about it may be newer. On a kernel of ours it must be the same kernel, too, by what it is made
-//! of or by what is loaded, or else that column does not count. A row or column without such a
+//! of or by what is loaded, or else that variant does not count. A row or variant without such a
 //! result says so. Not compared are the modules, the guest's programs, and irqpath itself; which
 //! commit they are of stands in the table.
 
 use std::collections::BTreeMap;
 
-use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedColumn, Reproduction};
+use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedVariant, Reproduction};
 
 use super::table::{NOT_ASKED, describe};
 use crate::experiment::claims::{Check, evaluate};
@@ -32,11 +32,11 @@ pub fn collect(
 fn row(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> Reproduced {
     let results = || {
         let all = stored.iter().rev().flat_map(|table| &table.experiments);
-        all.filter(|e| e.id == definition.id && !e.columns.is_empty())
+        all.filter(|e| e.id == definition.id && !e.variants.is_empty())
     };
     let same = results().filter(|found| found.recipe == definition.recipe);
     let mut of_these_kernels = same.map(|found| on_these_kernels(definition, kernels, found));
-    if let Some(found) = of_these_kernels.find(|found| !found.columns.is_empty()) {
+    if let Some(found) = of_these_kernels.find(|found| !found.variants.is_empty()) {
         return current(definition, found);
     }
     let why = match results().next() {
@@ -55,75 +55,75 @@ fn why_not(definition: &Definition, found: &Reproduced) -> String {
     }
 }
 
-/// Why a column does not count.
+/// Why a variant does not count.
 const KERNEL_CHANGED: &str = "the kernel has changed since the result there is";
 
-/// A result without the columns whose kernel is another one now.
+/// A result without the variants whose kernel is another one now.
 fn on_these_kernels(definition: &Definition, kernels: &Kernels, found: &Reproduced) -> Reproduced {
-    let now = |column: &ReproducedColumn| {
-        let known = definition.columns.iter().find(|known| known.name == column.name)?;
+    let now = |variant: &ReproducedVariant| {
+        let known = definition.variants.iter().find(|known| known.name == variant.name)?;
         kernels.get(&known.flavour)
     };
     let (mut kept, stale): (Vec<_>, Vec<_>) =
-        found.columns.iter().cloned().partition(|column| now(column).is_none_or(is_of(column)));
-    for column in &mut kept {
+        found.variants.iter().cloned().partition(|variant| now(variant).is_none_or(is_of(variant)));
+    for variant in &mut kept {
         // For where the cache does not have the image.
-        if let Some(kernel) = now(column) {
-            column.kernel_digest.clone_from(&kernel.digest);
+        if let Some(kernel) = now(variant) {
+            variant.kernel_digest.clone_from(&kernel.digest);
         }
     }
     if stale.is_empty() {
-        return Reproduced { columns: kept, ..found.clone() };
+        return Reproduced { variants: kept, ..found.clone() };
     }
-    let is_kept = |name: &str| !stale.iter().any(|column| column.name == name);
-    let mut found = Reproduced { columns: kept, ..found.clone() };
-    found.figures.retain(|row| is_kept(&row.column));
-    found.slow.retain(|row| is_kept(&row.column));
-    found.not_run.retain(|part| is_kept(&part.column));
-    let changed = |column: &ReproducedColumn| NotRun {
-        column: column.name.clone(),
+    let is_kept = |name: &str| !stale.iter().any(|variant| variant.name == name);
+    let mut found = Reproduced { variants: kept, ..found.clone() };
+    found.figures.retain(|row| is_kept(&row.variant));
+    found.slow.retain(|row| is_kept(&row.variant));
+    found.not_run.retain(|part| is_kept(&part.variant));
+    let changed = |variant: &ReproducedVariant| NotRun {
+        variant: variant.name.clone(),
         ..NotRun::all(KERNEL_CHANGED)
     };
     found.not_run.extend(stale.iter().map(changed));
-    // A claim may have been judged by a column that is gone.
+    // A claim may have been judged by a variant that is gone.
     found.claims.clear();
     found
 }
 
-/// Whether the column's kernel is this one.
-fn is_of(column: &ReproducedColumn) -> impl Fn(&OwnKernel) -> bool {
-    |kernel| kernel.digest == column.kernel_digest || kernel.images.contains(&column.image_sha256)
+/// Whether the variant's kernel is this one.
+fn is_of(variant: &ReproducedVariant) -> impl Fn(&OwnKernel) -> bool {
+    |kernel| kernel.digest == variant.kernel_digest || kernel.images.contains(&variant.image_sha256)
 }
 
-/// A new result, with those columns of an older one, measured in the same way, that the new run was
+/// A new result, with those variants of an older one, measured in the same way, that the new run was
 /// not asked for.
-pub fn merge_columns(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
+pub fn merge_variants(definition: &Definition, new: &Reproduced, old: &Reproduced) -> Reproduced {
     let mut all = new.clone();
     let unasked = |name: &str| {
-        new.not_run.iter().any(|part| part.column == name && part.why == NOT_ASKED)
-            && old.columns.iter().any(|column| column.name == name)
+        new.not_run.iter().any(|part| part.variant == name && part.why == NOT_ASKED)
+            && old.variants.iter().any(|variant| variant.name == name)
     };
     if new.recipe != old.recipe {
         return all;
     }
-    all.not_run.retain(|part| !unasked(&part.column));
-    all.not_run.extend(old.not_run.iter().filter(|part| unasked(&part.column)).cloned());
-    all.columns.extend(old.columns.iter().filter(|column| unasked(&column.name)).cloned());
-    all.figures.extend(old.figures.iter().filter(|row| unasked(&row.column)).cloned());
-    all.slow.extend(old.slow.iter().filter(|row| unasked(&row.column)).cloned());
-    let place = |name: &str| definition.columns.iter().position(|column| column.name == name);
-    all.columns.sort_by_key(|column| place(&column.name));
-    all.figures.sort_by_key(|row| place(&row.column));
-    all.claims = definition.checks.iter().map(|check| evaluate(check, &all.columns)).collect();
+    all.not_run.retain(|part| !unasked(&part.variant));
+    all.not_run.extend(old.not_run.iter().filter(|part| unasked(&part.variant)).cloned());
+    all.variants.extend(old.variants.iter().filter(|variant| unasked(&variant.name)).cloned());
+    all.figures.extend(old.figures.iter().filter(|row| unasked(&row.variant)).cloned());
+    all.slow.extend(old.slow.iter().filter(|row| unasked(&row.variant)).cloned());
+    let place = |name: &str| definition.variants.iter().position(|variant| variant.name == name);
+    all.variants.sort_by_key(|variant| place(&variant.name));
+    all.figures.sort_by_key(|row| place(&row.variant));
+    all.claims = definition.checks.iter().map(|check| evaluate(check, &all.variants)).collect();
     all
 }
 
 /// A result in the words of today's file.
 fn current(definition: &Definition, found: Reproduced) -> Reproduced {
-    let judged = |check: &Check| claim(check, &found.columns, &found.claims);
+    let judged = |check: &Check| claim(check, &found.variants, &found.claims);
     Reproduced {
         claims: definition.checks.iter().map(judged).collect(),
-        columns: found.columns.clone(),
+        variants: found.variants.clone(),
         figures: found.figures,
         slow: found.slow,
         not_run: found.not_run,
@@ -134,12 +134,12 @@ fn current(definition: &Definition, found: Reproduced) -> Reproduced {
 }
 
 /// The claim judged anew. What the stored metrics cannot tell is as the run judged the same claim.
-fn claim(check: &Check, columns: &[ReproducedColumn], of_run: &[Claim]) -> Claim {
-    let mut claim = evaluate(check, columns);
+fn claim(check: &Check, variants: &[ReproducedVariant], of_run: &[Claim]) -> Claim {
+    let mut claim = evaluate(check, variants);
     let same = |old: &&Claim| old.claim == claim.claim && old.expect == claim.expect;
     let Some(old) = of_run.iter().find(same) else { return claim };
     for outcome in &mut claim.outcomes {
-        let of_run = old.outcomes.iter().find(|old| old.column == outcome.column);
+        let of_run = old.outcomes.iter().find(|old| old.variant == outcome.variant);
         if let Some(of_run) = of_run.filter(|_| outcome.verdict == OutcomeVerdict::Missing) {
             outcome.clone_from(of_run);
         }
@@ -161,7 +161,7 @@ workload = "Work."
 time_limit_s = 1
 guest = { job = "one.sh" }
 defaults = { REPS = 10 }
-column = [{ name = "rt", flavour = "stock-rt" }, { name = "stock", flavour = "stock" }]
+variant = [{ name = "rt", flavour = "stock-rt" }, { name = "stock", flavour = "stock" }]
 series = [{ name = "s" }]
 check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect = { min = 1 } }]
 "#;
@@ -178,15 +178,15 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     /// A result of the file above, on one of its kernels.
     fn result(value: f64) -> Reproduction {
         let definition = &definitions(FILE, "true")[0];
-        let column = ReproducedColumn {
+        let variant = ReproducedVariant {
             name: "rt".to_owned(),
             metrics: [("s.n".to_owned(), value)].into(),
             ..Default::default()
         };
         let mut table = Reproduction::new("0.1.0", Vec::new());
         table.experiments.push(Reproduced {
-            claims: vec![evaluate(&definition.checks[0], std::slice::from_ref(&column))],
-            columns: vec![column],
+            claims: vec![evaluate(&definition.checks[0], std::slice::from_ref(&variant))],
+            variants: vec![variant],
             recipe: definition.recipe.clone(),
             made: Some(irqpath_model::Made::default()),
             ..describe(definition)
@@ -213,7 +213,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     fn the_last_result_counts_and_one_that_failed_does_not() {
         let definitions = definitions(FILE, "true");
         let mut failed = result(5.0);
-        failed.experiments[0].columns.clear();
+        failed.experiments[0].variants.clear();
         let rows = collected(&definitions, &[result(3.0), result(4.0), failed]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "4");
         let rows = collected(&definitions, &[]);
@@ -258,7 +258,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     #[test]
     fn without_metrics_a_claim_is_as_the_run_judged_it() {
         let mut table = result(3.0);
-        table.experiments[0].columns[0].metrics.clear();
+        table.experiments[0].variants[0].metrics.clear();
         let rows = collected(&definitions(FILE, "true"), &[table.clone()]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "3");
         let stricter = FILE.replace("min = 1", "min = 4");
@@ -280,36 +280,36 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         let definition = &definitions(&with_ours(), "true")[0];
         let mut table = result(3.0);
         let found = &mut table.experiments[0];
-        let ours = ReproducedColumn {
+        let ours = ReproducedVariant {
             name: "ours".to_owned(),
             kernel_digest: digest.to_owned(),
-            ..found.columns[0].clone()
+            ..found.variants[0].clone()
         };
-        found.columns.insert(0, ours);
-        let slow = |column: &ReproducedColumn| irqpath_model::SlowRuns {
-            column: column.name.clone(),
+        found.variants.insert(0, ours);
+        let slow = |variant: &ReproducedVariant| irqpath_model::SlowRuns {
+            variant: variant.name.clone(),
             series: "s".to_owned(),
             cause: "rcu".to_owned(),
             nr: 1,
         };
-        found.slow = found.columns.iter().map(slow).collect();
-        found.claims = definition.checks.iter().map(|c| evaluate(c, &found.columns)).collect();
+        found.slow = found.variants.iter().map(slow).collect();
+        found.claims = definition.checks.iter().map(|c| evaluate(c, &found.variants)).collect();
         found.recipe.clone_from(&definition.recipe);
         table
     }
 
     #[test]
-    fn a_kernel_of_ours_that_changed_makes_its_column_none() {
+    fn a_kernel_of_ours_that_changed_makes_its_variant_none() {
         let definitions = definitions(&with_ours(), "true");
         let rows = collected(&definitions, &[result_with_ours("then")]);
-        assert_eq!((rows[0].columns.len(), rows[0].slow.len()), (2, 2));
+        assert_eq!((rows[0].variants.len(), rows[0].slow.len()), (2, 2));
         assert_eq!(rows[0].claims[0].outcomes[1].verdict, OutcomeVerdict::Holds);
         // Also what was stored before tables had the digest.
         for digest in ["before", ""] {
             let rows = collected(&definitions, &[result_with_ours(digest)]);
             assert!(rows[0].made.is_some());
-            assert_eq!((rows[0].columns.len(), rows[0].slow.len()), (1, 1));
-            let stale = NotRun { column: "ours".to_owned(), ..NotRun::all(KERNEL_CHANGED) };
+            assert_eq!((rows[0].variants.len(), rows[0].slow.len()), (1, 1));
+            let stale = NotRun { variant: "ours".to_owned(), ..NotRun::all(KERNEL_CHANGED) };
             assert_eq!(rows[0].not_run, [stale]);
             assert_eq!(rows[0].claims[0].outcomes.len(), 1);
             assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
@@ -320,28 +320,28 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     fn an_image_of_the_same_kernel_is_one_whatever_it_was_made_of() {
         let definitions = definitions(&with_ours(), "true");
         let mut stored = result_with_ours("before");
-        stored.experiments[0].columns[0].image_sha256 = "bytes".to_owned();
+        stored.experiments[0].variants[0].image_sha256 = "bytes".to_owned();
         for (images, kept) in [(vec!["own", "bytes"], 2), (vec!["own"], 1), (vec![], 1)] {
             let rows = collected_with(&images, &definitions, std::slice::from_ref(&stored));
-            assert_eq!(rows[0].columns.len(), kept, "{images:?}");
+            assert_eq!(rows[0].variants.len(), kept, "{images:?}");
             // From here on it counts without the images, too.
-            let digest = &rows[0].columns[0].kernel_digest;
+            let digest = &rows[0].variants[0].kernel_digest;
             assert_eq!(digest.as_str(), if kept == 2 { "then" } else { "" });
         }
     }
 
     #[test]
-    fn a_run_of_some_columns_keeps_the_others() {
+    fn a_run_of_some_variants_keeps_the_others() {
         let definition = &definitions(&with_ours(), "true")[0];
         let old = result_with_ours("then").experiments.remove(0);
         let mut new = old.clone();
-        new.columns.truncate(1);
+        new.variants.truncate(1);
         new.slow.truncate(1);
-        new.columns[0].metrics = [("s.n".to_owned(), 6.0)].into();
-        let not_run = |why: &str| vec![NotRun { column: "rt".to_owned(), ..NotRun::all(why) }];
+        new.variants[0].metrics = [("s.n".to_owned(), 6.0)].into();
+        let not_run = |why: &str| vec![NotRun { variant: "rt".to_owned(), ..NotRun::all(why) }];
         new.not_run = not_run(NOT_ASKED);
-        let all = merge_columns(definition, &new, &old);
-        assert_eq!(all.columns.len(), 2);
+        let all = merge_variants(definition, &new, &old);
+        assert_eq!(all.variants.len(), 2);
         assert_eq!((all.slow.len(), all.not_run.len()), (2, 0));
         let ours: Vec<&str> =
             all.claims[0].outcomes.iter().map(|outcome| outcome.ours.as_str()).collect();
@@ -349,9 +349,9 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
         let mut failed = new.clone();
         failed.not_run = not_run("its guest went wrong");
-        assert_eq!(merge_columns(definition, &failed, &old).columns, failed.columns);
+        assert_eq!(merge_variants(definition, &failed, &old).variants, failed.variants);
         let other = Reproduced { recipe: "other".to_owned(), ..new };
-        assert_eq!(merge_columns(definition, &other, &old), other);
+        assert_eq!(merge_variants(definition, &other, &old), other);
     }
 
     #[test]
@@ -359,13 +359,13 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         let definitions = definitions(&with_ours(), "true");
         let only_ours = |digest: &str| {
             let mut table = result_with_ours(digest);
-            table.experiments[0].columns.truncate(1);
+            table.experiments[0].variants.truncate(1);
             table
         };
         let rows = collected(&definitions, &[only_ours("then"), only_ours("before")]);
-        assert_eq!(rows[0].columns[0].kernel_digest, "then");
+        assert_eq!(rows[0].variants[0].kernel_digest, "then");
         let rows = collected(&definitions, &[only_ours("before")]);
         assert_eq!(rows[0].not_run, [NotRun::all(KERNEL_CHANGED)]);
-        assert!(rows[0].made.is_none() && rows[0].columns.is_empty());
+        assert!(rows[0].made.is_none() && rows[0].variants.is_empty());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Result directories of the columns: the same files that a measurement on a real machine has.
+//! Result directories of the variants: the same files that a measurement on a real machine has.
 //!
 //! What the guest said about itself (`/results/host`) is read by the same code as a real host's
 //! files. The console and the job's output are kept beside the figures.
@@ -15,18 +15,18 @@ use irqpath_report::{html, json};
 use irqpath_system::Host;
 
 use crate::experiment::definition::Definition;
-use crate::experiment::run::{ColumnRun, Remains};
+use crate::experiment::run::{Remains, VariantRun};
 use crate::vm::Outcome;
 
-/// Writes a column's result directory below `out`, for the command and time given.
-pub fn store_column(
+/// Writes a variant's result directory below `out`, for the command and time given.
+pub fn store_variant(
     definition: &Definition,
-    run: &ColumnRun,
+    run: &VariantRun,
     out: &Directory,
     command: &[String],
     started_at: &str,
 ) -> Result<(), OutputError> {
-    let directory = open(out, &definition.id, &run.column.name)?;
+    let directory = open(out, &definition.id, &run.variant.name)?;
     let meta = Meta { command: command.to_vec(), started_at: started_at.to_owned(), ..meta(run)? };
     let summary = summary(run);
     directory.write("meta.json", |file| json::write_meta(file, &meta))?;
@@ -40,7 +40,7 @@ pub fn store_column(
         directory.write("report.html", |page| html::write(page, &meta, &summary, options))?;
     }
     for attributed in &run.attributed {
-        attributed.store(&directory, &definition.id, &run.column.name)?;
+        attributed.store(&directory, &definition.id, &run.variant.name)?;
     }
     store_words(&run.outcome, &directory)
 }
@@ -48,8 +48,8 @@ pub fn store_column(
 /// Writes what a guest that went wrong said, for people to look at, below `out` and beside the
 /// results of a run that went well; returns where.
 pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
-    let column = format!("{} failed", remains.column);
-    let directory = open(out, &remains.experiment, &column)?;
+    let variant = format!("{} failed", remains.variant);
+    let directory = open(out, &remains.experiment, &variant)?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }
@@ -67,7 +67,7 @@ fn store_words(outcome: &Outcome, directory: &Directory) -> Result<(), OutputErr
 }
 
 /// Every repetition of every series.
-fn lengths(run: &ColumnRun) -> impl Iterator<Item = Length<'_>> {
+fn lengths(run: &VariantRun) -> impl Iterator<Item = Length<'_>> {
     run.series.iter().flat_map(|series| {
         series.samples.iter().flat_map(|(interval, lengths)| {
             (0..).zip(lengths).map(|(repetition, &length_ns)| Length {
@@ -80,12 +80,12 @@ fn lengths(run: &ColumnRun) -> impl Iterator<Item = Length<'_>> {
     })
 }
 
-fn summary(run: &ColumnRun) -> Summary {
+fn summary(run: &VariantRun) -> Summary {
     let series = run.series.iter().flat_map(|series| series.bench.clone()).collect();
     Summary::of(Measured::Bench { bench: finish(series) })
 }
 
-fn meta(run: &ColumnRun) -> Result<Meta, OutputError> {
+fn meta(run: &VariantRun) -> Result<Meta, OutputError> {
     let facts = Directory::open(run.files.path(), false)?.directory("host")?;
     let config = format!("config-{}", run.kernel.release);
     facts
@@ -98,7 +98,7 @@ fn meta(run: &ColumnRun) -> Result<Meta, OutputError> {
     Ok(Meta {
         schema_version: SCHEMA_VERSION,
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: format!("lab guest, {}", run.column.name),
+        host: format!("lab guest, {}", run.variant.name),
         duration_ns: run.outcome.job_ns.unwrap_or_default(),
         source: source(run),
         kernel,
@@ -111,7 +111,7 @@ fn meta(run: &ColumnRun) -> Result<Meta, OutputError> {
     })
 }
 
-fn source(run: &ColumnRun) -> String {
+fn source(run: &VariantRun) -> String {
     if run.outcome.exact {
         "lab, exact: 1 ns is one instruction".to_owned()
     } else {
@@ -119,19 +119,19 @@ fn source(run: &ColumnRun) -> String {
     }
 }
 
-/// Where a column's result directory lies below the table.
-pub fn column_directory(experiment: &str, column: &str) -> String {
-    format!("{experiment}/{}", name_in(column))
+/// Where a variant's result directory lies below the table.
+pub fn variant_directory(experiment: &str, variant: &str) -> String {
+    format!("{experiment}/{}", name_in(variant))
 }
 
-/// The name of a column's directory in that of its experiment.
-fn name_in(column: &str) -> String {
-    column.replace([' ', '/'], "-")
+/// The name of a variant's directory in that of its experiment.
+fn name_in(variant: &str) -> String {
+    variant.replace([' ', '/'], "-")
 }
 
 /// Opens the same directory below `out`, and makes it if it is missing.
-fn open(out: &Directory, experiment: &str, column: &str) -> Result<Directory, OutputError> {
-    out.directory(experiment)?.directory(name_in(column))
+fn open(out: &Directory, experiment: &str, variant: &str) -> Result<Directory, OutputError> {
+    out.directory(experiment)?.directory(name_in(variant))
 }
 
 #[cfg(test)]
@@ -139,13 +139,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_stored_where_the_table_says_it_is() {
+    fn a_variant_is_stored_where_the_table_says_it_is() {
         let below = tempfile::tempdir().unwrap();
         let out = Directory::open(below.path(), false).unwrap();
-        for column in ["rt x86-64", "6.12-rt", "a/b failed"] {
-            let stored = open(&out, "ihm-net", column).unwrap();
-            assert_eq!(stored.path(), below.path().join(column_directory("ihm-net", column)));
-            assert!(stored.path().is_dir(), "{column}");
+        for variant in ["rt x86-64", "6.12-rt", "a/b failed"] {
+            let stored = open(&out, "ihm-net", variant).unwrap();
+            assert_eq!(stored.path(), below.path().join(variant_directory("ihm-net", variant)));
+            assert!(stored.path().is_dir(), "{variant}");
         }
     }
 }

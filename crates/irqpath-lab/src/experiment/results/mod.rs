@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What experiments leave on disk: a result directory for each column, and the reproduction table.
+//! What experiments leave on disk: a result directory for each variant, and the reproduction table.
 //!
 //! Only this module reads and writes the table. As `reproduction.json` it has a line for each
 //! experiment, in the directory of a run as in `docs/`, so that a new result changes its own line.
@@ -10,7 +10,7 @@ mod pictures;
 mod table;
 
 pub use collect::collect;
-pub use directory::{column_directory, store_column, store_remains};
+pub use directory::{store_remains, store_variant, variant_directory};
 pub use table::reproduce;
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use irqpath_model::{Made, Reproduced, Reproduction};
 use irqpath_report::{html, json, markdown, reproduction};
 
 use super::definition::Definition;
-use super::run::{ColumnRun, Options};
+use super::run::{Options, VariantRun};
 
 /// The table's file in a directory of results.
 pub const TABLE: &str = "reproduction.json";
@@ -99,7 +99,7 @@ pub fn write_table(out: &mut impl Write, table: &Reproduction) -> io::Result<()>
 /// experiments.
 pub fn write_page(
     table: &Reproduction,
-    runs: &[Vec<ColumnRun>],
+    runs: &[Vec<VariantRun>],
     directory: &Directory,
     name: &str,
 ) -> Result<(), OutputError> {
@@ -151,13 +151,13 @@ impl<'a> Results<'a> {
 
     /// Stores an experiment by its index. What cannot be written is the error of
     /// [`Results::finish`].
-    pub fn add(&self, index: usize, runs: &[ColumnRun]) {
+    pub fn add(&self, index: usize, runs: &[VariantRun]) {
         let definition = self.definitions[index];
         let reproduced = reproduce(definition, runs, self.options, self.made);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.experiments.insert(index, reproduced);
         let store = |run| {
-            store_column(definition, run, self.directory, &self.made.command, &self.started_at)
+            store_variant(definition, run, self.directory, &self.made.command, &self.started_at)
         };
         let stored = runs.iter().try_for_each(store).map_err(ResultsError::from);
         let stored = stored.and_then(|()| self.store_table(&self.table(&found), &[]));
@@ -165,7 +165,7 @@ impl<'a> Results<'a> {
     }
 
     /// Writes the table of all experiments with their pictures, and returns it.
-    pub fn finish(self, runs: &[Vec<ColumnRun>]) -> Result<Reproduction, ResultsError> {
+    pub fn finish(self, runs: &[Vec<VariantRun>]) -> Result<Reproduction, ResultsError> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = found.error.take() {
             return Err(error);
@@ -186,7 +186,7 @@ impl<'a> Results<'a> {
     fn store_table(
         &self,
         table: &Reproduction,
-        runs: &[Vec<ColumnRun>],
+        runs: &[Vec<VariantRun>],
     ) -> Result<(), ResultsError> {
         let _lock = self.directory.lock()?;
         let earlier = read_earlier(self.directory.path())?;
@@ -198,7 +198,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// What has just been run, with what was there before: it replaces its own columns.
+/// What has just been run, with what was there before: it replaces its own variants.
 fn merge(
     table: &Reproduction,
     earlier: &[Reproduced],
@@ -210,7 +210,7 @@ fn merge(
         let old = earlier.iter().find(|old| old.id == new.id);
         let definition = definitions.iter().find(|definition| definition.id == new.id);
         if let Some((definition, old)) = definition.zip(old) {
-            *new = collect::merge_columns(definition, new, old);
+            *new = collect::merge_variants(definition, new, old);
         }
     }
     all.experiments.extend(earlier.iter().filter(|old| !is_new(&old.id)).cloned());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the page of an experiment shows of a column: how the lengths of its series are distributed, and
+//! What the page of an experiment shows of a variant: how the lengths of its series are distributed, and
 //! where the instructions of its paths went.
 //!
 //! The median paths stand below each other and on one scale, so that what one series saved is seen beside
@@ -9,13 +9,13 @@ use irqpath_model::Reproduced;
 use irqpath_report::html::{Curve, Picture, cdf};
 
 use crate::experiment::figures::SeriesResult;
-use crate::experiment::run::ColumnRun;
+use crate::experiment::run::VariantRun;
 
 /// Curves of a picture that can be told apart.
 const MAX_CURVES: usize = 12;
 
-/// Draws the pictures of a column.
-pub(super) fn draw(experiment: &Reproduced, run: &ColumnRun) -> std::io::Result<Vec<Picture>> {
+/// Draws the pictures of a variant.
+pub(super) fn draw(experiment: &Reproduced, run: &VariantRun) -> std::io::Result<Vec<Picture>> {
     let mut pictures = distributions(experiment, run);
     pictures.extend(graphs(&experiment.id, run)?);
     Ok(pictures.into_iter().map(|(title, svg)| picture(&experiment.id, title, svg)).collect())
@@ -26,7 +26,7 @@ fn picture(experiment: &str, title: String, svg: String) -> Picture {
 }
 
 /// Titles and pictures of the last interval of all series.
-fn distributions(experiment: &Reproduced, run: &ColumnRun) -> Vec<(String, String)> {
+fn distributions(experiment: &Reproduced, run: &VariantRun) -> Vec<(String, String)> {
     let series: Vec<_> = run.series.iter().filter(|series| !series.lengths().is_empty()).collect();
     let unit = if experiment.exact { "instructions" } else { "ns" };
     let draw = |part: &[&SeriesResult]| {
@@ -35,24 +35,24 @@ fn distributions(experiment: &Reproduced, run: &ColumnRun) -> Vec<(String, Strin
         let title = format!(
             "{} on {}, {interval}: share of lengths up to, {}",
             experiment.id,
-            run.column.name,
+            run.variant.name,
             names.join(", ")
         );
         let curves: Vec<_> = part
             .iter()
             .map(|series| Curve { name: &series.name, lengths: series.lengths() })
             .collect();
-        let heading = format!("{} on {}: {interval}", experiment.title, run.column.name);
+        let heading = format!("{} on {}: {interval}", experiment.title, run.variant.name);
         cdf(&heading, unit, &curves).map(|svg| (title, svg))
     };
     series.chunks(MAX_CURVES).filter_map(draw).collect()
 }
 
 /// Titles and flame graphs, those of the medians first.
-fn graphs(experiment: &str, run: &ColumnRun) -> std::io::Result<Vec<(String, String)>> {
+fn graphs(experiment: &str, run: &VariantRun) -> std::io::Result<Vec<(String, String)>> {
     let longest = run.attributed.iter().map(|path| path.median.total()).max();
     let of_path =
-        run.attributed.iter().map(|path| path.graphs(experiment, &run.column.name, longest));
+        run.attributed.iter().map(|path| path.graphs(experiment, &run.variant.name, longest));
     let of_path = of_path.collect::<Result<Vec<_>, _>>()?;
     let (medians, worst): (Vec<_>, Vec<_>) = of_path.into_iter().map(<[_; 2]>::into).unzip();
     Ok(medians.into_iter().chain(worst).collect())

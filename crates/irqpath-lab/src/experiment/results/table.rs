@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From runs to the reproduction table: every claim judged on every column.
+//! From runs to the reproduction table: every claim judged on every variant.
 
 use irqpath_model::bench::Latencies;
-use irqpath_model::{Figures as Rows, Made, NotRun, Reproduced, ReproducedColumn, SlowRuns};
+use irqpath_model::{Figures as Rows, Made, NotRun, Reproduced, ReproducedVariant, SlowRuns};
 
-use super::directory::column_directory;
+use super::directory::variant_directory;
 use crate::experiment::claims::evaluate;
-use crate::experiment::definition::{Column, Definition, Mode};
-use crate::experiment::run::{ColumnRun, Options};
+use crate::experiment::definition::{Definition, Mode, Variant};
+use crate::experiment::run::{Options, VariantRun};
 
-/// Why a column of a run of some columns is none.
+/// Why a variant of a run of some variants is none.
 pub(super) const NOT_ASKED: &str = "it was not asked for";
 
 /// The experiment's part of the table: what `made` it, with which options.
 pub fn reproduce(
     definition: &Definition,
-    runs: &[ColumnRun],
+    runs: &[VariantRun],
     options: &Options,
     made: &Made,
 ) -> Reproduced {
-    let columns: Vec<_> = runs.iter().map(|run| column(definition, run)).collect();
+    let variants: Vec<_> = runs.iter().map(|run| variant(definition, run)).collect();
     Reproduced {
-        claims: definition.checks.iter().map(|check| evaluate(check, &columns)).collect(),
-        columns,
+        claims: definition.checks.iter().map(|check| evaluate(check, &variants)).collect(),
+        variants,
         figures: runs.iter().flat_map(rows).collect(),
         slow: runs.iter().flat_map(slow).collect(),
         not_run: not_run(definition, runs, options),
@@ -51,35 +51,35 @@ fn recipe(definition: &Definition, options: &Options) -> String {
     std::iter::once(definition.recipe.clone()).chain(replaced).collect()
 }
 
-/// Columns without a result, and series that a column left out.
-fn not_run(definition: &Definition, runs: &[ColumnRun], options: &Options) -> Vec<NotRun> {
-    let absent = |column: &&Column| !runs.iter().any(|run| run.column.name == column.name);
-    let why = |column: &Column| {
-        let asked_for = options.columns.is_empty() || options.columns.contains(&column.name);
+/// Variants without a result, and series that a variant left out.
+fn not_run(definition: &Definition, runs: &[VariantRun], options: &Options) -> Vec<NotRun> {
+    let absent = |variant: &&Variant| !runs.iter().any(|run| run.variant.name == variant.name);
+    let why = |variant: &Variant| {
+        let asked_for = options.variants.is_empty() || options.variants.contains(&variant.name);
         let why = if asked_for { "its guest went wrong" } else { NOT_ASKED };
-        NotRun { column: column.name.clone(), ..NotRun::all(why) }
+        NotRun { variant: variant.name.clone(), ..NotRun::all(why) }
     };
-    let columns = definition.columns.iter().filter(absent).map(why);
-    columns.chain(runs.iter().flat_map(left_out)).collect()
+    let variants = definition.variants.iter().filter(absent).map(why);
+    variants.chain(runs.iter().flat_map(left_out)).collect()
 }
 
 /// Series that this kernel cannot do.
-fn left_out(run: &ColumnRun) -> impl Iterator<Item = NotRun> {
+fn left_out(run: &VariantRun) -> impl Iterator<Item = NotRun> {
     run.series.iter().filter_map(|series| {
         Some(NotRun {
-            column: run.column.name.clone(),
+            variant: run.variant.name.clone(),
             series: series.name.clone(),
             why: series.left_out.clone()?,
         })
     })
 }
 
-/// The rows of numbers of a column: intsight's series by their first clock, and intervals.
-fn rows(run: &ColumnRun) -> Vec<Rows> {
+/// The rows of numbers of a variant: intsight's series by their first clock, and intervals.
+fn rows(run: &VariantRun) -> Vec<Rows> {
     let mut rows = Vec::new();
     for series in &run.series {
         let row = |interval: &str, quantiles, max_irq_ns| Rows {
-            column: run.column.name.clone(),
+            variant: run.variant.name.clone(),
             series: series.name.clone(),
             interval: interval.to_owned(),
             quantiles,
@@ -93,11 +93,11 @@ fn rows(run: &ColumnRun) -> Vec<Rows> {
     rows
 }
 
-/// Why runs of a column were slow, where its path was attributed.
-fn slow(run: &ColumnRun) -> impl Iterator<Item = SlowRuns> {
+/// Why runs of a variant were slow, where its path was attributed.
+fn slow(run: &VariantRun) -> impl Iterator<Item = SlowRuns> {
     run.attributed.iter().flat_map(|path| {
         path.causes().into_iter().map(|(cause, nr)| SlowRuns {
-            column: run.column.name.clone(),
+            variant: run.variant.name.clone(),
             series: path.series.clone(),
             cause: cause.to_owned(),
             nr,
@@ -113,13 +113,13 @@ fn source(definition: &Definition) -> String {
     format!("document {}, {}", source.document, source.section)
 }
 
-fn column(definition: &Definition, run: &ColumnRun) -> ReproducedColumn {
-    ReproducedColumn {
-        name: run.column.name.clone(),
+fn variant(definition: &Definition, run: &VariantRun) -> ReproducedVariant {
+    ReproducedVariant {
+        name: run.variant.name.clone(),
         kernel: format!("{} {}", run.kernel.release, run.kernel.package_version),
         image_sha256: run.kernel.sha256.clone(),
         kernel_digest: run.kernel.digest.clone(),
-        directory: column_directory(&definition.id, &run.column.name),
+        directory: variant_directory(&definition.id, &run.variant.name),
         splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
         metrics: run.metrics(),
     }

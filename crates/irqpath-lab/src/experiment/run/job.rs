@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The job of a column: one shell script that makes every series in turn.
+//! The job of a variant: one shell script that makes every series in turn.
 //!
 //! The script of the experiment gets a series' parameters and `SERIES` in its environment and
 //! writes to `/results/$SERIES*`. A series that fails ends the job: half a result is no result.
@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::experiment::definition::{Column, Definition, Parameter};
+use crate::experiment::definition::{Definition, Parameter, Variant};
 
 /// Files that describe a machine; the host reads their copies below `/results/host`.
 const FACTS: &[&str] = &[
@@ -29,19 +29,19 @@ const FACTS: &[&str] = &[
 /// Counts that are copied again after the last series, below `/results/after`.
 const COUNTS: &[&str] = &["proc/interrupts", "proc/softirqs"];
 
-/// The script for one column; busybox runs it in the guest. `quick` are parameters that replace
+/// The script for one variant; busybox runs it in the guest. `quick` are parameters that replace
 /// those of the definition. With `symbols` the guest
 /// leaves the addresses of its kernel's functions, for who attributes instructions to them.
 pub fn script(
     definition: &Definition,
-    column: &Column,
+    variant: &Variant,
     quick: &BTreeMap<String, Parameter>,
     symbols: bool,
 ) -> String {
     let mut text = String::from("set -e\n");
     copy(&mut text, FACTS, "host");
-    for series in definition.series_on(column) {
-        let mut parameters = definition.parameters(column, series);
+    for series in definition.series_on(variant) {
+        let mut parameters = definition.parameters(variant, series);
         parameters.extend(quick.clone());
         text.push_str("env");
         for (name, value) in parameters {

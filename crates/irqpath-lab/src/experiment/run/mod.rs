@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs experiments: every column in a guest of its own, as many at a time as there are CPUs.
+//! Runs experiments: every variant in a guest of its own, as many at a time as there are CPUs.
 //!
 //! Kernels and modules are made first, one after the other, because they use every CPU
-//! themselves. What a guest does in mode exact does not depend on its neighbours. A column
+//! themselves. What a guest does in mode exact does not depend on its neighbours. A variant
 //! whose guest goes wrong is an error with the last lines of its console; the others go on.
 
 mod job;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::definition::{Column, CountedPath, Definition, FlamePath, Mode, Parameter};
+use super::definition::{CountedPath, Definition, FlamePath, Mode, Parameter, Variant};
 use super::error::ExperimentError;
 use super::figures::{self, Attributed, SeriesResult};
 use crate::flame::{PathMarks, Plugin};
@@ -41,8 +41,8 @@ const GUEST_LIMIT_S: u64 = 864_000;
 /// How to run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Only columns with one of these names; empty means all.
-    pub columns: Vec<String>,
+    /// Only variants with one of these names; empty means all.
+    pub variants: Vec<String>,
     /// Parameters that replace those of the definition, for a quick look.
     pub parameters: BTreeMap<String, Parameter>,
     /// The irqpath binary for guests that need it.
@@ -53,11 +53,11 @@ pub struct Options {
     pub attribute: bool,
 }
 
-/// One column after its run.
+/// One variant after its run.
 #[derive(Debug)]
-pub struct ColumnRun {
+pub struct VariantRun {
     /// Which.
-    pub column: Column,
+    pub variant: Variant,
     /// On what it ran.
     pub kernel: Kernel,
     /// How the guest ended.
@@ -70,7 +70,7 @@ pub struct ColumnRun {
     pub attributed: Vec<Attributed>,
 }
 
-impl ColumnRun {
+impl VariantRun {
     /// Every metric by its full name.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let named = |series: &SeriesResult| {
@@ -85,13 +85,13 @@ impl ColumnRun {
     }
 }
 
-/// A column that went wrong after its guest had started.
+/// A variant that went wrong after its guest had started.
 #[derive(Debug)]
 pub struct Remains {
     /// The experiment.
     pub experiment: String,
-    /// The column.
-    pub column: String,
+    /// The variant.
+    pub variant: String,
     /// What its guest said and left until then.
     pub outcome: Outcome,
 }
@@ -99,7 +99,7 @@ pub struct Remains {
 /// A guest that is ready to be started.
 struct Prepared<'a> {
     definition: &'a Definition,
-    column: &'a Column,
+    variant: &'a Variant,
     kernel: Kernel,
     machine: Machine,
     initramfs: Initramfs,
@@ -110,28 +110,28 @@ struct Prepared<'a> {
 /// What became of some experiments.
 #[derive(Debug, Default)]
 pub struct Runs {
-    /// For each definition the columns that went well, in its order.
-    pub columns: Vec<Vec<ColumnRun>>,
+    /// For each definition the variants that went well, in its order.
+    pub variants: Vec<Vec<VariantRun>>,
     /// Why others did not.
     pub errors: Vec<ExperimentError>,
     /// What is left of those whose guests had started.
     pub remains: Vec<Remains>,
 }
 
-/// Runs the columns of these experiments. An error is one of before the first guest; what goes
+/// Runs the variants of these experiments. An error is one of before the first guest; what goes
 /// wrong in a guest is in the result. `ended` is told of each experiment as soon as the last of its
-/// guests has ended, by its index and with the columns that went well.
+/// guests has ended, by its index and with the variants that went well.
 pub fn run(
     lab: &Lab,
     definitions: &[&Definition],
     options: &Options,
-    ended: &(dyn Fn(usize, &[ColumnRun]) + Sync),
+    ended: &(dyn Fn(usize, &[VariantRun]) + Sync),
 ) -> Result<Runs, ExperimentError> {
     let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
-        for column in &definition.columns {
-            if options.columns.is_empty() || options.columns.contains(&column.name) {
-                guests.push((index, prepare(lab, definition, column, options)?));
+        for variant in &definition.variants {
+            if options.variants.is_empty() || options.variants.contains(&variant.name) {
+                guests.push((index, prepare(lab, definition, variant, options)?));
             }
         }
     }
@@ -147,15 +147,15 @@ pub fn run(
         |nr_done, (index, guest)| {
             let run = boot(lab, guest);
             if let Ok(run) = &run {
-                let (column, wall) = (&run.column.name, run.outcome.wall.as_secs_f64());
+                let (variant, wall) = (&run.variant.name, run.outcome.wall.as_secs_f64());
                 let id = &definitions[index].id;
-                lab.progress.note(&format!("{id} on {column}: a guest of {wall:.1} s"));
+                lab.progress.note(&format!("{id} on {variant}: a guest of {wall:.1} s"));
             }
             lab.progress.done(nr_done());
             open[index].add(definitions[index], run, |runs| ended(index, runs))
         },
     );
-    let mut runs = Runs { columns: open.into_iter().map(Open::runs).collect(), ..Runs::default() };
+    let mut runs = Runs { variants: open.into_iter().map(Open::runs).collect(), ..Runs::default() };
     for failure in failures.into_iter().flatten() {
         runs.errors.push(failure.error);
         runs.remains.extend(failure.remains);
@@ -163,40 +163,40 @@ pub fn run(
     Ok(runs)
 }
 
-/// An experiment while its guests run: how many have not ended, and the columns that went well.
-struct Open(Mutex<(usize, Vec<ColumnRun>)>);
+/// An experiment while its guests run: how many have not ended, and the variants that went well.
+struct Open(Mutex<(usize, Vec<VariantRun>)>);
 
 impl Open {
     fn new(nr_open: usize) -> Self {
         Self(Mutex::new((nr_open, Vec::new())))
     }
 
-    /// A guest of the experiment has ended; after the last one `ended` is called, with the columns in
+    /// A guest of the experiment has ended; after the last one `ended` is called, with the variants in
     /// the order of the definition.
     fn add(
         &self,
         definition: &Definition,
-        run: Result<ColumnRun, Box<Failure>>,
-        ended: impl Fn(&[ColumnRun]),
+        run: Result<VariantRun, Box<Failure>>,
+        ended: impl Fn(&[VariantRun]),
     ) -> Option<Box<Failure>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (nr_open, runs) = &mut *open;
         let failure = run.map(|run| runs.push(run)).err();
         *nr_open -= 1;
         if *nr_open == 0 {
-            let columns = &definition.columns;
-            runs.sort_by_key(|run| columns.iter().position(|c| c.name == run.column.name));
+            let variants = &definition.variants;
+            runs.sort_by_key(|run| variants.iter().position(|c| c.name == run.variant.name));
             ended(runs);
         }
         failure
     }
 
-    fn runs(self) -> Vec<ColumnRun> {
+    fn runs(self) -> Vec<VariantRun> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).1
     }
 }
 
-/// Why a column has no result.
+/// Why a variant has no result.
 struct Failure {
     error: ExperimentError,
     remains: Option<Remains>,
@@ -211,11 +211,11 @@ impl Prepared<'_> {
 fn prepare<'a>(
     lab: &Lab,
     definition: &'a Definition,
-    column: &'a Column,
+    variant: &'a Variant,
     options: &Options,
 ) -> Result<Prepared<'a>, ExperimentError> {
-    let kernel = Kernel::provide(lab, column.flavour, column.arch)?;
-    let initramfs = guest(lab, definition, column, &kernel, options)?.build(lab)?;
+    let kernel = Kernel::provide(lab, variant.flavour, variant.arch)?;
+    let initramfs = guest(lab, definition, variant, &kernel, options)?.build(lab)?;
     let mut machine = match definition.mode {
         Mode::Exact => Machine::exact(&kernel),
         Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
@@ -223,18 +223,18 @@ fn prepare<'a>(
         Mode::Counted => Machine::counted(&kernel, SMP_CPUS),
     }
     .append(&definition.guest.append)
-    .append(&column.append);
+    .append(&variant.append);
     machine.memory_mib = definition.guest.memory_mib;
     machine.result_mib = RESULT_MIB;
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
     // Idle time is skipped and costs nothing; the host's limit is the one that counts.
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
-    let recording = record(lab, definition, options, column.flavour, &mut machine)?;
+    let recording = record(lab, definition, options, variant.flavour, &mut machine)?;
     // In turns only the tortures run, which have no use for it; a debug kernel takes half a minute
     // to find out where its interrupt goes, each time that the module is loaded.
-    machine.devices.edu = column.arch == Arch::X86_64 && definition.mode != Mode::Turns;
+    machine.devices.edu = variant.arch == Arch::X86_64 && definition.mode != Mode::Turns;
     machine.devices.hpet = definition.guest.hpet;
-    Ok(Prepared { definition, column, kernel, machine, initramfs, recording })
+    Ok(Prepared { definition, variant, kernel, machine, initramfs, recording })
 }
 
 /// The path that the plugin records, if it is to.
@@ -268,7 +268,7 @@ fn record(
 fn guest(
     lab: &Lab,
     definition: &Definition,
-    column: &Column,
+    variant: &Variant,
     kernel: &Kernel,
     options: &Options,
 ) -> Result<Guest, ExperimentError> {
@@ -279,7 +279,7 @@ fn guest(
     let jobs = lab.project.experiments().join("jobs");
     let source = lab.project.kernel().join("module/intsight");
     let mut guest = Guest::new(kernel)
-        .job(&job::script(definition, column, &replaced, recorded(definition, options).is_some()))
+        .job(&job::script(definition, variant, &replaced, recorded(definition, options).is_some()))
         .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
     for script in needs.scripts() {
         guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);
@@ -323,11 +323,11 @@ fn is_one_of(path: &Path, names: &[String]) -> bool {
     path.file_stem().is_some_and(|stem| names.iter().any(|name| stem == name.as_str()))
 }
 
-fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, Box<Failure>> {
-    let (experiment, column) = (&prepared.definition.id, &prepared.column.name);
+fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failure>> {
+    let (experiment, variant) = (&prepared.definition.id, &prepared.variant.name);
     let failed = |source| ExperimentError::Vm {
         experiment: experiment.clone(),
-        column: column.clone(),
+        variant: variant.clone(),
         source: Box::new(source),
     };
     let outcome = prepared
@@ -339,8 +339,8 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, Box<Failure>> {
         Some(source) => Err(failed(source)),
     };
     match read {
-        Ok((files, series, attributed)) => Ok(ColumnRun {
-            column: prepared.column.clone(),
+        Ok((files, series, attributed)) => Ok(VariantRun {
+            variant: prepared.variant.clone(),
             kernel: prepared.kernel,
             outcome,
             files,
@@ -348,8 +348,8 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<ColumnRun, Box<Failure>> {
             attributed,
         }),
         Err(error) => {
-            let (experiment, column) = (experiment.clone(), column.clone());
-            let remains = Some(Remains { experiment, column, outcome });
+            let (experiment, variant) = (experiment.clone(), variant.clone());
+            let remains = Some(Remains { experiment, variant, outcome });
             Err(Box::new(Failure { error, remains }))
         }
     }
@@ -360,17 +360,17 @@ fn evaluate(
     prepared: &Prepared<'_>,
     outcome: &Outcome,
 ) -> Result<(TempDir, Vec<SeriesResult>, Vec<Attributed>), ExperimentError> {
-    let Prepared { definition, column, recording, .. } = prepared;
+    let Prepared { definition, variant, recording, .. } = prepared;
     let wrong = |what: String| ExperimentError::Result {
         experiment: definition.id.clone(),
-        column: column.name.clone(),
+        variant: variant.name.clone(),
         what,
     };
     let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
     outcome.results.extract(files.path()).map_err(|error| wrong(error.to_string()))?;
-    let read = |series| figures::read(definition, &column.name, series, files.path());
+    let read = |series| figures::read(definition, &variant.name, series, files.path());
     let mut series =
-        definition.series_on(column).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+        definition.series_on(variant).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     if let (Some(counted), Some(directory)) = (&definition.count, recording) {
         count_loops(counted, &directory.path().join(RECORDING), &mut series).map_err(wrong)?;
     }

@@ -10,8 +10,8 @@
 //! n blocks, each: n address, n instructions, then for each of them b size
 //! n paths, each:
 //!     b from  b to  n restarted  b under way
-//!     n variants, each: w w digest, n charges, each: n chain n block n first n count n times
-//!     n instances, each: n length  n variant  n epoch  b idle
+//!     n routes, each: w w digest, n charges, each: n chain n block n first n count n times
+//!     n instances, each: n length  n route  n epoch  b idle
 //! w FNV-1a of everything before
 //! ```
 //!
@@ -83,13 +83,13 @@ pub(super) struct Charge {
 
 /// Instances in which the same instructions ran in the same chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
+pub struct Route {
     /// Depends on addresses and counts only: equal in two runs of the same guest.
     pub digest: (u64, u64),
     pub(super) charges: Vec<Charge>,
 }
 
-impl Variant {
+impl Route {
     /// Instructions.
     pub fn length(&self) -> u64 {
         self.charges.iter().map(|charge| u64::from(charge.count) * charge.times).sum()
@@ -101,15 +101,15 @@ impl Variant {
 pub struct Instance {
     /// Instructions.
     pub length: u64,
-    /// Its variant, index into [`PathRecording::variants`].
-    pub variant: usize,
+    /// Its route, index into [`PathRecording::routes`].
+    pub route: usize,
     /// How many workloads (mark 16) had begun before.
     pub epoch: u16,
     /// The processor halted on the way, so more time passed than instructions were executed.
     pub idle: bool,
 }
 
-/// One path: all its instances in order, and their variants.
+/// One path: all its instances in order, and their routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRecording {
     /// From where to where.
@@ -121,7 +121,7 @@ pub struct PathRecording {
     /// In the order in which they ended.
     pub instances: Vec<Instance>,
     /// In the order in which they were first seen.
-    pub variants: Vec<Variant>,
+    pub routes: Vec<Route>,
 }
 
 /// What [`PathRecording::compare`] found.
@@ -168,21 +168,21 @@ impl PathRecording {
     }
 
     /// Index of the instance at this quantile of the lengths (0 shortest, 0.5 median, 1 longest);
-    /// of several with the same length one of the most frequent variant. `None` without instances.
+    /// of several with the same length one of the most frequent route. `None` without instances.
     pub fn quantile(&self, q: f64) -> Option<usize> {
         let mut order: Vec<usize> = (0..self.instances.len()).collect();
         order.sort_by_key(|&at| (self.instances[at].length, at));
         let rank = (q.clamp(0.0, 1.0) * order.len().checked_sub(1)? as f64).floor() as usize;
         let length = self.instances[order[rank]].length;
         let same = order.iter().filter(|&&at| self.instances[at].length == length);
-        let mut runs = vec![0usize; self.variants.len()];
-        same.clone().for_each(|&at| runs[self.instances[at].variant] += 1);
-        same.copied().min_by_key(|&at| (std::cmp::Reverse(runs[self.instances[at].variant]), at))
+        let mut runs = vec![0usize; self.routes.len()];
+        same.clone().for_each(|&at| runs[self.instances[at].route] += 1);
+        same.copied().min_by_key(|&at| (std::cmp::Reverse(runs[self.instances[at].route]), at))
     }
 
-    /// The variant of an instance.
-    pub fn variant_of(&self, instance: usize) -> Option<&Variant> {
-        self.instances.get(instance).map(|instance| &self.variants[instance.variant])
+    /// The route of an instance.
+    pub fn route_of(&self, instance: usize) -> Option<&Route> {
+        self.instances.get(instance).map(|instance| &self.routes[instance.route])
     }
 }
 

@@ -5,7 +5,7 @@
 //! noise: every index is checked where it is read, and no count is believed before its bytes
 //! are there.
 
-use super::{Block, Charge, Instance, Node, PathRecording, Recording, Stats, Variant};
+use super::{Block, Charge, Instance, Node, PathRecording, Recording, Route, Stats};
 use crate::flame::{FlameError, PathMarks};
 
 const MAGIC: &[u8] = b"IRQFLAME";
@@ -191,17 +191,13 @@ fn path(
     let marks = PathMarks { from: reader.byte()?, to: reader.byte()? };
     let restarted = reader.number()?;
     let under_way = reader.flag()?;
-    let variants = reader.list(|reader| variant(reader, nodes, blocks))?;
-    let lengths: Vec<u64> = variants.iter().map(Variant::length).collect();
+    let routes = reader.list(|reader| route(reader, nodes, blocks))?;
+    let lengths: Vec<u64> = routes.iter().map(Route::length).collect();
     let instances = reader.list(|reader| instance(reader, &lengths))?;
-    Ok(PathRecording { marks, restarted, under_way, instances, variants })
+    Ok(PathRecording { marks, restarted, under_way, instances, routes })
 }
 
-fn variant(
-    reader: &mut Reader<'_>,
-    nodes: &[Node],
-    blocks: &[Block],
-) -> Result<Variant, FlameError> {
+fn route(reader: &mut Reader<'_>, nodes: &[Node], blocks: &[Block]) -> Result<Route, FlameError> {
     let digest = (reader.word()?, reader.word()?);
     let mut length = 0u64;
     let charges = reader.list(|reader| {
@@ -210,12 +206,12 @@ fn variant(
         let sum = more.and_then(|more| length.checked_add(more));
         // Differences of lengths are signed.
         let Some(sum) = sum.filter(|&sum| i64::try_from(sum).is_ok()) else {
-            return reader.error("a variant is too long");
+            return reader.error("a route is too long");
         };
         length = sum;
         Ok(charge)
     })?;
-    Ok(Variant { digest, charges })
+    Ok(Route { digest, charges })
 }
 
 fn charge(reader: &mut Reader<'_>, nodes: &[Node], blocks: &[Block]) -> Result<Charge, FlameError> {
@@ -230,11 +226,11 @@ fn charge(reader: &mut Reader<'_>, nodes: &[Node], blocks: &[Block]) -> Result<C
 
 fn instance(reader: &mut Reader<'_>, lengths: &[u64]) -> Result<Instance, FlameError> {
     let length = reader.number()?;
-    let variant = reader.index(lengths.len(), "there is no such variant")? as usize;
+    let route = reader.index(lengths.len(), "there is no such route")? as usize;
     let epoch = reader.index(1 << 16, "an epoch is too large")? as u16;
     let idle = reader.flag()?;
-    if lengths[variant] != length {
-        return reader.error("an instance is not as long as its variant");
+    if lengths[route] != length {
+        return reader.error("an instance is not as long as its route");
     }
-    Ok(Instance { length, variant, epoch, idle })
+    Ok(Instance { length, route, epoch, idle })
 }

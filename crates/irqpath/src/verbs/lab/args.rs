@@ -52,9 +52,9 @@ pub struct LabFlame {
           value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
 
-    /// Only this column; repeatable
-    #[arg(long = "column", value_name = "NAME")]
-    pub columns: Vec<String>,
+    /// Only this variant (a kernel with its settings, as lab list shows it); repeatable
+    #[arg(long = "variant", alias = "column", value_name = "NAME")]
+    pub variants: Vec<String>,
 
     /// Replace a parameter, for a quick look: REPS=100; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
@@ -125,9 +125,9 @@ pub struct LabRun {
           value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
 
-    /// Only this column (a kernel, as lab list shows it); repeatable
-    #[arg(long = "column", value_name = "NAME")]
-    pub columns: Vec<String>,
+    /// Only this variant (a kernel with its settings, as lab list shows it); repeatable
+    #[arg(long = "variant", alias = "column", value_name = "NAME")]
+    pub variants: Vec<String>,
 
     /// Replace a parameter of every series, for a quick look: REPS=1000; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]

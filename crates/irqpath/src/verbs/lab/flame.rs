@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, Attributed, ColumnRun, Definition, Options};
+use irqpath_lab::experiment::{self, Attributed, Definition, Options, VariantRun};
 use irqpath_model::Reproduction;
 use irqpath_report::text::grouped;
 
@@ -29,7 +29,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
         );
     };
     let options = Options {
-        columns: arguments.columns.clone(),
+        variants: arguments.variants.clone(),
         parameters: arguments.set.iter().cloned().collect(),
         irqpath: std::env::current_exe().ok(),
         attribute: true,
@@ -42,9 +42,9 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     if let Some(error) = report_errors(runs.errors) {
         return Err(error);
     }
-    for run in runs.columns.iter().flatten() {
-        experiment::store_column(&definition, run, &output, &meta::command(), &started_at)?;
-        let directory = experiment::column_directory(&definition.id, &run.column.name);
+    for run in runs.variants.iter().flatten() {
+        experiment::store_variant(&definition, run, &output, &meta::command(), &started_at)?;
+        let directory = experiment::variant_directory(&definition.id, &run.variant.name);
         for path in &run.attributed {
             console::print(&told_path(&definition, run, path))?;
         }
@@ -57,7 +57,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     }
     let page = format!("{}.html", definition.id);
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
-    let runs = runs.columns;
+    let runs = runs.variants;
     table.experiments = vec![experiment::reproduce(&definition, &runs[0], &options, &made)];
     experiment::write_page(&table, &runs, &output, &page)?;
     let page = output.path().join(page);
@@ -66,12 +66,12 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
 }
 
 /// What was found of one series' path.
-fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Page {
+fn told_path(definition: &Definition, run: &VariantRun, path: &Attributed) -> Page {
     let (same, other) = (path.agreement.nr_same(), path.agreement.nr_other());
     let mut text = Page::of(format_args!(
         "{} on {}, {}: {} paths, median {} instructions, worst {}",
         definition.id,
-        run.column.name,
+        run.variant.name,
         path.series,
         path.nr_instances,
         path.median.total(),
@@ -94,7 +94,7 @@ fn told_path(definition: &Definition, run: &ColumnRun, path: &Attributed) -> Pag
 }
 
 /// The series beside each other: how long their paths are, and against each baseline.
-fn side_by_side(definition: &Definition, run: &ColumnRun) -> Page {
+fn side_by_side(definition: &Definition, run: &VariantRun) -> Page {
     let is_baseline = |name: &str| {
         let mut series = definition.series.iter();
         series.any(|series| series.name == name && series.labels.contains_key("baseline"))
@@ -114,7 +114,7 @@ fn side_by_side(definition: &Definition, run: &ColumnRun) -> Page {
     let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
     let mut text = Page::default();
     text.blank();
-    text.line(format_args!("{}: {}", definition.title, run.column.name));
+    text.line(format_args!("{}: {}", definition.title, run.variant.name));
     for row in &rows {
         let numbers = row.iter().zip(&widths).skip(1);
         let numbers: Vec<_> = numbers.map(|(cell, width)| format!("{cell:>width$}")).collect();

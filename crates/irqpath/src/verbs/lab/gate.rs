@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, ColumnRun, Definition, Options};
-use irqpath_lab::gate::{Budgets, Change, ColumnBudget, Finding, Measured, compare};
+use irqpath_lab::experiment::{self, Definition, Options, VariantRun};
+use irqpath_lab::gate::{Budgets, Change, Finding, Measured, VariantBudget, compare};
 
 use super::args::LabGate;
 use super::common::{explain, report_errors, select_experiments};
@@ -22,9 +22,9 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     if let Some(error) = report_errors(runs.errors) {
         return Err(error);
     }
-    let columns = gated.iter().zip(&runs.columns);
+    let variants = gated.iter().zip(&runs.variants);
     let measured: Vec<Measured> =
-        columns.flat_map(|(d, runs)| runs.iter().map(|run| figures(d, run))).collect();
+        variants.flat_map(|(d, runs)| runs.iter().map(|run| figures(d, run))).collect();
     let path = lab.project.lab().join("budgets.toml");
     let mut budgets = Budgets::read(&path)?;
     let findings: Vec<Finding> = measured.iter().flat_map(|m| compare(m, &budgets)).collect();
@@ -56,19 +56,19 @@ fn gated<'a>(
     }
 }
 
-fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
+fn figures(definition: &Definition, run: &VariantRun) -> Measured {
     let gate = definition.gate.as_ref();
     let metrics = run.metrics();
-    let watched = definition.watched_on(&run.column);
+    let watched = definition.watched_on(&run.variant);
     let (found, missing): (Vec<&String>, Vec<&String>) =
         watched.partition(|name| metrics.contains_key(*name));
     let figure = |name: &String| (name.clone(), metrics[name].round() as u64);
     let drawn = run.attributed.first();
     Measured {
         experiment: definition.id.clone(),
-        column: run.column.name.clone(),
+        variant: run.variant.name.clone(),
         allowance_percent: gate.map_or(0.0, |gate| gate.allowance_percent),
-        figures: ColumnBudget {
+        figures: VariantBudget {
             kernel: run.kernel.package_version.clone(),
             image_sha256: run.kernel.sha256.clone(),
             metrics: found.into_iter().map(figure).collect(),
@@ -82,8 +82,8 @@ fn figures(definition: &Definition, run: &ColumnRun) -> Measured {
 fn text(findings: &[Finding]) -> Page {
     let mut text = Page::default();
     for finding in findings {
-        let Finding { experiment, column, metric, now, change } = finding;
-        let place = format!("{experiment} on {column}: {metric}");
+        let Finding { experiment, variant, metric, now, change } = finding;
+        let place = format!("{experiment} on {variant}: {metric}");
         match change {
             Change::Kept { budget } => {
                 text.line(format_args!("ok      {place} {now} (budget {budget})"));

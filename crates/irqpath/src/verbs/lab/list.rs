@@ -29,12 +29,12 @@ struct Line {
     exact: bool,
     /// How the guest keeps time.
     mode: String,
-    columns: Vec<String>,
+    variants: Vec<String>,
     /// Digest of what measures; a result has the same.
     recipe: String,
     /// What the last run showed; empty if there is none that counts.
     state: String,
-    /// What there is no result of, and why: all of it, or columns. What a kernel cannot do is not
+    /// What there is no result of, and why: all of it, or variants. What a kernel cannot do is not
     /// here.
     not_run: Vec<String>,
 }
@@ -97,7 +97,7 @@ fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
         title: definition.title.clone(),
         exact: definition.mode == Mode::Exact,
         mode: definition.mode.to_string(),
-        columns: definition.columns.iter().map(|column| column.name.clone()).collect(),
+        variants: definition.variants.iter().map(|variant| variant.name.clone()).collect(),
         recipe: definition.recipe.clone(),
         state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
         not_run: reproduced
@@ -110,7 +110,11 @@ fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
 }
 
 fn part(part: &NotRun) -> String {
-    if part.column.is_empty() { part.why.clone() } else { format!("{}: {}", part.column, part.why) }
+    if part.variant.is_empty() {
+        part.why.clone()
+    } else {
+        format!("{}: {}", part.variant, part.why)
+    }
 }
 
 fn state(experiment: &Reproduced) -> String {
@@ -129,7 +133,7 @@ fn text(lines: &[Line]) -> Page {
     for line in lines {
         let state = if line.state.is_empty() { "not run" } else { &line.state };
         text.line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
-        text.line(format_args!("{:20} on {}", "", line.columns.join(", ")));
+        text.line(format_args!("{:20} on {}", "", line.variants.join(", ")));
         for why in &line.not_run {
             text.line(format_args!("{:20} not run: {why}", ""));
         }
@@ -154,7 +158,7 @@ mod tests {
             workload = "Work."
             time_limit_s = 1
             guest = { job = "one.sh" }
-            column = [{ name = "rt", flavour = "stock-rt" }, { name = "ours", flavour = "irqpath" }]
+            variant = [{ name = "rt", flavour = "stock-rt" }, { name = "ours", flavour = "irqpath" }]
             series = [{ name = "s" }]
         "#;
         std::fs::write(directory.path().join("one.toml"), file).unwrap();
@@ -163,8 +167,8 @@ mod tests {
 
     #[test]
     fn what_was_not_run_is_listed_with_its_reason() {
-        let on = |column: &str, series: &str, why: &str| NotRun {
-            column: column.to_owned(),
+        let on = |variant: &str, series: &str, why: &str| NotRun {
+            variant: variant.to_owned(),
             series: series.to_owned(),
             why: why.to_owned(),
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `irqpath lab run`: runs experiments, stores a result directory per column and the table.
+//! `irqpath lab run`: runs experiments, stores a result directory per variant and the table.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
     let wanted = select_experiments(&definitions, &arguments.experiments)?;
     let options = Options {
-        columns: arguments.columns.clone(),
+        variants: arguments.variants.clone(),
         parameters: arguments.set.iter().cloned().collect(),
         irqpath: std::env::current_exe().ok(),
         ..Options::default()
@@ -28,7 +28,7 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     let runs = experiment::run(lab, &wanted, &options, &|index, runs| results.add(index, runs));
     let runs = runs.map_err(explain)?;
     lab.progress.clear();
-    let table = results.finish(&runs.columns)?;
+    let table = results.finish(&runs.variants)?;
     if arguments.json {
         console::json(&table, false)?;
     } else {
