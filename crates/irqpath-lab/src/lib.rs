@@ -5,6 +5,9 @@
 //! and brings its results back, `flame` attributes the instructions of one path to functions,
 //! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
 
+// Its one caller is the binary beside it, so that a name which says everything has no comment.
+#![allow(missing_docs)]
+
 pub mod cache;
 mod checkout;
 pub mod experiment;

@@ -17,7 +17,6 @@ use irqpath_model::printable;
 pub enum Unit {
     /// Steps of some kind; shown as a share.
     Steps,
-    /// Bytes.
     Bytes,
 }
 

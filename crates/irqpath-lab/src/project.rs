@@ -33,7 +33,6 @@ pub enum ProjectError {
     /// A directory was named, but it is another one.
     #[error("{path} is not irqpath's project directory (it has no {MARK}); correct {origin}", path = .path.display())]
     NotHere {
-        /// The directory.
         path: PathBuf,
         /// What named it: `--project` or `IRQPATH_PROJECT`.
         origin: &'static str,
@@ -41,7 +40,6 @@ pub enum ProjectError {
     /// One was found that others can write to.
     #[error("{root} has the lab's files, but {source}; give --project {root} if you trust all of it", root = .root.display())]
     Untrusted {
-        /// The directory.
         root: PathBuf,
         /// What others can write to.
         source: TreeError,
@@ -76,7 +74,6 @@ impl Project {
         root.join(MARK).is_file().then(|| Self { root: root.to_owned() })
     }
 
-    /// Its directory.
     pub fn root(&self) -> &Path {
         &self.root
     }

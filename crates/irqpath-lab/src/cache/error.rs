@@ -15,12 +15,7 @@ pub enum CacheError {
     NoPlace,
     /// The place of the cache is not an absolute path, and would depend on where one stands.
     #[error("{variable}={path} is not an absolute path; give one that starts with /", path = .path.display())]
-    Relative {
-        /// The environment variable.
-        variable: &'static str,
-        /// Its value.
-        path: PathBuf,
-    },
+    Relative { variable: &'static str, path: PathBuf },
     /// Somebody else could put programs into it.
     #[error(
         "{source}, so the cache is not used; set IRQPATH_CACHE to a directory in which nobody else can write"
@@ -31,12 +26,7 @@ pub enum CacheError {
     },
     /// It cannot be made or reached.
     #[error("the cache {path} cannot be made; set IRQPATH_CACHE to a directory of yours", path = .path.display())]
-    Place {
-        /// Its directory.
-        path: PathBuf,
-        /// Why.
-        source: OutputError,
-    },
+    Place { path: PathBuf, source: OutputError },
     /// An input of a product cannot be read.
     #[error("{path} cannot be read: {source}; it is an input of what is built", path = .path.display())]
     Input {

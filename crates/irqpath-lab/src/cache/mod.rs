@@ -101,7 +101,6 @@ impl Cache {
         Self { root: root.into() }
     }
 
-    /// Its directory.
     pub fn root(&self) -> &Path {
         &self.root
     }

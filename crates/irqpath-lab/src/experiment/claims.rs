@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use irqpath_model::{Claim, Outcome, OutcomeVerdict, ReproducedVariant};
 use serde::Deserialize;
 
-/// One claim.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
@@ -18,7 +17,6 @@ pub struct Check {
     pub claim: String,
     /// What the document reports, as it reports it.
     pub paper: String,
-    /// What is computed.
     pub value: Value,
     /// When the claim holds.
     pub expect: Range,
@@ -41,7 +39,6 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Value {
-    /// The metric itself.
     Metric(String),
     /// The first divided by the second.
     Ratio(String, String),
@@ -68,7 +65,7 @@ pub struct Range {
 pub enum Verdict {
     /// The value is in the range.
     Holds(f64),
-    /// It is not.
+    /// The value is outside of it.
     Differs(f64),
     /// A metric does not exist on this variant.
     Missing(String),
@@ -139,9 +136,9 @@ pub(super) fn evaluate(check: &Check, variants: &[ReproducedVariant]) -> Claim {
     };
     let outcome = |variant: &ReproducedVariant| {
         let (ours, verdict) = match check.judge(&variant.name, &figures) {
-            Verdict::Holds(value) => (shown(&check.value, value), holds),
+            Verdict::Holds(value) => (format_value(&check.value, value), holds),
             Verdict::Differs(value) => {
-                (shown_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
+                (format_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
             }
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };
@@ -150,7 +147,7 @@ pub(super) fn evaluate(check: &Check, variants: &[ReproducedVariant]) -> Claim {
     Claim {
         claim: check.claim.clone(),
         paper: check.paper.clone(),
-        expect: expectation(&check.value, check.expect),
+        expect: format_range(&check.value, check.expect),
         differs: check.differs.clone(),
         note: check.note.clone(),
         must: check.must,
@@ -159,12 +156,12 @@ pub(super) fn evaluate(check: &Check, variants: &[ReproducedVariant]) -> Claim {
 }
 
 /// A value with the unit that its computation gives it.
-fn shown(value: &Value, number: f64) -> String {
-    with_digits(value, number, 0)
+fn format_value(value: &Value, number: f64) -> String {
+    format_with_digits(value, number, 0)
 }
 
 /// The same with so many more digits than usual.
-fn with_digits(value: &Value, number: f64, more: usize) -> String {
+fn format_with_digits(value: &Value, number: f64, more: usize) -> String {
     let digits = more + if matches!(value, Value::Ratio(..)) { 2 } else { 1 };
     match value {
         Value::Ratio(..) | Value::Per(..) => format!("{number:.digits$}"),
@@ -181,17 +178,18 @@ fn with_digits(value: &Value, number: f64, more: usize) -> String {
 }
 
 /// A value outside of its range, with as many digits as it takes to see that.
-fn shown_outside(value: &Value, number: f64, range: Range) -> String {
+fn format_outside(value: &Value, number: f64, range: Range) -> String {
     let below = range.min.filter(|min| number < *min);
-    let Some(end) = below.or(range.max) else { return shown(value, number) };
-    let pairs =
-        (0..6).map(|more| (with_digits(value, number, more), with_digits(value, end, more)));
+    let Some(end) = below.or(range.max) else { return format_value(value, number) };
+    let pairs = (0..6).map(|more| {
+        (format_with_digits(value, number, more), format_with_digits(value, end, more))
+    });
     let seen = pairs.into_iter().find(|(number, end)| number != end);
-    seen.map_or_else(|| shown(value, number), |(number, _)| number)
+    seen.map_or_else(|| format_value(value, number), |(number, _)| number)
 }
 
-fn expectation(value: &Value, range: Range) -> String {
-    let end = |number| shown(value, number);
+fn format_range(value: &Value, range: Range) -> String {
+    let end = |number| format_value(value, number);
     match (range.min, range.max) {
         (Some(min), Some(max)) if (max - min).abs() < f64::EPSILON => {
             format!("exactly {}", end(min))
@@ -273,9 +271,9 @@ mod tests {
             (&ratio, 1.0 + 1e-12, at_most(1.0), "1.00"),
         ];
         for (value, number, range, expected) in table {
-            assert_eq!(shown_outside(value, number, range), expected, "{number}");
+            assert_eq!(format_outside(value, number, range), expected, "{number}");
         }
-        assert_eq!(shown(&change, -0.04), "0.0 %");
-        assert_eq!(shown(&change, 0.06), "+0.1 %");
+        assert_eq!(format_value(&change, -0.04), "0.0 %");
+        assert_eq!(format_value(&change, 0.06), "+0.1 %");
     }
 }

@@ -12,31 +12,17 @@ pub enum ExperimentError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
         source: io::Error,
     },
     /// There is no place for what a guest leaves.
     #[error("cannot make a temporary directory: {source}; set TMPDIR to one that can be written")]
-    Scratch {
-        /// The system's reason.
-        source: io::Error,
-    },
+    Scratch { source: io::Error },
     /// Not TOML, or a field that does not exist.
     #[error("{}: {source}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Line and reason.
-        source: Box<toml::de::Error>,
-    },
+    Syntax { path: PathBuf, source: Box<toml::de::Error> },
     /// TOML, but it makes no sense.
     #[error("{}: {what}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
+    Invalid { path: PathBuf, what: String },
     /// A script of an experiment cannot be read.
     #[error(transparent)]
     Script(#[from] crate::cache::CacheError),
@@ -60,20 +46,11 @@ pub enum ExperimentError {
     NoIrqpath,
     /// A guest went wrong.
     #[error("{experiment} on {variant}: {source}")]
-    Vm {
-        /// The experiment.
-        experiment: String,
-        /// The variant.
-        variant: String,
-        /// How.
-        source: Box<crate::vm::VmError>,
-    },
+    Vm { experiment: String, variant: String, source: Box<crate::vm::VmError> },
     /// The guest ended, but a file that the job should have written is missing or malformed.
     #[error("{experiment} on {variant}: {what}")]
     Result {
-        /// The experiment.
         experiment: String,
-        /// The variant.
         variant: String,
         /// What is wrong with which file.
         what: String,

@@ -36,7 +36,6 @@ pub enum FlameError {
     /// A file cannot be read.
     #[error("{path} cannot be read: {source}; did the guest run to its end?", path = .path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -64,9 +63,8 @@ pub enum FlameError {
         "line {line} of the symbol table is no symbol: '{text}'; save the guest's /proc/kallsyms as root"
     )]
     Symbols {
-        /// Line, from 1.
+        /// Number of the line, the first being 1.
         line: usize,
-        /// Its beginning.
         text: String,
     },
     /// All symbols have the address 0.
@@ -77,11 +75,9 @@ pub enum FlameError {
     /// A program's ELF file makes no sense.
     #[error("the program's ELF file is damaged: {source}")]
     Elf {
-        /// What is wrong.
         #[from]
         source: object::read::Error,
     },
-    /// Drawing failed.
     #[error("the flame graph cannot be drawn: {reason}")]
     Draw {
         /// What the drawing library said.

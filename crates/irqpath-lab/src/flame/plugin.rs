@@ -32,7 +32,6 @@ pub struct PathMarks {
     pub to: u8,
 }
 
-/// The built plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
     directory: PathBuf,

@@ -57,7 +57,7 @@ pub struct Profile {
 pub struct FunctionTable(pub BTreeMap<String, u64>);
 
 impl FunctionTable {
-    /// All instructions.
+    /// Instructions of all of them together.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
@@ -76,14 +76,14 @@ impl FunctionTable {
 }
 
 impl Profile {
-    /// All instructions.
+    /// Instructions of all of them together.
     pub fn total(&self) -> u64 {
         self.stacks.values().sum()
     }
 
     /// Instructions in kernel code that has no symbol.
     pub fn unsymbolised(&self) -> u64 {
-        self.of_last(|name| name == UNSYMBOLISED)
+        self.sum_last(|name| name == UNSYMBOLISED)
     }
 
     /// Instructions of chains whose beginning was not seen.
@@ -93,7 +93,7 @@ impl Profile {
     }
 
     /// Instructions of the functions whose name is wanted, without those they call.
-    fn of_last(&self, wanted: impl Fn(&str) -> bool) -> u64 {
+    fn sum_last(&self, wanted: impl Fn(&str) -> bool) -> u64 {
         let of = |stack: &Stack| stack.frames.last().is_some_and(|name| wanted(name));
         self.stacks.iter().filter(|(stack, _)| of(stack)).map(|(_, count)| count).sum()
     }
@@ -112,7 +112,7 @@ impl Profile {
         })
     }
 
-    /// Instructions by function.
+    /// Instructions by function, each without those of the functions it calls.
     pub fn functions(&self) -> FunctionTable {
         let mut table = BTreeMap::new();
         for (stack, count) in &self.stacks {
@@ -140,8 +140,8 @@ impl<'a> Attribution<'a> {
     /// Look every address of the recording up.
     pub fn new(recording: &'a Recording, symbols: &Symbols) -> Self {
         let mut names = Names::new(symbols);
-        let nodes = recording.nodes.iter().map(|node| names.of_node(node)).collect();
-        let blocks = recording.blocks.iter().map(|block| names.of_block(block)).collect();
+        let nodes = recording.nodes.iter().map(|node| names.frame_of_node(node)).collect();
+        let blocks = recording.blocks.iter().map(|block| names.parts_of_block(block)).collect();
         Self { recording, nodes, blocks }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Names<'a> {
         self.symbols.lookup(address).unwrap_or(nameless).clone()
     }
 
-    fn of_node(&mut self, node: &Node) -> Frame {
+    fn frame_of_node(&mut self, node: &Node) -> Frame {
         match *node {
             Node::Unknown | Node::Interrupt { address: 0, .. } => self.unknown.clone(),
             Node::User => self.user.clone(),
@@ -244,7 +244,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn of_block(&mut self, block: &Block) -> Parts {
+    fn parts_of_block(&mut self, block: &Block) -> Parts {
         let mut parts: Parts = Vec::new();
         let mut address = block.address;
         for (at, &size) in (0u32..).zip(&block.sizes) {

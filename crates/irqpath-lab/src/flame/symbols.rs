@@ -29,7 +29,7 @@ struct Symbol {
     name: Option<Arc<str>>,
 }
 
-/// Functions by address.
+/// Names of functions, found by an address in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbols {
     /// Sorted by address, one for each.
@@ -54,7 +54,7 @@ impl Symbols {
         if found.iter().all(|(symbol, _)| symbol.address == 0) {
             return Err(FlameError::HiddenSymbols);
         }
-        let mut sorted = chosen(found);
+        let mut sorted = choose_symbols(found);
         end_modules(&mut sorted);
         Ok(Self { sorted })
     }
@@ -64,7 +64,7 @@ impl Symbols {
     /// # Errors
     /// [`FlameError::Elf`].
     pub fn add_program(&mut self, file: &[u8]) -> Result<(), FlameError> {
-        self.sorted.extend(chosen(functions(file)?.into_iter().map(|f| (f, 0)).collect()));
+        self.sorted.extend(choose_symbols(functions(file)?.into_iter().map(|f| (f, 0)).collect()));
         self.sorted.sort_by_key(|symbol| symbol.address);
         self.sorted.dedup_by_key(|symbol| symbol.address);
         Ok(())
@@ -148,7 +148,7 @@ fn end_modules(sorted: &mut [Symbol]) {
 }
 
 /// Sorted, with the best name of each address; of equals the first, as the kernel lists them.
-fn chosen(mut found: Vec<(Symbol, u8)>) -> Vec<Symbol> {
+fn choose_symbols(mut found: Vec<(Symbol, u8)>) -> Vec<Symbol> {
     found.sort_by_key(|(symbol, worth)| (symbol.address, *worth));
     found.dedup_by_key(|(symbol, _)| symbol.address);
     found.into_iter().map(|(symbol, _)| symbol).collect()

@@ -35,7 +35,7 @@ pub struct VariantBudget {
     pub kernel: String,
     /// SHA-256 of its image, hex.
     pub image_sha256: String,
-    /// Metric to instructions.
+    /// Instructions at the last blessing, by metric.
     pub metrics: BTreeMap<String, u64>,
     /// Each function's own instructions on the median path of the first series that is drawn;
     /// empty if none is.
@@ -46,13 +46,10 @@ pub struct VariantBudget {
 /// What a run measured of one variant: the same, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The experiment.
     pub experiment: String,
-    /// The variant.
     pub variant: String,
     /// Growth that passes, percent.
     pub allowance_percent: f64,
-    /// The figures.
     pub figures: VariantBudget,
     /// Metrics that the experiment wants watched here and that were not measured.
     pub missing: Vec<String>,
@@ -65,23 +62,13 @@ pub struct Measured {
 pub enum GateError {
     /// The budgets cannot be read or written.
     #[error("{path}: {source}", path = .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The budgets cannot be written where they are.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The budgets are not what the gate writes.
     #[error("{path}: {what}; restore it, or write it again with `irqpath lab gate --bless`", path = .path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line and reason.
-        what: String,
-    },
+    Malformed { path: PathBuf, what: String },
 }
 
 impl Budgets {
@@ -97,7 +84,7 @@ impl Budgets {
         })
     }
 
-    /// Replaces the file.
+    /// Writes all budgets over those of the file.
     pub fn write(&self, path: &Path) -> Result<(), GateError> {
         let text = toml::to_string(self).map_err(|error| GateError::Malformed {
             path: path.to_owned(),

@@ -11,11 +11,8 @@ const NR_FUNCTIONS: usize = 5;
 /// A metric, or the absence of a budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The experiment.
     pub experiment: String,
-    /// The variant.
     pub variant: String,
-    /// The metric.
     pub metric: String,
     /// What it is now, instructions; 0 if it is missing.
     pub now: u64,
@@ -28,12 +25,12 @@ pub struct Finding {
 pub enum Change {
     /// Within the allowance of its budget.
     Kept {
-        /// The budget, instructions.
+        /// Instructions at the last blessing.
         budget: u64,
     },
     /// Longer than allowed; fails.
     Grew {
-        /// The budget, instructions.
+        /// Instructions at the last blessing.
         budget: u64,
         /// Functions that grew most, with their growth in instructions.
         functions: Vec<(String, u64)>,
@@ -42,7 +39,7 @@ pub enum Change {
     },
     /// Shorter than the allowance; the budget can be lowered.
     Shrank {
-        /// The budget, instructions.
+        /// Instructions at the last blessing.
         budget: u64,
     },
     /// There is no budget; fails, so that none is forgotten.

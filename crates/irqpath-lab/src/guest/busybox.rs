@@ -27,14 +27,14 @@ pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
     let made = lab.cache.product(&product, &lab.progress, |staging| {
         let apt = Apt::open(lab, TOOLCHAIN_SUITE)?;
         let package = apt.unpacked(BUSYBOX, arch, Some(version))?;
-        let from = of_package(&package, arch)?;
+        let from = find_in_package(&package, arch)?;
         let to = staging.directory.join("busybox");
         own::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))
     })?;
     Ok(made.join("busybox"))
 }
 
-fn of_package(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
+fn find_in_package(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
     let found = System::at(root, arch).find("busybox").ok();
     found.filter(|path| is_static(path, arch)).ok_or(GuestError::NoBusybox { arch })
 }
@@ -57,7 +57,7 @@ mod tests {
         let bin = dir.path().join("bin");
         fs::create_dir(&bin).unwrap();
         fs::copy(std::env::current_exe().unwrap(), bin.join("busybox")).unwrap();
-        let error = of_package(dir.path(), arch).unwrap_err().to_string();
+        let error = find_in_package(dir.path(), arch).unwrap_err().to_string();
         assert!(error.contains("kernels.toml"), "{error}");
     }
 }

@@ -29,20 +29,12 @@ pub enum GuestError {
     },
     /// A program is for another machine, or damaged.
     #[error("{path} is no program for {arch}; take one that was built for it", path = .path.display())]
-    Foreign {
-        /// The program.
-        path: PathBuf,
-        /// The guest's machine.
-        arch: Arch,
-    },
+    Foreign { path: PathBuf, arch: Arch },
     /// There is no static busybox.
     #[error(
         "there is no static busybox for {arch}; list the version of busybox-static in lab/kernels.toml"
     )]
-    NoBusybox {
-        /// The guest's machine.
-        arch: Arch,
-    },
+    NoBusybox { arch: Arch },
     /// A kernel module is not there, or is none.
     #[error("there is no kernel module '{name}'; correct the name, or take another kernel")]
     NoModule {
@@ -60,7 +52,6 @@ pub enum GuestError {
     /// A tool is not installed.
     #[error("{program} cannot be run: {source}; install the package {package}")]
     NoTool {
-        /// The tool.
         program: String,
         /// The package that has it.
         package: &'static str,
@@ -70,14 +61,11 @@ pub enum GuestError {
     /// A file cannot be read.
     #[error("{path} cannot be {action}: {source}", path = .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What was tried.
         action: &'static str,
         /// What the system said.
         source: io::Error,
     },
-    /// The cache refused.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// Debian's archive does not give a program for another machine.

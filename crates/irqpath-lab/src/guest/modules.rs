@@ -36,7 +36,7 @@ impl Modules {
     /// [`GuestError::NoModule`] if one of them is not there.
     pub fn with_dependencies(&self, name: &str) -> Result<Vec<Module>, GuestError> {
         let mut modules = Vec::new();
-        self.add(&canonical(name), &mut modules, 0)?;
+        self.add(&canonicalize(name), &mut modules, 0)?;
         Ok(modules)
     }
 
@@ -50,7 +50,7 @@ impl Modules {
         let path = self.files.get(name).filter(|_| depth < DEPTH_MAX).ok_or_else(none)?;
         let data = read(path)?;
         for needed in elf::module_depends(&data).ok_or_else(none)? {
-            self.add(&canonical(&needed), modules, depth + 1)?;
+            self.add(&canonicalize(&needed), modules, depth + 1)?;
         }
         modules.push((name.to_owned(), data));
         Ok(())
@@ -61,10 +61,10 @@ impl Modules {
 pub fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (name, ending) = name.split_once(".ko")?;
-    matches!(ending, "" | ".xz" | ".zst" | ".gz").then(|| canonical(name))
+    matches!(ending, "" | ".xz" | ".zst" | ".gz").then(|| canonicalize(name))
 }
 
-fn canonical(name: &str) -> String {
+fn canonicalize(name: &str) -> String {
     name.replace('-', "_")
 }
 

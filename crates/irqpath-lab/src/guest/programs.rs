@@ -68,7 +68,7 @@ impl System {
         while let Some(path) = pending.pop() {
             let Some(object) = self.read(&path)? else { continue };
             if let Some(loader) = &object.interpreter {
-                files.insert(loader.clone(), self.existing(self.below(loader), loader, &path)?);
+                files.insert(loader.clone(), self.require(self.below(loader), loader, &path)?);
             }
             for name in &object.needed {
                 let place = format!("{}/{name}", self.library_directory());
@@ -126,7 +126,7 @@ impl System {
         lines.filter(|line| line.starts_with('/')).map(|line| self.below(line.trim())).collect()
     }
 
-    fn existing(&self, path: PathBuf, name: &str, by: &Path) -> Result<PathBuf, GuestError> {
+    fn require(&self, path: PathBuf, name: &str, by: &Path) -> Result<PathBuf, GuestError> {
         if path.is_file() {
             return Ok(path);
         }

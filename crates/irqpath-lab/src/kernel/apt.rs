@@ -146,7 +146,7 @@ impl<'a> Apt<'a> {
     /// that is the same for all architectures is found for each.
     pub fn versions(&self, name: &str, arch: Arch) -> Result<Vec<Package>, KernelError> {
         let mut command = self.command("apt-cache");
-        let shown = command.args(["show", &qualified(name, arch)]).output();
+        let shown = command.args(["show", &qualify(name, arch)]).output();
         // It fails when there is no such package, and that is an answer too.
         let text = shown.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
         let text = text.map_err(io_at(Path::new("apt-cache"), "started"))?;
@@ -245,7 +245,7 @@ pub(super) fn unpack(deb: &Path, directory: &Path) -> Result<(), KernelError> {
     Ok(())
 }
 
-fn qualified(name: &str, arch: Arch) -> String {
+fn qualify(name: &str, arch: Arch) -> String {
     if Arch::host() == Some(arch) { name.to_owned() } else { format!("{name}:{}", arch.debian()) }
 }
 

@@ -41,8 +41,8 @@ impl Mirror {
         let mut ask = command("apt-get");
         ask.args(["indextargets", "--format", "$(RELEASE) $(SITE)", "Created-By: Packages"]);
         let listed = output(&mut ask, "asking apt-get for the package sources")?;
-        let default = || of_debootstrap(&own::read_text(DEBOOTSTRAP).ok()?);
-        of_sources(&listed).or_else(default).ok_or(KernelError::NoMirror { variable: VARIABLE })
+        let default = || parse_debootstrap(&own::read_text(DEBOOTSTRAP).ok()?);
+        parse_sources(&listed).or_else(default).ok_or(KernelError::NoMirror { variable: VARIABLE })
     }
 
     fn at(main: &str) -> Self {
@@ -88,7 +88,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), KernelError> {
 }
 
 /// Of lines `SUITE ADDRESS`, as apt-get prints them.
-fn of_sources(listed: &str) -> Option<Mirror> {
+fn parse_sources(listed: &str) -> Option<Mirror> {
     let lines = listed.lines().filter_map(|line| line.split_once(' '));
     let debian: Vec<_> = lines
         .filter(|(suite, _)| SUITES.contains(&suite.split('-').next().unwrap_or_default()))
@@ -102,7 +102,7 @@ fn of_sources(listed: &str) -> Option<Mirror> {
 }
 
 /// Of the line `DEF_MIRROR="..."`, unless it is another distribution's.
-fn of_debootstrap(script: &str) -> Option<Mirror> {
+fn parse_debootstrap(script: &str) -> Option<Mirror> {
     let line = script.lines().find_map(|line| line.trim().strip_prefix("DEF_MIRROR="))?;
     let address = line.trim_matches(['"', '\'']);
     address.trim_end_matches('/').ends_with("/debian").then(|| Mirror::at(address))
@@ -117,20 +117,20 @@ mod tests {
     fn the_hosts_mirror_is_used_whatever_its_release() {
         let listed = "trixie http://mirror.example/debian\n\
                       trixie-security http://security.example/debian-security\n";
-        let mirror = of_sources(listed).unwrap();
+        let mirror = parse_sources(listed).unwrap();
         assert_eq!(mirror.main, "http://mirror.example/debian");
         assert_eq!(mirror.security, "http://security.example/debian-security");
-        let mirror = of_sources("sid http://mirror.example/debian/\n").unwrap();
+        let mirror = parse_sources("sid http://mirror.example/debian/\n").unwrap();
         assert_eq!(mirror.security, "http://mirror.example/debian-security");
-        assert_eq!(of_sources("noble http://mirror.example/ubuntu\n"), None);
-        assert_eq!(of_sources(""), None);
+        assert_eq!(parse_sources("noble http://mirror.example/ubuntu\n"), None);
+        assert_eq!(parse_sources(""), None);
     }
 
     #[test]
     fn debootstrap_tells_the_archive_of_debian_only() {
         let script = "#!/bin/sh\n DEF_MIRROR=\"http://mirror.example/debian\"\n";
-        assert_eq!(of_debootstrap(script), Some(Mirror::at("http://mirror.example/debian")));
-        assert_eq!(of_debootstrap("DEF_MIRROR=\"http://mirror.example/ubuntu\""), None);
+        assert_eq!(parse_debootstrap(script), Some(Mirror::at("http://mirror.example/debian")));
+        assert_eq!(parse_debootstrap("DEF_MIRROR=\"http://mirror.example/ubuntu\""), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::error::io_at;
 use super::image::version_string;
 use super::pins::{Pins, SourcePin};
 use super::run::{Lines, command, output, watched};
-use super::source::{Additions, pristine, with_additions};
+use super::source::{Additions, unpack_pristine, with_additions};
 use super::{Arch, Flavour, Kernel, KernelError, Toolchain};
 use crate::cache::{Inputs, Product, Staging, remove, sha256};
 use crate::own;
@@ -61,7 +61,7 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
         return Ok(Kernel { digest, ..Kernel::load(&path)? });
     }
     let path = lab.cache.product(&recipe.product(&listed)?, &lab.progress, |staging| {
-        let source = pristine(lab, &listed)?;
+        let source = unpack_pristine(lab, &listed)?;
         let source = with_additions(lab, &source, &recipe.described.additions)?;
         recipe.make(staging, &source, &listed)
     })?;
@@ -81,7 +81,7 @@ pub(super) fn cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
 /// # Errors
 /// If there is none, and none can be had.
 pub fn source(lab: &Lab) -> Result<PathBuf, KernelError> {
-    pristine(lab, &Pins::read(&lab.project)?.source)
+    unpack_pristine(lab, &Pins::read(&lab.project)?.source)
 }
 
 /// The fragments of a flavour, in the order in which they apply.

@@ -16,56 +16,34 @@ pub enum KernelError {
     Cache(#[from] CacheError),
     /// The list of kernels is wrong.
     #[error("{path}: {reason}; correct it as its first lines say", path = .path.display())]
-    Pins {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Pins { path: PathBuf, reason: String },
     /// The list has no such kernel.
     #[error(
         "there is no {flavour} kernel for {arch}; `irqpath lab build --help` lists what there is"
     )]
-    NotOffered {
-        /// The flavour.
-        flavour: Flavour,
-        /// The architecture.
-        arch: Arch,
-    },
+    NotOffered { flavour: Flavour, arch: Arch },
     /// Nothing can be built for a kernel.
     #[error("no headers are kept of {flavour} for {arch}; build modules for stock-rt instead")]
-    NoHeaders {
-        /// The flavour.
-        flavour: Flavour,
-        /// The architecture.
-        arch: Arch,
-    },
+    NoHeaders { flavour: Flavour, arch: Arch },
     /// No compiler of the lab for guests of a kind runs on this host.
     #[error(
         "lab/kernels.toml lists no toolchain for {arch} guests that runs on {host}; use an x86_64 host, or add one"
     )]
     NoToolchain {
-        /// The guest's architecture.
         arch: Arch,
-        /// The host's.
+        /// What the host is, of which there is no toolchain.
         host: &'static str,
     },
     /// A program that is needed is not installed.
     #[error(
         "{program} is not installed; run scripts/setup.sh --with lab in a checkout, or install it"
     )]
-    MissingProgram {
-        /// Its name.
-        program: String,
-    },
+    MissingProgram { program: String },
     /// Not a Debian system.
     #[error(
         "there is no {program} here, and kernels come as Debian packages; use Debian 12 or newer, also in a container"
     )]
-    NoApt {
-        /// `apt-get`, `dpkg-deb`.
-        program: String,
-    },
+    NoApt { program: String },
     /// Nobody says where Debian's archive is.
     #[error(
         "this host knows no mirror of Debian; set {variable} to the address of one, ending in /debian"
@@ -84,26 +62,18 @@ pub enum KernelError {
         /// Where it was looked for.
         suite: String,
     },
-    /// A program failed.
     #[error("{what} failed ({status}): {reason}")]
     Failed {
         /// What it should do.
         what: String,
-        /// How it ended.
         status: String,
         /// The line of its output that tells most.
         reason: String,
-        /// Its last lines.
         log: String,
     },
     /// A line of a configuration fragment is not one.
     #[error("{path}: '{line}' sets no option; write CONFIG_NAME=value", path = .path.display())]
-    Fragment {
-        /// The fragment.
-        path: PathBuf,
-        /// The line.
-        line: String,
-    },
+    Fragment { path: PathBuf, line: String },
     /// Kconfig did not do as the fragments say.
     #[error("Kconfig dropped {}; add what they depend on to kernel/config, or leave them out", .options.join(", "))]
     ConfigLost {
@@ -113,9 +83,7 @@ pub enum KernelError {
     /// A file of a kernel cannot be read or written.
     #[error("{path} cannot be {action}: {source}", path = .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// `read`, `written`.
         action: &'static str,
         /// What the system said.
         source: io::Error,
@@ -127,7 +95,6 @@ pub enum KernelError {
         place: PathBuf,
         /// What is not there.
         missing: String,
-        /// What to do.
         advice: &'static str,
     },
 }

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub enum Flavour {
     /// Debian's 6.12 with PREEMPT_RT.
     StockRt,
-    /// Debian's 6.12.
+    /// Debian's 6.12 without PREEMPT_RT.
     Stock,
     /// Debian's 6.1 with PREEMPT_RT.
     #[serde(rename = "stock-6.1-rt")]
     Stock61Rt,
-    /// Debian's 6.1.
+    /// Debian's 6.1 without PREEMPT_RT.
     #[serde(rename = "stock-6.1")]
     Stock61,
     /// The newest kernel of Debian with PREEMPT_RT, from sid.
@@ -35,7 +35,6 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// All of them.
     pub const ALL: [Self; 10] = [
         Self::StockRt,
         Self::Stock,
@@ -74,16 +73,13 @@ impl Flavour {
 /// A kind of machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Arch {
-    /// 64-bit PC.
     #[serde(rename = "x86_64")]
     X86_64,
-    /// 64-bit ARM.
     #[serde(rename = "arm64")]
     Arm64,
 }
 
 impl Arch {
-    /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
 
     /// Of the machine this runs on; `None` where the lab does not run.

@@ -52,7 +52,6 @@ const DESCRIPTION: &str = "kernel.json";
 pub struct Kernel {
     /// What kind it is.
     pub flavour: Flavour,
-    /// For which machines.
     pub arch: Arch,
     /// What `uname -r` prints.
     pub release: String,
@@ -67,7 +66,6 @@ pub struct Kernel {
     pub digest: String,
     /// What QEMU boots: bzImage or arm64's Image.
     pub image: PathBuf,
-    /// Its configuration.
     pub config: PathBuf,
     /// Compiler that modules for it are built with, without a cross prefix; empty without `build`.
     pub compiler: String,

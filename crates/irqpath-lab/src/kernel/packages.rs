@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 /// One version of a package that a source offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// Name.
     pub name: String,
     /// Version as Debian writes it.
     pub version: String,

@@ -28,11 +28,9 @@ pub struct Pins {
     pub busybox: BTreeMap<Arch, String>,
     /// The source of our own kernels.
     pub source: SourcePin,
-    /// Debian's images.
     pub image: BTreeMap<Flavour, BTreeMap<Arch, ImagePin>>,
 }
 
-/// A Debian kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImagePin {
@@ -61,9 +59,7 @@ pub struct ToolchainPin {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourcePin {
-    /// Its name.
     pub package: String,
-    /// Its version.
     pub version: String,
     /// The suite of Debian that has it.
     #[serde(default = "oldest_suite")]

@@ -58,7 +58,7 @@ pub(super) fn output(command: &mut Command, what: &str) -> Result<String, Kernel
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    Err(failed(what, output.status, &text))
+    Err(describe_failure(what, output.status, &text))
 }
 
 /// Run it with its output in the file `log`; `watch` is called again and again meanwhile.
@@ -83,7 +83,7 @@ pub(super) fn watched(
         return Ok(());
     }
     let text = own::read(log).map_err(io_at(log, "read"))?;
-    Err(failed(what, status, &String::from_utf8_lossy(&text)))
+    Err(describe_failure(what, status, &String::from_utf8_lossy(&text)))
 }
 
 /// Counts the lines of a log while it grows.
@@ -126,19 +126,19 @@ fn not_started(command: &Command, error: io::Error) -> KernelError {
     }
 }
 
-fn failed(what: &str, status: ExitStatus, text: &str) -> KernelError {
+fn describe_failure(what: &str, status: ExitStatus, text: &str) -> KernelError {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
     KernelError::Failed {
         what: what.to_owned(),
         status: status.to_string(),
-        reason: telling(&lines).trim().to_owned(),
+        reason: find_telling_line(&lines).trim().to_owned(),
         log: tail.join("\n"),
     }
 }
 
 /// The first error of a compiler or of apt; what follows it usually follows from it.
-fn telling<'a>(lines: &[&'a str]) -> &'a str {
+fn find_telling_line<'a>(lines: &[&'a str]) -> &'a str {
     let is_error =
         |line: &&&str| line.contains("error:") || line.contains("*** ") || line.starts_with("E: ");
     lines.iter().find(is_error).or(lines.last()).copied().unwrap_or("it printed nothing")

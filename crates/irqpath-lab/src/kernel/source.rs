@@ -89,7 +89,7 @@ impl Additions {
 }
 
 /// The source as Debian has it.
-pub(super) fn pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, KernelError> {
+pub(super) fn unpack_pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, KernelError> {
     let inputs = Inputs::of("kernel source", UNPACK)
         .value("package", &listed.package)
         .value("version", &listed.version);

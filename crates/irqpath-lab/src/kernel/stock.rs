@@ -73,7 +73,7 @@ fn make(
     arch: Arch,
     pin: &ImagePin,
 ) -> Result<(), KernelError> {
-    let Wanted { image, headers } = wanted(apt, arch, pin)?;
+    let Wanted { image, headers } = find_wanted(apt, arch, pin)?;
     let (nr_image, has_headers) = (image.len(), !headers.is_empty());
     let packages = [image, headers].concat();
     let debs = staging.directory.join("debs");
@@ -100,7 +100,7 @@ struct Wanted {
     headers: Vec<Package>,
 }
 
-fn wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Wanted, KernelError> {
+fn find_wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Wanted, KernelError> {
     let version = Some(pin.version.as_str());
     let image = apt.find(&pin.package(), arch, version)?;
     // Since 7.x the image is a package without files. The build tools beside it then need a newer C

@@ -66,7 +66,7 @@ impl Toolchain {
         Ok(Self { directory, compiler })
     }
 
-    /// The C compiler.
+    /// Where the C compiler is.
     pub fn compiler(&self) -> PathBuf {
         self.program(&self.compiler)
     }

@@ -29,7 +29,6 @@ pub struct Run<'a> {
     pub accelerator: Accelerator,
     /// The image as QEMU shall load it.
     pub kernel: &'a Path,
-    /// The initramfs.
     pub initramfs: &'a Path,
     /// Where the console goes; on this terminal if there is none.
     pub console: Option<&'a Path>,
@@ -46,7 +45,6 @@ pub struct Run<'a> {
     pub tsc_khz: Option<u64>,
 }
 
-/// All arguments.
 pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
     let mut args = Args::default();
     args.pair("-machine", board(machine));

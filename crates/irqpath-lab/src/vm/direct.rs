@@ -40,7 +40,7 @@ pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<P
     let product = Product { kind: "vmlinux", label: name, inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {
         let data = own::read(&machine.image).map_err(VmError::at(&machine.image, "read"))?;
-        let kernel = unpacked(&data).filter(|kernel| has_pvh_entry(kernel));
+        let kernel = unpack_image(&data).filter(|kernel| has_pvh_entry(kernel));
         // An empty file says that there is none, so that it is not tried again.
         let path = staging.directory.join("vmlinux");
         own::write(&path, kernel.unwrap_or_default()).map_err(VmError::at(&path, "written"))
@@ -52,7 +52,7 @@ pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<P
 
 /// The kernel inside an image (`Documentation/arch/x86/boot.rst`), if it is packed in a way
 /// that is known here.
-fn unpacked(image: &[u8]) -> Option<Vec<u8>> {
+fn unpack_image(image: &[u8]) -> Option<Vec<u8>> {
     const MAGIC: usize = 0x202;
     const SETUP_SECTORS: usize = 0x1f1;
     const PAYLOAD_OFFSET: usize = 0x248;
@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn the_kernel_is_found_in_its_image() {
-        assert_eq!(unpacked(&packed(b"the kernel")).unwrap(), b"the kernel");
-        assert_eq!(unpacked(&zstd_image()).unwrap(), b"another");
-        assert_eq!(unpacked(b"short"), None);
+        assert_eq!(unpack_image(&packed(b"the kernel")).unwrap(), b"the kernel");
+        assert_eq!(unpack_image(&zstd_image()).unwrap(), b"another");
+        assert_eq!(unpack_image(b"short"), None);
         assert!(!has_pvh_entry(b"the kernel"));
     }
 
@@ -146,7 +146,7 @@ mod tests {
             let at = at.index(image.len());
             image[at] = byte;
             image.truncate(keep.index(image.len()));
-            let _ = unpacked(&image).map(|kernel| has_pvh_entry(&kernel));
+            let _ = unpack_image(&image).map(|kernel| has_pvh_entry(&kernel));
         }
     }
 }

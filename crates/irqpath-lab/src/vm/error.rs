@@ -14,7 +14,6 @@ pub enum VmError {
     /// A program is not installed.
     #[error("{program} cannot be run: {source}; install the package {package}")]
     NoProgram {
-        /// The program.
         program: &'static str,
         /// The package that has it.
         package: &'static str,
@@ -24,19 +23,14 @@ pub enum VmError {
     /// A file cannot be read or made.
     #[error("{path} cannot be {action}: {source}", path = .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What was tried.
         action: &'static str,
         /// What the system said.
         source: io::Error,
     },
     /// QEMU ended with an error of its own.
     #[error("QEMU failed: {log}")]
-    Qemu {
-        /// What it said.
-        log: String,
-    },
+    Qemu { log: String },
     /// The guest did not come to a good end.
     #[error("the guest {what}")]
     Guest {
@@ -45,10 +39,8 @@ pub enum VmError {
         /// The last lines of its console.
         console: String,
     },
-    /// The job failed.
     #[error("the job {end}; its output ends: {}", .log.lines().last().unwrap_or("(none)"))]
     Job {
-        /// How it ended.
         end: JobEnd,
         /// The last lines of its output.
         log: String,
@@ -59,7 +51,6 @@ pub enum VmError {
     /// The guest for the trial of KVM cannot be made.
     #[error(transparent)]
     NoGuest(#[from] GuestError),
-    /// The cache refused.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }

@@ -48,22 +48,13 @@ pub enum Mode {
     /// One virtual CPU, one instruction is one nanosecond, nothing depends on the host.
     Exact,
     /// Several virtual CPUs in real time.
-    Smp {
-        /// How many.
-        cpus: u32,
-    },
+    Smp { cpus: u32 },
     /// Several virtual CPUs that take turns on one of the host: slower, but QEMU before 8.1 has no
     /// trouble then with a guest that patches its code all the time.
-    Turns {
-        /// How many.
-        cpus: u32,
-    },
+    Turns { cpus: u32 },
     /// The same, and one instruction of any of them is one nanosecond for all: a busy host does not
     /// stretch what is measured. Not exact: who is next, and after how many, is up to QEMU.
-    Counted {
-        /// How many.
-        cpus: u32,
-    },
+    Counted { cpus: u32 },
 }
 
 /// Who executes the guest's instructions.
@@ -77,7 +68,7 @@ pub enum Accelerator {
     TcgSingle,
     /// The same, counting instructions.
     TcgCounted,
-    /// The processor.
+    /// The host's processor, which runs the guest's instructions itself.
     Kvm,
 }
 
@@ -96,7 +87,6 @@ pub struct Devices {
 /// A QEMU plugin, and what it shall do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginUse {
-    /// The shared library.
     pub library: PathBuf,
     /// Its arguments (`a=b,c=d`), but for `out`.
     pub arguments: String,
@@ -104,24 +94,17 @@ pub struct PluginUse {
     pub out: PathBuf,
 }
 
-/// A virtual machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Its kind.
     pub arch: Arch,
     /// The kernel as packaged: `vmlinuz-...`.
     pub image: PathBuf,
-    /// How time passes.
     pub mode: Mode,
-    /// Memory, MiB.
     pub memory_mib: u32,
     /// Room for the results, MiB; a power of two.
     pub result_mib: u32,
-    /// More kernel parameters.
     pub append: String,
-    /// A QEMU plugin.
     pub plugin: Option<PluginUse>,
-    /// More devices.
     pub devices: Devices,
     /// Host time after which it is ended by force.
     pub limit_host: Duration,
@@ -162,7 +145,6 @@ impl Machine {
         Self { mode: Mode::Counted { cpus }, ..Self::smp(kernel, cpus) }
     }
 
-    /// Adds kernel parameters.
     pub fn append(mut self, parameters: &str) -> Self {
         self.append.extend([" ", parameters]);
         self

@@ -56,7 +56,6 @@ pub enum Stage {
 /// What became of a guest.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// How it ended.
     pub ending: Ending,
     /// How the job ended, if it was run and ended.
     pub job: Option<JobEnd>,
@@ -64,7 +63,7 @@ pub struct Outcome {
     pub results: Results,
     /// Size of results that did not fit into [`super::Machine::result_mib`], bytes.
     pub overflow: Option<u64>,
-    /// The whole console.
+    /// All that the kernel and init wrote to the serial port.
     pub console: String,
     /// What the kernel complained about.
     pub splats: Vec<Splat>,
@@ -179,10 +178,10 @@ impl Outcome {
             .or(splat.map(|splat| format!("finished, but its kernel complained: {splat}")));
         if let Some(what) = what {
             let first = self.splats.first().map_or(usize::MAX, |splat| splat.line);
-            return Some(VmError::Guest { what, console: around(&self.console, first) });
+            return Some(VmError::Guest { what, console: excerpt_around(&self.console, first) });
         }
         let end = self.job.filter(|end| *end != JobEnd::Exited(0))?;
-        Some(VmError::Job { end, log: around(&self.results.job_log(), usize::MAX) })
+        Some(VmError::Job { end, log: excerpt_around(&self.results.job_log(), usize::MAX) })
     }
 
     /// Whether a breakpoint that the kernel does not know was its end or its first complaint.
@@ -197,7 +196,7 @@ impl Outcome {
 
     /// The last lines of the console.
     pub fn console_tail(&self) -> String {
-        around(&self.console, usize::MAX)
+        excerpt_around(&self.console, usize::MAX)
     }
 }
 
@@ -228,7 +227,7 @@ fn ending(console: &str, head: Option<&Head>, forced: Option<Forced>, splats: &[
 }
 
 /// Some lines from line `from` on, or the last ones.
-fn around(text: &str, from: usize) -> String {
+fn excerpt_around(text: &str, from: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let start = from.min(lines.len().saturating_sub(NR_TAIL_LINES));
     let end = lines.len().min(start + NR_TAIL_LINES);

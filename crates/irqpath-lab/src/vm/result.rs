@@ -20,7 +20,7 @@ pub const HEAD_LEN: usize = 64;
 pub enum JobEnd {
     /// With this exit status.
     Exited(u32),
-    /// By this signal.
+    /// A signal of this number ended it.
     Signalled(u32),
     /// Killed after so many seconds of the guest's time, its limit.
     Limit(u32),
@@ -29,7 +29,7 @@ pub enum JobEnd {
 /// How complete the results are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// All are here.
+    /// The guest has written all results.
     Complete,
     /// They were longer than the room for them, and are not here.
     Overflow,
@@ -64,10 +64,7 @@ pub enum ResultError {
     Missing,
     /// The head is of another version, or makes no sense.
     #[error("the head of the results is not understood ({what}); rebuild the guest")]
-    Head {
-        /// The field.
-        what: &'static str,
-    },
+    Head { what: &'static str },
     /// Fewer bytes than announced, or other ones.
     #[error("the results are damaged ({what}); run it again")]
     Damaged {
@@ -76,20 +73,13 @@ pub enum ResultError {
     },
     /// A file in the archive would land outside the directory.
     #[error("the results have a file '{path}', which is outside of them; change the job", path = .path.display())]
-    Outside {
-        /// Its name.
-        path: PathBuf,
-    },
+    Outside { path: PathBuf },
     /// A file that was expected is not among the results.
     #[error("the job left no file '{name}'; see job.log")]
-    NoFile {
-        /// Its name.
-        name: String,
-    },
+    NoFile { name: String },
     /// Results cannot be written to the host's disk.
     #[error("{path} cannot be written: {source}", path = .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -174,7 +164,7 @@ impl Results {
         let broken = |e: io::Error| damaged(e.to_string());
         for entry in reader.entries().map_err(broken)? {
             let mut entry = entry.map_err(broken)?;
-            let path = inside(&entry.path().map_err(broken)?)?;
+            let path = check_inside(&entry.path().map_err(broken)?)?;
             if entry.header().entry_type().is_file() {
                 let mut data = Vec::new();
                 entry.read_to_end(&mut data).map_err(broken)?;
@@ -228,7 +218,7 @@ impl Results {
 }
 
 /// The path relative to `/results`; refuses what would lead out of it.
-fn inside(path: &Path) -> Result<PathBuf, ResultError> {
+fn check_inside(path: &Path) -> Result<PathBuf, ResultError> {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {

@@ -54,7 +54,7 @@ pub fn run(
     /// Three errors of QEMU in a row were seen, beside other guests.
     const BOOTS_MAX: u32 = 5;
     let mut outcome = boot(lab, machine, guest, accelerator)?;
-    while let Some(why) = again(machine, accelerator, &outcome)
+    while let Some(why) = find_reason_to_repeat(machine, accelerator, &outcome)
         && outcome.nr_boots < BOOTS_MAX
     {
         lab.progress.note(&format!("{why}; once more"));
@@ -65,7 +65,11 @@ pub fn run(
 }
 
 /// Why what a guest left does not count, if it does not.
-fn again(machine: &Machine, accelerator: Accelerator, outcome: &Outcome) -> Option<&'static str> {
+fn find_reason_to_repeat(
+    machine: &Machine,
+    accelerator: Accelerator,
+    outcome: &Outcome,
+) -> Option<&'static str> {
     if outcome.met_breakpoint() && version::keeps_stale_breakpoints(machine.arch, accelerator) {
         return Some("QEMU executed a breakpoint that was gone (mended in 8.1)");
     }
@@ -107,7 +111,7 @@ fn boot(
     let status = qemu.end()?;
     let wall = start.elapsed();
     if forced.is_none() && !status.success() {
-        return Err(failed(machine, &shared.messages, status));
+        return Err(describe_failure(machine, &shared.messages, status));
     }
     if let Some(plugin) = &machine.plugin {
         keep(&shared.recording, &plugin.out)?;
@@ -164,7 +168,6 @@ fn command(machine: &Machine, run: &args::Run, shared: &Shared) -> Result<Comman
 pub struct Qemu(Child);
 
 impl Qemu {
-    /// Starts it.
     pub fn start(command: &mut Command) -> Result<Self, VmError> {
         let no_program =
             |source| VmError::NoProgram { program: "setpriv", package: "util-linux", source };
@@ -172,7 +175,7 @@ impl Qemu {
     }
 
     /// Waits at most one glance; true if it has ended.
-    fn ended(&self) -> Result<bool, VmError> {
+    fn has_ended(&self) -> Result<bool, VmError> {
         let io = |e: rustix::io::Errno| VmError::at("QEMU".as_ref(), "watched")(e.into());
         let pid = Pid::from_child(&self.0);
         let fd = pidfd_open(pid, PidfdFlags::empty()).map_err(io)?;
@@ -217,7 +220,7 @@ fn watch(
     let mut said = 0;
     let (mut last_word, mut last_look) = (start, start);
     let mut monitor = Monitor::new(&shared.control);
-    while !qemu.ended()? {
+    while !qemu.has_ended()? {
         let len = shared.console.len().unwrap_or(said);
         if len != said {
             (said, last_word) = (len, Instant::now());
@@ -242,7 +245,7 @@ fn watch(
     Ok(None)
 }
 
-fn failed(machine: &Machine, messages: &Memory, status: ExitStatus) -> VmError {
+fn describe_failure(machine: &Machine, messages: &Memory, status: ExitStatus) -> VmError {
     /// What `setpriv` ends with when there is no such program.
     const NOT_FOUND: i32 = 127;
     if status.code() == Some(NOT_FOUND) {

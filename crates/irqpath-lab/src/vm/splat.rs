@@ -23,9 +23,9 @@ pub enum SplatKind {
     Stall,
     /// A task that sleeps uninterruptibly for too long.
     HungTask,
-    /// Any other `BUG:`.
+    /// A `BUG:` that is none of the kinds above.
     Bug,
-    /// Any other `WARNING:`.
+    /// A `WARNING:` that is none of the kinds above.
     Warning,
     /// An interrupt that nobody handles.
     Irq,
@@ -33,7 +33,6 @@ pub enum SplatKind {
     Kunit,
 }
 
-/// One complaint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splat {
     /// What it is about.

@@ -9,7 +9,6 @@ pub enum Verdict {
     Failed,
 }
 
-/// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
     pub name: String,

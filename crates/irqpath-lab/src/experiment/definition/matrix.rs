@@ -143,7 +143,10 @@ impl<'a> Pattern<'a> {
         let names = |(axis, names): (String, Value)| {
             let known = self.axes.iter().find(|(known, _)| *known == axis);
             let (_, values) = known.ok_or_else(|| {
-                format!("`each` has no {axis}, only {}", listed(self.axes.iter().map(|(a, _)| *a)))
+                format!(
+                    "`each` has no {axis}, only {}",
+                    join_names(self.axes.iter().map(|(a, _)| *a))
+                )
             })?;
             let chosen = find_values(&axis, values, names)?;
             Ok((axis, chosen.into_iter().map(name_of).collect()))
@@ -194,7 +197,7 @@ fn select<'a>(
 ) -> Result<(&'a str, Vec<&'a Table>), String> {
     let known = axes.get_key_value(axis);
     let (axis, values) = known.ok_or_else(|| {
-        format!("[matrix] has no {axis}, only {}", listed(axes.keys().map(String::as_str)))
+        format!("[matrix] has no {axis}, only {}", join_names(axes.keys().map(String::as_str)))
     })?;
     let all: Vec<&Table> = values.iter().collect();
     let chosen = match names {
@@ -231,7 +234,7 @@ fn list_of(value: Value) -> Vec<Value> {
     }
 }
 
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn join_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -277,7 +280,7 @@ fn replace_text(text: &str, cell: &Cell<'_>, typed: bool) -> Result<Value, Strin
 fn look_up<'a>(name: &str, cell: &Cell<'a>) -> Result<&'a Value, String> {
     let (axis, field) = name.split_once('.').unwrap_or((name, "name"));
     let value = cell.get(axis).copied().ok_or_else(|| {
-        format!("{{{name}}}: `each` has no {axis}, only {}", listed(cell.keys().copied()))
+        format!("{{{name}}}: `each` has no {axis}, only {}", join_names(cell.keys().copied()))
     })?;
     let none = || format!("{{{name}}}: the {axis} {} has no {field}", name_of(value));
     value.get(field).ok_or_else(none)

@@ -19,7 +19,6 @@ use super::error::ExperimentError;
 use crate::cache::Inputs;
 use crate::kernel::{Arch, Flavour};
 
-/// One experiment.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -141,7 +140,6 @@ pub struct GuestNeeds {
     /// True if the guest has an HPET (x86-64 only).
     #[serde(default)]
     pub hpet: bool,
-    /// Memory, MiB.
     #[serde(default = "default_memory_mib")]
     pub memory_mib: u32,
     /// Kernel parameters in addition to those of the mode.
@@ -166,9 +164,7 @@ fn default_memory_mib() -> u32 {
 pub struct Variant {
     /// Heading in tables; unique in the experiment.
     pub name: String,
-    /// Which kernel.
     pub flavour: Flavour,
-    /// For which processor.
     #[serde(default = "default_arch")]
     pub arch: Arch,
     /// Parameters that differ on this variant.
@@ -206,7 +202,6 @@ pub struct Series {
 pub enum Parameter {
     /// A count, or a time in the unit that the parameter's name gives.
     Number(i64),
-    /// Anything else.
     Text(String),
 }
 
@@ -346,8 +341,8 @@ impl Definition {
         if self.variants.is_empty() || self.series.is_empty() {
             return Some("needs at least one variant and one series".to_owned());
         }
-        repeated(self.variants.iter().map(|variant| &variant.name))
-            .or_else(|| repeated(self.series.iter().map(|series| &series.name)))
+        find_repeated(self.variants.iter().map(|variant| &variant.name))
+            .or_else(|| find_repeated(self.series.iter().map(|series| &series.name)))
             .map(|name| format!("{name} is there twice"))
             .or_else(|| self.checks.iter().find_map(|check| self.check_problem(check)))
             .or_else(|| self.flame_problem())
@@ -409,7 +404,7 @@ fn series_of(metric: &str) -> &str {
     metric.split_once('.').map_or(metric, |(series, _)| series)
 }
 
-fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+fn find_repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     let mut seen = BTreeSet::new();
     names.into_iter().find(|name| !seen.insert(*name))
 }

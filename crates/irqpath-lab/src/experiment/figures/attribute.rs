@@ -29,13 +29,11 @@ pub type Causes = BTreeMap<String, u64>;
 /// What the recording of a path says of one series.
 #[derive(Debug)]
 pub struct Attributed {
-    /// The series.
     pub series: String,
     /// Instructions of the median instance.
     pub median: Profile,
     /// Instructions of the longest one.
     pub worst: Profile,
-    /// Instances looked at.
     pub nr_instances: u64,
     /// Share of the instances that executed a function, percent, of those asked for.
     pub ran: Vec<(String, f64)>,
@@ -73,15 +71,15 @@ pub fn attribute(
     let mut of_series = |measured: &Measured<'_>| {
         let path = slice(whole, start + flame.skip, measured.1.len());
         start += flame.skip + measured.1.len();
-        let mut found = of_path(&path, &attribution, measured).ok_or_else(none)?;
-        found.ran = ran(&path, &attribution, &flame.functions);
+        let mut found = attribute_series(&path, &attribution, measured).ok_or_else(none)?;
+        found.ran = measure_executed(&path, &attribution, &flame.functions);
         Ok(found)
     };
     series.iter().map(&mut of_series).collect()
 }
 
 /// The instances of one series; none if there is no instance.
-fn of_path(
+fn attribute_series(
     path: &PathRecording,
     attribution: &Attribution<'_>,
     (series, measured): &Measured<'_>,
@@ -117,7 +115,7 @@ fn of_path(
 }
 
 /// Share of the instances that executed each of the functions, percent.
-fn ran(
+fn measure_executed(
     path: &PathRecording,
     attribution: &Attribution<'_>,
     functions: &[String],

@@ -23,7 +23,7 @@ pub fn metrics(
     text: &str,
     series: &BTreeMap<String, f64>,
 ) -> Result<BTreeMap<String, f64>, String> {
-    let loops = text.lines().map(counted).collect::<Result<Vec<_>, _>>()?;
+    let loops = text.lines().map(parse_loop).collect::<Result<Vec<_>, _>>()?;
     let unloaded = series.get(UNLOADED).ok_or_else(|| format!("the job left no {UNLOADED}"))?;
     let unloaded = *unloaded as usize;
     if unloaded == 0 || loops.len() <= unloaded {
@@ -44,7 +44,7 @@ pub fn metrics(
 }
 
 /// A loop's length, and how much of it was in user space.
-fn counted(line: &str) -> Result<(u64, u64), String> {
+fn parse_loop(line: &str) -> Result<(u64, u64), String> {
     let parts = line.split_once(' ').map(|(all, user)| (all.parse(), user.parse()));
     match parts {
         Some((Ok(all), Ok(user))) if user <= all => Ok((all, user)),

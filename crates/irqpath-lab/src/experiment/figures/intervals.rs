@@ -38,7 +38,7 @@ pub fn lengths(csv: &str, interval: &Interval) -> Result<Vec<u64>, String> {
     Ok(lengths)
 }
 
-/// `name value` lines.
+/// Reads lines of a name and a number.
 pub fn values(text: &str) -> Result<Vec<(String, f64)>, String> {
     let parse = |(number, line): (usize, &str)| {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));

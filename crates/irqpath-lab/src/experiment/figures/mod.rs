@@ -30,7 +30,6 @@ use crate::own;
 /// What one series of one variant came to.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesResult {
-    /// The series' name.
     pub name: String,
     /// intsight's runs by each clock that was recorded.
     pub bench: Vec<BenchSeries>,
@@ -66,7 +65,7 @@ pub fn read(
         return Ok(result);
     }
     if at("").join("csv_results").is_dir() {
-        let (bench, lengths) = runs(definition, variant, &at(""))?;
+        let (bench, lengths) = analyse_runs(definition, variant, &at(""))?;
         result.bench = bench;
         result.samples.push((BOTTOM_HALF.to_owned(), lengths));
         if let Some(first) = result.bench.first() {
@@ -89,7 +88,7 @@ pub fn read(
         result.metrics.extend(values);
     }
     if let Ok(trace) = own::read(at(".trace.json")) {
-        let found = traced(series, &trace, &at(".csv"), &result.metrics);
+        let found = read_trace(series, &trace, &at(".csv"), &result.metrics);
         result.metrics.extend(found.map_err(|what| format!("{}: {what}", series.name))?);
     }
     if result.metrics.is_empty() {
@@ -99,7 +98,7 @@ pub fn read(
 }
 
 /// What `irqpath trace` found while the series ran.
-fn traced(
+fn read_trace(
     series: &Series,
     trace: &[u8],
     csv: &Path,
@@ -116,7 +115,7 @@ fn traced(
 }
 
 /// intsight's runs by each clock, and their lengths by the first one.
-fn runs(
+fn analyse_runs(
     definition: &Definition,
     variant: &str,
     raw: &Path,

@@ -26,10 +26,10 @@ pub fn collect(
     kernels: &Kernels,
     stored: &[Reproduction],
 ) -> Vec<Reproduced> {
-    definitions.iter().map(|definition| row(definition, kernels, stored)).collect()
+    definitions.iter().map(|definition| find_result(definition, kernels, stored)).collect()
 }
 
-fn row(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> Reproduced {
+fn find_result(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> Reproduced {
     let results = || {
         let all = stored.iter().rev().flat_map(|table| &table.experiments);
         all.filter(|e| e.id == definition.id && !e.variants.is_empty())
@@ -37,7 +37,7 @@ fn row(definition: &Definition, kernels: &Kernels, stored: &[Reproduction]) -> R
     let same = results().filter(|found| found.recipe == definition.recipe);
     let mut of_these_kernels = same.map(|found| on_these_kernels(definition, kernels, found));
     if let Some(found) = of_these_kernels.find(|found| !found.variants.is_empty()) {
-        return current(definition, found);
+        return reword(definition, found);
     }
     let why = match results().next() {
         None => "there is no result".to_owned(),
@@ -64,8 +64,11 @@ fn on_these_kernels(definition: &Definition, kernels: &Kernels, found: &Reproduc
         let known = definition.variants.iter().find(|known| known.name == variant.name)?;
         kernels.get(&known.flavour)
     };
-    let (mut kept, stale): (Vec<_>, Vec<_>) =
-        found.variants.iter().cloned().partition(|variant| now(variant).is_none_or(is_of(variant)));
+    let (mut kept, stale): (Vec<_>, Vec<_>) = found
+        .variants
+        .iter()
+        .cloned()
+        .partition(|variant| now(variant).is_none_or(matches_kernel(variant)));
     for variant in &mut kept {
         // For where the cache does not have the image.
         if let Some(kernel) = now(variant) {
@@ -91,7 +94,7 @@ fn on_these_kernels(definition: &Definition, kernels: &Kernels, found: &Reproduc
 }
 
 /// Whether the variant's kernel is this one.
-fn is_of(variant: &ReproducedVariant) -> impl Fn(&OwnKernel) -> bool {
+fn matches_kernel(variant: &ReproducedVariant) -> impl Fn(&OwnKernel) -> bool {
     |kernel| kernel.digest == variant.kernel_digest || kernel.images.contains(&variant.image_sha256)
 }
 
@@ -119,8 +122,8 @@ pub fn merge_variants(definition: &Definition, new: &Reproduced, old: &Reproduce
 }
 
 /// A result in the words of today's file.
-fn current(definition: &Definition, found: Reproduced) -> Reproduced {
-    let judged = |check: &Check| claim(check, &found.variants, &found.claims);
+fn reword(definition: &Definition, found: Reproduced) -> Reproduced {
+    let judged = |check: &Check| reevaluate(check, &found.variants, &found.claims);
     Reproduced {
         claims: definition.checks.iter().map(judged).collect(),
         variants: found.variants.clone(),
@@ -134,7 +137,7 @@ fn current(definition: &Definition, found: Reproduced) -> Reproduced {
 }
 
 /// The claim judged anew. What the stored metrics cannot tell is as the run judged the same claim.
-fn claim(check: &Check, variants: &[ReproducedVariant], of_run: &[Claim]) -> Claim {
+fn reevaluate(check: &Check, variants: &[ReproducedVariant], of_run: &[Claim]) -> Claim {
     let mut claim = evaluate(check, variants);
     let same = |old: &&Claim| old.claim == claim.claim && old.expect == claim.expect;
     let Some(old) = of_run.iter().find(same) else { return claim };

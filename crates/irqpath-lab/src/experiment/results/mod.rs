@@ -36,20 +36,10 @@ const MAX_TABLE: u64 = 12 << 20;
 pub enum ResultsError {
     /// The file cannot be read.
     #[error("{} is not a table that irqpath lab has written: {source}", path.display())]
-    Read {
-        /// The table's file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The file is no table.
     #[error("{} is not a table that irqpath lab has written: {source}", path.display())]
-    Syntax {
-        /// The table's file.
-        path: PathBuf,
-        /// Line and reason.
-        source: serde_json::Error,
-    },
+    Syntax { path: PathBuf, source: serde_json::Error },
     /// The directory refused a file.
     #[error(transparent)]
     Output(#[from] OutputError),

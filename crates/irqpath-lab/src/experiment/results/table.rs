@@ -23,8 +23,8 @@ pub fn reproduce(
     Reproduced {
         claims: definition.checks.iter().map(|check| evaluate(check, &variants)).collect(),
         variants,
-        figures: runs.iter().flat_map(rows).collect(),
-        slow: runs.iter().flat_map(slow).collect(),
+        figures: runs.iter().flat_map(collect_rows).collect(),
+        slow: runs.iter().flat_map(collect_slow).collect(),
         not_run: not_run(definition, runs, options),
         recipe: recipe(definition, options),
         made: Some(made.clone()),
@@ -60,11 +60,11 @@ fn not_run(definition: &Definition, runs: &[VariantRun], options: &Options) -> V
         NotRun { variant: variant.name.clone(), ..NotRun::all(why) }
     };
     let variants = definition.variants.iter().filter(absent).map(why);
-    variants.chain(runs.iter().flat_map(left_out)).collect()
+    variants.chain(runs.iter().flat_map(list_left_out)).collect()
 }
 
 /// Series that this kernel cannot do.
-fn left_out(run: &VariantRun) -> impl Iterator<Item = NotRun> {
+fn list_left_out(run: &VariantRun) -> impl Iterator<Item = NotRun> {
     run.series.iter().filter_map(|series| {
         Some(NotRun {
             variant: run.variant.name.clone(),
@@ -75,7 +75,7 @@ fn left_out(run: &VariantRun) -> impl Iterator<Item = NotRun> {
 }
 
 /// The rows of numbers of a variant: intsight's series by their first clock, and intervals.
-fn rows(run: &VariantRun) -> Vec<Rows> {
+fn collect_rows(run: &VariantRun) -> Vec<Rows> {
     let mut rows = Vec::new();
     for series in &run.series {
         let row = |interval: &str, quantiles, max_irq_ns| Rows {
@@ -94,7 +94,7 @@ fn rows(run: &VariantRun) -> Vec<Rows> {
 }
 
 /// Why runs of a variant were slow, where its path was attributed.
-fn slow(run: &VariantRun) -> impl Iterator<Item = SlowRuns> {
+fn collect_slow(run: &VariantRun) -> impl Iterator<Item = SlowRuns> {
     run.attributed.iter().flat_map(|path| {
         path.causes().into_iter().map(|(cause, nr)| SlowRuns {
             variant: run.variant.name.clone(),

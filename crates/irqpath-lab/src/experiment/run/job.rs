@@ -45,13 +45,13 @@ pub fn script(
         parameters.extend(quick.clone());
         text.push_str("env");
         for (name, value) in parameters {
-            let _ = write!(text, " {name}={}", quoted(&value.to_string()));
+            let _ = write!(text, " {name}={}", quote(&value.to_string()));
         }
         let _ = writeln!(
             text,
             " SERIES={} sh -e /jobs/{}",
-            quoted(&series.name),
-            quoted(&definition.guest.job)
+            quote(&series.name),
+            quote(&definition.guest.job)
         );
     }
     if symbols {
@@ -76,7 +76,7 @@ fn copy(text: &mut String, files: &[&str], directory: &str) {
 }
 
 /// In single quotes, as every shell reads it.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_quoted_arrives_as_it_was() {
-        assert_eq!(quoted("softirq"), "'softirq'");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quote("softirq"), "'softirq'");
+        assert_eq!(quote("it's $HOME"), r"'it'\''s $HOME'");
     }
 }

@@ -38,7 +38,6 @@ const STACK_SIZE: u64 = 16384;
 /// Most of the guest's time that a job may take, s: ten days, mostly idle.
 const GUEST_LIMIT_S: u64 = 864_000;
 
-/// How to run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Only variants with one of these names; empty means all.
@@ -56,7 +55,6 @@ pub struct Options {
 /// One variant after its run.
 #[derive(Debug)]
 pub struct VariantRun {
-    /// Which.
     pub variant: Variant,
     /// On what it ran.
     pub kernel: Kernel,
@@ -88,9 +86,7 @@ impl VariantRun {
 /// A variant that went wrong after its guest had started.
 #[derive(Debug)]
 pub struct Remains {
-    /// The experiment.
     pub experiment: String,
-    /// The variant.
     pub variant: String,
     /// What its guest said and left until then.
     pub outcome: Outcome,
@@ -238,7 +234,7 @@ fn prepare<'a>(
 }
 
 /// The path that the plugin records, if it is to.
-fn recorded<'a>(definition: &'a Definition, options: &Options) -> Option<&'a FlamePath> {
+fn select_recorded<'a>(definition: &'a Definition, options: &Options) -> Option<&'a FlamePath> {
     let flame = definition.flame.as_ref()?;
     ((options.attribute || flame.always) && definition.mode == Mode::Exact).then_some(flame)
 }
@@ -251,7 +247,7 @@ fn record(
     flavour: Flavour,
     machine: &mut Machine,
 ) -> Result<Option<TempDir>, ExperimentError> {
-    let flame = recorded(definition, options).map(|flame| (flame.from, flame.to));
+    let flame = select_recorded(definition, options).map(|flame| (flame.from, flame.to));
     let count = definition.count.as_ref().map(|count| (count.from, count.to));
     let Some((from, to)) = flame.or(count) else { return Ok(None) };
     let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
@@ -279,7 +275,12 @@ fn guest(
     let jobs = lab.project.experiments().join("jobs");
     let source = lab.project.kernel().join("module/intsight");
     let mut guest = Guest::new(kernel)
-        .job(&job::script(definition, variant, &replaced, recorded(definition, options).is_some()))
+        .job(&job::script(
+            definition,
+            variant,
+            &replaced,
+            select_recorded(definition, options).is_some(),
+        ))
         .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
     for script in needs.scripts() {
         guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);

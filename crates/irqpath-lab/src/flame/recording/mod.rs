@@ -54,13 +54,13 @@ pub struct Stats {
 pub(super) enum Node {
     /// What lies above was not seen.
     Unknown,
-    /// User space.
+    /// Everything below it was executed in user space.
     User,
     /// A call; `address` is where it returns to.
     Call { parent: u32, address: u64 },
     /// An interrupt or exception; `address` is what it interrupted, 0 if that is not known.
     Interrupt { parent: u32, address: u64 },
-    /// A system call.
+    /// Entry of a system call at this address of the kernel.
     Syscall { parent: u32, address: u64 },
 }
 
@@ -90,7 +90,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Instructions.
+    /// In instructions of the virtual CPU.
     pub fn length(&self) -> u64 {
         self.charges.iter().map(|charge| u64::from(charge.count) * charge.times).sum()
     }
@@ -99,7 +99,7 @@ impl Route {
 /// One run of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instance {
-    /// Instructions.
+    /// In instructions of the virtual CPU.
     pub length: u64,
     /// Its route, index into [`PathRecording::routes`].
     pub route: usize,
@@ -124,7 +124,7 @@ pub struct PathRecording {
     pub routes: Vec<Route>,
 }
 
-/// What [`PathRecording::compare`] found.
+/// Instances beside what the guest measured of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Instances whose length is what was measured.
@@ -189,7 +189,6 @@ impl PathRecording {
 /// Everything the plugin recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
-    /// What it saw.
     pub stats: Stats,
     /// The paths that were asked for, in that order.
     pub paths: Vec<PathRecording>,
