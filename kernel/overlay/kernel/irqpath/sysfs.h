@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The files of /sys/kernel/irqpath: what those of all policies have in common,
- * private to sysfs*.c.
+ * private to the files of that name.
  */
 #ifndef _KERNEL_IRQPATH_SYSFS_H
 #define _KERNEL_IRQPATH_SYSFS_H
@@ -85,6 +85,9 @@ ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 		.offset = offsetof(struct irqpath_stats, _name),	\
 	})
 
+extern const struct attribute_group irqpath_root_group;
+extern const struct attribute_group irqpath_learn_group;
+extern const struct attribute_group irqpath_migrate_group;
 extern const struct attribute_group irqpath_selective_group;
 extern const struct attribute_group irqpath_direct_group;
 extern const struct attribute_group irqpath_netprio_group;

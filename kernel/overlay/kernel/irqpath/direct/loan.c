@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * direct: from the end of a hardirq straight to the task that it woke.
+ *
+ * A wakeup puts a task into its queue, and __schedule() puts the running task
+ * back into its own, looks for the best one and finds the one that was just
+ * woken. Here the hardirq only notes the task; the next __schedule() switches to
+ * it and leaves both queues as they are. The task runs on a loan: the queues
+ * still take its lender for the running task. Whoever locks the run queue next
+ * settles the loan first (the tick, a wakeup, setscheduler(), the task's own
+ * sleep): then the lender is put back, the task is queued and is the running
+ * one, as if it had been done when the task was switched to: until then nobody
+ * has moved the queue's clock, so that its time is still that moment.
+ *
+ * A loan has two stages, both settled under rq->lock:
+ *	noted	rq->irqpath_loan is the task, lender is NULL; the task is on_rq,
+ *		so that everyone who wants something of it takes the lock;
+ *	running	lender is the task that it was switched from, rq->curr the task.
+ *
+ * What cannot be left behind is not: see may_lend(). Then, and if the lock was
+ * taken by others before the switch, the ordinary code runs.
+ */
+#include <linux/bottom_half.h>
+#include <linux/mmu_context.h>
+#include <linux/rcupdate.h>
+#include <linux/workqueue.h>
+#include <linux/psi.h>
+#include <trace/events/irqpath.h>
+#include <trace/events/sched.h>
+
+#include "../../sched/sched.h"
+#include "../../sched/stats.h"
+#include "../../sched/pelt.h"
+#include "../irqpath.h"
+#include "../migrate/migrate.h"
+#include "direct.h"
+
+DEFINE_STATIC_KEY_FALSE(irqpath_direct_key);
+
+/*
+ * The task that runs on a loan, or will, is rq->irqpath_loan: set by its CPU,
+ * cleared under rq->lock. Under rq->lock, too: the task whose place it is, NULL
+ * if it has not begun.
+ */
+static DEFINE_PER_CPU(struct task_struct *, lender);
+
+/* The switch: the key stays on until the last loan is settled. */
+static bool accepting;
+
+/* __schedule() would have to change its mask first. */
+static bool is_pinned(struct task_struct *curr)
+{
+	return curr->migration_disabled && curr->cpus_ptr == &curr->cpus_mask;
+}
+
+/*
+ * Whether @curr can stay in its queue as the running task while another one
+ * runs. A real-time task that may move is not left behind: it must be offered
+ * to other CPUs at once. One that a deadline server runs is charged to that.
+ */
+static bool may_lend(struct task_struct *curr)
+{
+	if (curr->dl_server || !task_on_rq_queued(curr) || is_pinned(curr))
+		return false;
+	return curr->sched_class == &fair_sched_class ||
+	       curr->sched_class == &idle_sched_class ||
+	       (curr->sched_class == &rt_sched_class &&
+		num_online_cpus() == 1);
+}
+
+/*
+ * Whether the woken task begins with a handler, and that with a wait:
+ * local_bh_disable() takes a lock, which somebody has. The switch would be made
+ * twice.
+ */
+static bool is_blocked(void)
+{
+	return this_cpu_read(irqpath_cpus.predicting) && local_bh_blocked();
+}
+
+bool __irqpath_direct_wake(struct task_struct *p)
+{
+	struct task_struct *curr = current;
+	int cpu = smp_processor_id();
+
+	lockdep_assert_held(&p->pi_lock);
+
+	if (!READ_ONCE(accepting) || p->sched_class != &rt_sched_class)
+		return false;
+	/*
+	 * Without a pending switch the running task is the one that would be
+	 * picked: who outranks it outranks all.
+	 */
+	if (this_rq()->irqpath_loan || need_resched()) {
+		irqpath_count(busy);
+		return false;
+	}
+	if (p->prio >= curr->prio && irqpath_rule(IRQPATH_RULE_OUTRANKED)) {
+		irqpath_count(outranked);
+		return false;
+	}
+	/* A load acquire as in try_to_wake_up(): what it left is visible. */
+	if (task_cpu(p) != cpu || smp_load_acquire(&p->on_cpu) ||
+	    !cpumask_test_cpu(cpu, p->cpus_ptr) || !cpu_active(cpu) ||
+	    p->sched_contributes_to_load || p->in_iowait) {
+		irqpath_count(remote);
+		return false;
+	}
+	if (!may_lend(curr)) {
+		irqpath_count(unfit);
+		return false;
+	}
+	if (is_blocked()) {
+		irqpath_count(blocked);
+		return false;
+	}
+
+	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
+	/*
+	 * Of a prediction, a lazy task keeps its state: see las.c. On its way
+	 * out of schedule() it may go back to sleep with the offer, which only
+	 * the watchdog finds then.
+	 */
+	if (this_cpu_read(irqpath_cpus.predicting) && READ_ONCE(irqpath_las) &&
+	    READ_ONCE(irqpath_watchdog_us))
+		p->irqpath->lazy = true;
+	else
+		WRITE_ONCE(p->__state, TASK_RUNNING);
+	trace_sched_wakeup(p);
+	set_tsk_need_resched(curr);
+	set_preempt_need_resched();
+	/* Pairs with the lock of the queue: who sees the task sees it runnable. */
+	smp_store_release(&this_rq()->irqpath_loan, p);
+	return true;
+}
+
+/*
+ * Whether somebody who had the lock when the task was noted has queued one
+ * that goes before it, or one that should run on another CPU meanwhile, which
+ * nobody would tell. Where there is no other CPU, it has to wait in any case.
+ * Context: rq->lock held.
+ */
+static bool is_outranked(struct rq *rq, struct task_struct *p)
+{
+	return (rq->rt.highest_prio.curr <= p->prio &&
+		irqpath_rule(IRQPATH_RULE_OUTRANKED)) ||
+	       (rq->rt.overloaded && num_online_cpus() > 1) ||
+	       rq->dl.dl_nr_running ||
+	       (rq->stop && task_on_rq_queued(rq->stop));
+}
+
+/* Noted, and overtaken: a wakeup like any other. */
+static void settle_noted(struct rq *rq, struct task_struct *p)
+{
+	rq->clock_update_flags = 0;
+	update_rq_clock(rq);
+	activate_task(rq, p, ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK);
+	wakeup_preempt(rq, p, WF_TTWU);
+	irqpath_count(overtaken);
+}
+
+#ifdef CONFIG_PSI
+/* psi_enqueue() leaves a task alone that is on a CPU. */
+static void psi_catch_up(struct task_struct *prev, struct task_struct *p)
+{
+	int set = TSK_RUNNING;
+
+	if (static_branch_likely(&psi_disabled))
+		return;
+	if (p->in_memstall)
+		set |= TSK_MEMSTALL_RUNNING;
+	psi_task_change(p, 0, set);
+	psi_task_switch(prev, p, false);
+}
+#else
+static void psi_catch_up(struct task_struct *prev, struct task_struct *p) { }
+#endif
+
+/* Running: what __schedule() left out, at the time it was left out. */
+static void settle_running(struct rq *rq, struct task_struct *p,
+			   struct task_struct *prev)
+{
+	rq->clock_update_flags = RQCF_UPDATED;
+	prev->sched_class->put_prev_task(rq, prev, p);
+	activate_task(rq, p, ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK);
+	/* It did not wait: sched_info_arrive() has been, for the switch. */
+	sched_info_dequeue(rq, p);
+	if (prev->sched_class != &rt_sched_class)
+		update_rt_rq_load_avg(rq_clock_pelt(rq), rq, 0);
+	p->sched_class->set_next_task(rq, p, false);
+	psi_catch_up(prev, p);
+}
+
+/**
+ * irqpath_direct_settle() - bring a queue up to date
+ * @rq: the queue, which has a loan
+ *
+ * Context: rq->lock has just been taken, by any CPU; rq is not pinned yet.
+ */
+void irqpath_direct_settle(struct rq *rq)
+{
+	struct task_struct **prev = per_cpu_ptr(&lender, cpu_of(rq));
+	unsigned int flags = rq->clock_update_flags;
+	struct task_struct *p;
+
+	lockdep_assert_rq_held(rq);
+
+	/* Pairs with __irqpath_direct_wake(). */
+	p = smp_load_acquire(&rq->irqpath_loan);
+	if (*prev)
+		settle_running(rq, p, *prev);
+	else
+		settle_noted(rq, p);
+	*prev = NULL;
+	WRITE_ONCE(rq->irqpath_loan, NULL);
+	rq->clock_update_flags = flags;
+}
+
+struct task_struct *__irqpath_direct_next(struct rq *rq,
+					  struct task_struct *prev, bool preempt,
+					  struct rq_flags *rf)
+{
+	struct task_struct *p;
+
+	/* It is about to sleep. */
+	if (!preempt && READ_ONCE(prev->__state))
+		return NULL;
+
+	/* Not rq_lock(), which settles. */
+	raw_spin_lock(&rq->__lock);
+	p = rq->irqpath_loan;
+	/* Who had the lock when the task was noted may have changed the rest. */
+	if (unlikely(!p || this_cpu_read(lender) || !may_lend(prev) ||
+		     rq->balance_callback || is_outranked(rq, p))) {
+		raw_spin_unlock(&rq->__lock);
+		return NULL;
+	}
+	rq_pin_lock(rq, rf);
+	smp_mb__after_spinlock(); /* as in __schedule() */
+
+	rq->clock_update_flags = 0;
+	update_rq_clock(rq);
+	if (prev->sched_class == &rt_sched_class)
+		prev->sched_class->update_curr(rq);
+	p->se.exec_start = rq_clock_task(rq);
+	sched_info_enqueue(rq, p);
+	this_cpu_write(lender, prev);
+
+	clear_tsk_need_resched(prev);
+	clear_preempt_need_resched();
+#ifdef CONFIG_SCHED_DEBUG
+	rq->last_seen_need_resched_ns = 0;
+#endif
+	rq->nr_switches++;
+	prev->nivcsw++;
+	/* Orders as in __schedule(); context_switch() has the barrier. */
+	RCU_INIT_POINTER(rq->curr, p);
+	irqpath_sched_switch(p, true);
+	irqpath_count(switched);
+	/* sparse only: the lock is dropped where __schedule() drops it. */
+	__release(rq->__lock);
+	return p;
+}
+
+int irqpath_direct_start(void)
+{
+	/* Its locks are not those that settle; groups may have no time left. */
+	if (IS_ENABLED(CONFIG_SCHED_CORE) ||
+	    IS_ENABLED(CONFIG_RT_GROUP_SCHED))
+		return -EOPNOTSUPP;
+	irqpath_sched_hold();
+	static_branch_enable(&irqpath_direct_key);
+	WRITE_ONCE(accepting, true);
+	return 0;
+}
+
+void irqpath_direct_stop(void)
+{
+	struct rq_flags rf;
+	int cpu;
+
+	WRITE_ONCE(accepting, false);
+	/* No hardirq that saw it true runs any more. */
+	synchronize_rcu();
+	for_each_possible_cpu(cpu) {
+		rq_lock_irqsave(cpu_rq(cpu), &rf);
+		rq_unlock_irqrestore(cpu_rq(cpu), &rf);
+	}
+	static_branch_disable(&irqpath_direct_key);
+	irqpath_sched_release();
+}

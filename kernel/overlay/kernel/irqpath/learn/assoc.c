@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which origins wake which real-time task.
+ *
+ * try_to_wake_up() tells of every wakeup of a task whose own priority is
+ * real-time; one that works for an origin becomes an association, one of a few
+ * slots of the task. A full task forgets what it has not heard of for the
+ * longest time. Associations end with the task, with its real-time class and
+ * with the action; irqpath_origin.nr_targets counts them. Threads of the kernel
+ * have none, but pass on what woke them.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "../irqpath.h"
+#include "../migrate/migrate.h"
+#include "../selective/selective.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/irqpath.h>
+
+DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
+
+/**
+ * irqpath_slot_pick() - the slot for one more association
+ * @slots: IRQPATH_NR_SLOTS of them
+ * @now: jiffies
+ *
+ * Return: a free one, else the one that was not hit for the longest time; NULL
+ * if all are pinned.
+ */
+struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
+				       unsigned long now)
+{
+	struct irqpath_slot *oldest = NULL;
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (!slots[i].origin)
+			return &slots[i];
+		if (slots[i].pinned)
+			continue;
+		if (!oldest || now - slots[i].last > now - oldest->last)
+			oldest = &slots[i];
+	}
+	return oldest;
+}
+
+/**
+ * irqpath_credit() - trust in an association after one more event
+ * @credit: the trust so far
+ * @woke: the origin woke the task, or else ran in it without doing so
+ *
+ * Return: the trust from now on; at 0 the task is offered nothing.
+ */
+unsigned int irqpath_credit(unsigned int credit, bool woke)
+{
+	if (woke)
+		return min(credit + IRQPATH_CREDIT_GAIN, IRQPATH_CREDIT_MAX);
+	return credit ? credit - 1 : 0;
+}
+
+static void slot_clear(struct irqpath_slot *slot)
+{
+	if (!slot->origin)
+		return;
+	if (atomic_dec_and_test(&slot->origin->nr_targets))
+		irqpath_select();
+	WRITE_ONCE(slot->origin, NULL);
+}
+
+static bool task_may_learn(struct task_struct *p)
+{
+	return !(p->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       rt_or_dl_prio(p->normal_prio);
+}
+
+static struct irqpath_slot *slot_find(struct irqpath_task *t,
+				      struct irqpath_origin *o)
+{
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (t->slot[i].origin == o)
+			return &t->slot[i];
+	}
+	return NULL;
+}
+
+/* Return: the new association, or NULL if there is no room or it is too late. */
+static struct irqpath_slot *slot_make(struct irqpath_task *t,
+				      struct irqpath_origin *o)
+{
+	struct irqpath_slot *slot;
+
+	lockdep_assert_held(&t->lock);
+
+	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
+	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
+		return NULL;
+	slot = irqpath_slot_pick(t->slot, jiffies);
+	if (!slot)
+		return NULL;
+	slot_clear(slot);
+	slot->hits = 0;
+	slot->runs = 0;
+	slot->misses = 0;
+	slot->mm_switched = 0;
+	slot->last = jiffies;
+	slot->credit = IRQPATH_CREDIT_START;
+	slot->indirect = false;
+	slot->pinned = false;
+	WRITE_ONCE(slot->origin, o);
+	WRITE_ONCE(o->quiet, 0);
+	if (atomic_inc_return(&o->nr_targets) == 1)
+		irqpath_select();
+	irqpath_count(learned);
+	trace_irqpath_learn(o, t->task);
+	return slot;
+}
+
+/* The rare case: a wakeup of @t by an origin that it does not know. */
+static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
+{
+	struct irqpath_slot *slot;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&t->lock, flags);
+	slot = slot_find(t, o) ? NULL : slot_make(t, o);
+	if (slot) {
+		slot->hits = 1;
+		slot->indirect = irqpath_was_set_going();
+	}
+	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+/**
+ * irqpath_pin() - make an association by hand, or leave it to learning
+ * @p: a real-time task of user space
+ * @o: the origin, or NULL
+ * @pinned: which
+ *
+ * Return: 0, -ENXIO without an origin, -EINVAL if the task cannot have
+ * associations, -ENOSPC if all that it can have are pinned, -ENOMEM, or
+ * -ENOENT if there is nothing to leave.
+ */
+int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
+{
+	struct irqpath_slot *slot;
+	struct irqpath_task *t;
+	int ret = 0;
+
+	if (!o)
+		return -ENXIO;
+	if (!task_may_learn(p))
+		return -EINVAL;
+	t = irqpath_task_get(p, GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	raw_spin_lock_irq(&t->lock);
+	slot = slot_find(t, o);
+	if (!slot && pinned)
+		slot = slot_make(t, o);
+	if (!slot)
+		ret = pinned ? -ENOSPC : -ENOENT;
+	else if (pinned)
+		slot->credit = IRQPATH_CREDIT_MAX;
+	if (slot)
+		slot->pinned = pinned;
+	raw_spin_unlock_irq(&t->lock);
+	return ret;
+}
+
+/* The interrupt served a task: it is not quiet, if it was. */
+static void irqpath_confirm(struct irqpath_origin *o)
+{
+	unsigned int quiet = READ_ONCE(o->quiet);
+
+	if (quiet)
+		WRITE_ONCE(o->quiet, 0);
+	if (unlikely(quiet >= READ_ONCE(irqpath_quiet)))
+		irqpath_select();
+}
+
+static void thread_waking(struct irqpath_task *t)
+{
+	if (!t->origin)
+		WRITE_ONCE(t->woken_for, irqpath_current_origin());
+}
+
+void __irqpath_waking(struct task_struct *p)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+	struct irqpath_origin *o;
+	int i;
+
+	/* Who releases a lock that a task waits for has no work for it. */
+	if (!t || READ_ONCE(p->pi_blocked_on) ||
+	    this_cpu_read(irqpath_cpus.predicting))
+		return;
+	if (p->flags & PF_KTHREAD) {
+		thread_waking(t);
+		return;
+	}
+	o = irqpath_current_origin();
+	if (!o || !task_may_learn(p))
+		return;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		struct irqpath_slot *slot = &t->slot[i];
+
+		if (READ_ONCE(slot->origin) == o) {
+			slot->hits++;
+			slot->last = jiffies;
+			slot->indirect = irqpath_was_set_going();
+			if (!slot->indirect)
+				slot->credit = irqpath_credit(slot->credit,
+							      true);
+			irqpath_confirm(o);
+			return;
+		}
+	}
+	slot_learn(t, o);
+}
+
+/**
+ * irqpath_task_get() - the irqpath part of a task, made if there is none
+ * @p: the task
+ * @gfp: how to allocate
+ *
+ * Return: NULL without memory.
+ */
+struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+	if (t)
+		return t;
+	t = kzalloc(sizeof(*t), gfp | __GFP_NOWARN);
+	if (!t)
+		return NULL;
+	t->task = p;
+	raw_spin_lock_init(&t->lock);
+	INIT_LIST_HEAD(&t->node);
+	/* A full barrier: who finds it finds it initialised. */
+	if (cmpxchg(&p->irqpath, NULL, t)) {
+		kfree(t);
+		t = READ_ONCE(p->irqpath);
+	}
+	return t;
+}
+
+/*
+ * A new task, still a copy of its parent, whose priority it may get. Parents of
+ * the kernel's threads are such threads.
+ */
+void irqpath_fork(struct task_struct *p)
+{
+	p->irqpath = NULL;
+	if (current->flags & PF_KTHREAD ||
+	    (rt_task(current) && !current->sched_reset_on_fork))
+		irqpath_task_get(p, GFP_KERNEL);
+}
+
+void irqpath_task_free(struct task_struct *p)
+{
+	kfree(p->irqpath);
+}
+
+static void task_forget(struct irqpath_task *t, struct irqpath_origin *only)
+{
+	unsigned long flags;
+	int i;
+
+	raw_spin_lock_irqsave(&t->lock, flags);
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (!only || t->slot[i].origin == only)
+			slot_clear(&t->slot[i]);
+	}
+	raw_spin_unlock_irqrestore(&t->lock, flags);
+}
+
+/* The scheduling parameters of a task have changed. No lock is held. */
+void irqpath_setscheduler(struct task_struct *p)
+{
+	struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+	if (!t && rt_or_dl_prio(p->normal_prio) && preemptible())
+		t = irqpath_task_get(p, GFP_NOWAIT);
+	if (!t)
+		return;
+	/* It sleeps on; its place among the others is not where it was. */
+	if (READ_ONCE(t->state) != IRQPATH_IDLE &&
+	    !irqpath_is_suspended(IRQPATH_RULE_REORDER))
+		irqpath_disarm(t);
+	if (!rt_or_dl_prio(p->normal_prio))
+		task_forget(t, NULL);
+	/* An interrupt's thread that begins, and has its own idea of itself. */
+	if (p == current && p->flags & PF_KTHREAD && READ_ONCE(t->origin))
+		irqpath_select();
+}
+
+/* PF_EXITING is set: nothing is learned after this. */
+void irqpath_exit(struct task_struct *p)
+{
+	if (p->irqpath)
+		task_forget(p->irqpath, NULL);
+}
+
+/**
+ * irqpath_forget_origin() - end the associations with an origin
+ * @o: the origin, whose action goes
+ */
+void irqpath_forget_origin(struct irqpath_origin *o)
+{
+	struct task_struct *g, *p;
+
+	rcu_read_lock();
+	for_each_process_thread(g, p) {
+		struct irqpath_task *t = READ_ONCE(p->irqpath);
+
+		if (t)
+			task_forget(t, o);
+	}
+	rcu_read_unlock();
+}
+
+#ifdef CONFIG_IRQPATH_FAULTS
+/* Whether a task was woken by something else, and so forgets what it has. */
+bool irqpath_forgets_offer(void)
+{
+	return irqpath_is_suspended(IRQPATH_RULE_SIGNAL) &&
+	       signal_pending(current);
+}
+#endif

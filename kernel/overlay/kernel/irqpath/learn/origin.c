@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What work comes from.
+ *
+ * Every irqaction has an origin. The context says which one the CPU works for:
+ * a hardirq handler for its action, an irq thread for its action, a softirq
+ * vector for whoever raised it, wherever it runs (in an irq thread, in
+ * ksoftirqd, in a task that happened to enable bottom halves), another thread
+ * of the kernel for what woke it: that of a NAPI, a worker. What no interrupt
+ * line set going, such as the vectors that the tick raises, has no origin; nor
+ * has a vector that two origins raised before it ran. A thread that is given
+ * more work while it runs does all of it for what woke it.
+ */
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+#include <linux/mutex.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+
+#include "../../irq/internals.h"
+#include "../irqpath.h"
+#include "../migrate/migrate.h"
+#include "../selective/selective.h"
+#include "show.h"
+
+/*
+ * All origins, and who may give them to actions and take them back. None ever
+ * leaves the list.
+ */
+static LIST_HEAD(irqpath_origins);
+static DEFINE_MUTEX(irqpath_origins_mutex);
+
+/* A handler nests in another only by way of an interrupt: a stack of two. */
+irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq)
+{
+	struct irqpath_origin *outer = this_cpu_read(irqpath_cpus.hardirq);
+	struct irqpath_origin *o = READ_ONCE(action->irqpath);
+	irqreturn_t res;
+
+	this_cpu_write(irqpath_cpus.hardirq, o);
+	if (static_branch_unlikely(&irqpath_selective_key) && o &&
+	    o->quiet != UINT_MAX && ++o->quiet == READ_ONCE(irqpath_quiet))
+		irqpath_select();
+	res = action->handler(irq, action->dev_id);
+	this_cpu_write(irqpath_cpus.hardirq, outer);
+	return res;
+}
+
+void __irqpath_softirq_raise(unsigned int nr)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct irqpath_origin *o = irqpath_current_origin();
+
+	/* Raised before and not served, or not pending any more and about to be. */
+	if ((local_softirq_pending() & BIT(nr) || c->vector[nr]) &&
+	    c->vector[nr] != o)
+		o = NULL;
+	c->vector[nr] = o;
+	if (!in_hardirq() && current->irqpath)
+		current->irqpath->own_softirqs |= BIT(nr);
+}
+
+/*
+ * On PREEMPT_RT softirqs are preemptible, but a CPU serves one at a time, and
+ * a task that preempts it is not in_serving_softirq().
+ */
+void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+
+	/* A hardirq may raise it again. */
+	c->softirq = xchg(&c->vector[nr], NULL);
+	h->action();
+	this_cpu_write(irqpath_cpus.softirq, NULL);
+}
+
+/**
+ * irqpath_forget_raised() - what softirqs were raised for is not known
+ *
+ * For when learning is about to begin: those that were pending when it was
+ * switched off have run without it.
+ */
+void irqpath_forget_raised(void)
+{
+	int cpu, nr;
+
+	for_each_possible_cpu(cpu) {
+		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
+
+		for (nr = 0; nr < NR_SOFTIRQS; nr++)
+			WRITE_ONCE(c->vector[nr], NULL);
+	}
+}
+
+static struct irqpath_origin *origin_find_free(void)
+{
+	struct irqpath_origin *o;
+
+	lockdep_assert_held(&irqpath_origins_mutex);
+
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (!o->action && !rt_mutex_base_is_locked(&o->run.rtmutex))
+			return o;
+	}
+	o = kzalloc(sizeof(*o), GFP_KERNEL);
+	if (!o)
+		return NULL;
+	rt_mutex_init(&o->run);
+#ifdef CONFIG_LOCKDEP
+	lockdep_register_key(&o->key);
+	lockdep_init_map(&o->map, "irq_handler", &o->key, 0);
+#endif
+	list_add_tail_rcu(&o->node, &irqpath_origins);
+	return o;
+}
+
+static void origin_set_thread(struct irqpath_origin *o, struct irqaction *action)
+{
+	struct irqpath_task *t;
+
+	if (!action || !action->thread)
+		return;
+	t = irqpath_task_get(action->thread, GFP_KERNEL);
+	if (t)
+		WRITE_ONCE(t->origin, o);
+}
+
+static struct irqpath_origin *other_of_line(struct irqpath_origin *o, bool file)
+{
+	struct irqpath_origin *other;
+
+	lockdep_assert_held(&irqpath_origins_mutex);
+
+	list_for_each_entry(other, &irqpath_origins, node) {
+		if (other != o && other->action && other->desc == o->desc &&
+		    (other->has_file || !file))
+			return other;
+	}
+	return NULL;
+}
+
+/* A line has one file, which belongs to one of its origins. */
+static void file_add(struct irqpath_origin *o)
+{
+	if (!o->has_file && o->desc->dir && !other_of_line(o, true))
+		o->has_file = irqpath_proc_add(o->desc, o->irq);
+}
+
+static void file_del(struct irqpath_origin *o)
+{
+	struct irqpath_origin *other;
+
+	if (!o->has_file)
+		return;
+	o->has_file = false;
+	other = other_of_line(o, false);
+	if (other)
+		other->has_file = true;
+	else
+		irqpath_proc_del(o->desc);
+}
+
+/* Lines that were requested before there was /proc. */
+static int __init irqpath_files_init(void)
+{
+	irqpath_visit_actions(file_add);
+	return 0;
+}
+late_initcall(irqpath_files_init);
+
+/*
+ * Whether request_nmi() made it. free_nmi() frees it with the line's raw lock
+ * held, and tells nobody; and its handler is nobody's origin, as it wakes no
+ * task.
+ */
+static bool is_nmi(const struct irqaction *action)
+{
+	const unsigned long flags = IRQF_PERCPU | IRQF_NO_THREAD |
+				    IRQF_NOBALANCING;
+
+	return (action->flags & flags) == flags;
+}
+
+/**
+ * irqpath_action_add() - an action has been registered
+ * @desc: its line
+ * @action: the action, which may fire already
+ *
+ * Without memory the action takes no part.
+ *
+ * Context: __setup_irq(), may sleep.
+ */
+void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
+{
+	struct irqpath_origin *o;
+
+	if (irq_settings_is_per_cpu_devid(desc) || is_nmi(action))
+		return;
+
+	mutex_lock(&irqpath_origins_mutex);
+	o = origin_find_free();
+	if (o) {
+		o->desc = desc;
+		o->irq = action->irq;
+		/* With a thread of its own, that is who wakes the task. */
+		o->forced = force_irqthreads() && action->thread &&
+			    !action->secondary &&
+			    test_bit(IRQTF_FORCED_THREAD, &action->thread_flags);
+		strscpy(o->name, action->name ?: "", sizeof(o->name));
+		WRITE_ONCE(o->action, action);
+		o->quiet = 0;
+		o->peek = NULL;
+		/* Pairs with the dependency of those who read it. */
+		smp_store_release(&action->irqpath, o);
+		origin_set_thread(o, action);
+		origin_set_thread(o, action->secondary);
+		file_add(o);
+		irqpath_select();
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_origin_of() - the origin of a line
+ * @irq: its number
+ *
+ * Without the mutex: whoever removes the file that asks holds it and waits.
+ *
+ * Return: that of a handler that can migrate, if there is one, else another
+ * one, or NULL.
+ */
+struct irqpath_origin *irqpath_origin_of(unsigned int irq)
+{
+	struct irqpath_origin *o, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(o, &irqpath_origins, node) {
+		if (READ_ONCE(o->action) && o->irq == irq &&
+		    (!found || (o->forced && !found->forced)))
+			found = o;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * irqpath_origin_set_peek() - see irqpath_set_peek()
+ * @irq: the line
+ * @dev_id: of its action
+ * @peek: looks at its packets
+ */
+void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+			     irqpath_peek_t peek)
+{
+	struct irqpath_origin *o;
+
+	mutex_lock(&irqpath_origins_mutex);
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (o->action && o->irq == irq && o->action->dev_id == dev_id)
+			WRITE_ONCE(o->peek, peek);
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_visit_actions() - visit the origins that belong to an action
+ * @visit: called for each; its action and the threads stay meanwhile
+ *
+ * Context: may sleep.
+ */
+void irqpath_visit_actions(irqpath_visit_t visit)
+{
+	struct irqpath_origin *o;
+
+	mutex_lock(&irqpath_origins_mutex);
+	list_for_each_entry(o, &irqpath_origins, node) {
+		if (o->action)
+			visit(o);
+	}
+	mutex_unlock(&irqpath_origins_mutex);
+}
+
+/**
+ * irqpath_action_del() - an action goes
+ * @action: the action; its line is quiet, its thread has not been stopped
+ *
+ * Context: __free_irq(), may sleep.
+ */
+void irqpath_action_del(struct irqaction *action)
+{
+	struct irqpath_origin *o = action->irqpath;
+
+	if (!o)
+		return;
+	mutex_lock(&irqpath_origins_mutex);
+	WRITE_ONCE(action->irqpath, NULL);
+	WRITE_ONCE(o->action, NULL);
+	file_del(o);
+	if (!irqpath_is_suspended(IRQPATH_RULE_WITHDRAW))
+		irqpath_withdraw(o);
+	irqpath_forget_origin(o);
+	mutex_unlock(&irqpath_origins_mutex);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * irqpath: the origin of work, private to kernel/irqpath/. See origin.c.
+ *
+ * An origin is never freed, only reused. A stale pointer can therefore name
+ * the wrong interrupt, which is a misprediction, but never freed memory.
+ */
+#ifndef _KERNEL_IRQPATH_ORIGIN_H
+#define _KERNEL_IRQPATH_ORIGIN_H
+
+#include <linux/irqpath.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/rtmutex.h>
+#include <linux/sched.h>
+
+/**
+ * struct irqpath_origin - one irqaction, as what work comes from
+ * @node: in the list of all
+ * @action: NULL while it belongs to none
+ * @desc: the line of @action
+ * @irq: its number
+ * @forced: the action's handler is a forced thread's
+ * @name: of the action, cut
+ * @has_file: /proc/irq/N/irqpath_target of the line is this origin's
+ * @peek: looks at the packet behind the interrupt, or NULL
+ * @run: held by the task that runs the handler in the thread's place; the
+ *	 thread waits for it, and so lends the task its priority
+ * @nr_targets: associations that name this origin
+ * @quiet: activations since the last wakeup of a real-time task
+ * @key: lockdep class of @map
+ * @map: held while the handler runs, in the thread and in a task; touched
+ *	 where tasks park: an inversion shows without a migration
+ */
+struct irqpath_origin {
+	struct list_head	node;
+	struct irqaction	*action;
+	struct irq_desc		*desc;
+	unsigned int		irq;
+	bool			forced;
+	char			name[TASK_COMM_LEN];
+	bool			has_file;
+	irqpath_peek_t		peek;
+	struct rt_mutex		run;
+	atomic_t		nr_targets;
+	unsigned int		quiet;
+#ifdef CONFIG_LOCKDEP
+	struct lock_class_key	key;
+	struct lockdep_map	map;
+#endif
+};
+
+#ifdef CONFIG_LOCKDEP
+static inline void irqpath_map_acquire(struct irqpath_origin *o)
+{
+	lock_map_acquire(&o->map);
+}
+
+static inline void irqpath_map_release(struct irqpath_origin *o)
+{
+	lock_map_release(&o->map);
+}
+#else
+static inline void irqpath_map_acquire(struct irqpath_origin *o) { }
+static inline void irqpath_map_release(struct irqpath_origin *o) { }
+#endif
+
+typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
+
+void irqpath_visit_actions(irqpath_visit_t visit);
+void irqpath_forget_raised(void);
+struct irqpath_origin *irqpath_origin_of(unsigned int irq);
+void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+			     irqpath_peek_t peek);
+
+#endif /* _KERNEL_IRQPATH_ORIGIN_H */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Early demultiplexing: the packet says which task its interrupt is for.
+ *
+ * Many tasks wait for one NIC, and the interrupt alone does not tell whose
+ * packet has come. A driver that can look at the first packet of its ring in
+ * hardirq context says so with irqpath_set_peek(). A task that waits in a
+ * socket's own wait notes the ports of the socket when it parks. A wrong guess
+ * is a misprediction and no more, so that ports are enough.
+ */
+#include <linux/interrupt.h>
+#include <net/inet_sock.h>
+#include <net/sock.h>
+
+#include "migrate.h"
+
+/* Whether packets are looked at. */
+unsigned int irqpath_early_demux = 1;
+
+/**
+ * irqpath_set_peek() - let irqpath look at the packets of an interrupt
+ * @irq: the line
+ * @dev_id: of its action, see request_irq()
+ * @peek: called in hardirq context, before the action's thread is woken, with
+ *	  @dev_id; fills in the flow of the first packet that has arrived, and
+ *	  returns false if there is none or it cannot tell
+ *
+ * For the driver, after request_irq(); ends with free_irq().
+ *
+ * Context: may sleep.
+ */
+void irqpath_set_peek(unsigned int irq, void *dev_id, irqpath_peek_t peek)
+{
+	irqpath_origin_set_peek(irq, dev_id, peek);
+}
+EXPORT_SYMBOL_GPL(irqpath_set_peek);
+
+void __irqpath_wait_socket(const struct sock *sk)
+{
+	struct irqpath_task *t = current->irqpath;
+
+	if (!t)
+		return;
+	t->flow.protocol = 0;
+	if (!sk || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+		return;
+	t->flow.net = sock_net(sk);
+	t->flow.port = inet_sk(sk)->inet_sport;
+	t->flow.peer = inet_sk(sk)->inet_dport;
+	t->flow.protocol = sk->sk_protocol;
+}
+
+/**
+ * irqpath_waits_for() - may a packet be what a task waits for?
+ * @waits: the task's socket; protocol 0 if it waits otherwise
+ * @packet: the packet's
+ */
+bool irqpath_waits_for(const struct irqpath_flow *waits,
+		       const struct irqpath_flow *packet)
+{
+	if (!waits->protocol)
+		return true;
+	return waits->protocol == packet->protocol &&
+	       waits->net == packet->net && waits->port == packet->port &&
+	       (!waits->peer || waits->peer == packet->peer);
+}
+
+/**
+ * irqpath_peek() - the flow of the packet behind an interrupt
+ * @o: the interrupt's origin
+ * @action: its action
+ * @flow: filled in
+ *
+ * Context: hardirq of @action.
+ * Return: whether it is known.
+ */
+bool irqpath_peek(struct irqpath_origin *o, struct irqaction *action,
+		  struct irqpath_flow *flow)
+{
+	irqpath_peek_t peek = READ_ONCE(o->peek);
+
+	return peek && READ_ONCE(irqpath_early_demux) &&
+	       peek(action->dev_id, flow);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Offers that are not taken go back to the irq thread, so that no interrupt is
+ * lost and no line stays masked.
+ *
+ * The task that was woken runs next on this CPU, or else the scheduler finds
+ * that it is not, and starts the watchdog; so does a hardirq whose wakeup asks
+ * for no switch. The common path starts no timer at all.
+ */
+#include <linux/cpu.h>
+#include <linux/init.h>
+#include <trace/events/irqpath.h>
+
+#include "migrate.h"
+
+/* How long an offer may stay untaken, in microseconds; 0: for ever. */
+unsigned int irqpath_watchdog_us = 200;
+
+#ifdef CONFIG_IRQPATH_FAULTS
+/* One of so many wakeups of parked tasks is dropped; 0: none. */
+unsigned int irqpath_drop_every;
+
+/* Rules that are not in force, see faults.h. */
+unsigned int irqpath_suspended;
+
+bool irqpath_drops_wakeup(void)
+{
+	static atomic_t nr_wakeups;
+	unsigned int every = READ_ONCE(irqpath_drop_every);
+
+	return every && !((unsigned int)atomic_inc_return(&nr_wakeups) % every);
+}
+#endif
+
+/**
+ * irqpath_watch() - give the untaken offers of this CPU a limit
+ * @c: this CPU
+ *
+ * Context: interrupts disabled, perhaps rq->lock held.
+ */
+void irqpath_watch(struct irqpath_cpu *c)
+{
+	u64 limit_ns = READ_ONCE(irqpath_watchdog_us) * (u64)NSEC_PER_USEC;
+
+	if (limit_ns && !hrtimer_is_queued(&c->watchdog))
+		hrtimer_start(&c->watchdog, ns_to_ktime(limit_ns),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+void __irqpath_sched_switch(struct task_struct *next)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct task_struct *expected = READ_ONCE(c->expected);
+
+	if (!expected)
+		return;
+	if (unlikely(expected != next))
+		irqpath_watch(c);
+	else if (!next->irqpath->lazy && next->mm != current->active_mm)
+		irqpath_count_mm(next->irqpath);
+}
+
+/* Back to the thread. The token is there, or the thread has it already. */
+static void revoke(struct irqpath_cpu *c, struct irqpath_task *t)
+{
+	lockdep_assert_held(&c->lock);
+
+	list_del_init(&t->node);
+	t->state = IRQPATH_REVOKED;
+	trace_irqpath_handback(t->from, t->task);
+	wake_up_process(t->action->thread);
+}
+
+/* Context: interrupts disabled. */
+static void revoke_all(struct irqpath_cpu *c)
+{
+	struct irqpath_task *t, *next;
+
+	raw_spin_lock(&c->lock);
+	list_for_each_entry_safe(t, next, &c->offered, node) {
+		revoke(c, t);
+		irqpath_count(rescued);
+	}
+	irqpath_update_expected(c);
+	raw_spin_unlock(&c->lock);
+}
+
+static enum hrtimer_restart watchdog(struct hrtimer *timer)
+{
+	revoke_all(container_of(timer, struct irqpath_cpu, watchdog));
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * irqpath_revoke_offers() - no offer is outstanding
+ *
+ * For when nobody offers any more and the scheduler does not look on, or offers
+ * lose their limit.
+ */
+void irqpath_revoke_offers(void)
+{
+	int cpu;
+
+	/* Who still offers is in a hardirq. */
+	synchronize_rcu();
+	for_each_possible_cpu(cpu) {
+		local_irq_disable();
+		revoke_all(per_cpu_ptr(&irqpath_cpus, cpu));
+		local_irq_enable();
+	}
+}
+
+/**
+ * irqpath_disarm() - take a task from its list, unless it has an offer
+ * @t: the task
+ *
+ * Return: false if there is an offer, which only the task itself can take.
+ */
+bool irqpath_disarm(struct irqpath_task *t)
+{
+	enum irqpath_state state;
+	struct irqpath_cpu *c;
+	unsigned long flags;
+	int cpu;
+
+	for (;;) {
+		cpu = READ_ONCE(t->cpu);
+		c = per_cpu_ptr(&irqpath_cpus, cpu);
+		raw_spin_lock_irqsave(&c->lock, flags);
+		/* Who sees a task parked sees where: then it stays there. */
+		state = smp_load_acquire(&t->state);
+		if (READ_ONCE(t->cpu) == cpu)
+			break;
+		raw_spin_unlock_irqrestore(&c->lock, flags);
+	}
+	if (state == IRQPATH_PARKED) {
+		list_del_init(&t->node);
+		t->state = IRQPATH_IDLE;
+	} else if (state == IRQPATH_REVOKED && t->task == current) {
+		t->state = IRQPATH_IDLE;
+	}
+	raw_spin_unlock_irqrestore(&c->lock, flags);
+	return state != IRQPATH_OFFERED;
+}
+
+/**
+ * irqpath_withdraw() - no offer may name an origin's action any more
+ * @o: the origin; its line is quiet and nobody has a token of it
+ *
+ * What is left of offers was lost to the thread: their tasks have not run
+ * since, and must not find them.
+ */
+void irqpath_withdraw(struct irqpath_origin *o)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
+		struct irqpath_task *t, *next;
+		int nr;
+
+		raw_spin_lock_irq(&c->lock);
+		list_for_each_entry_safe(t, next, &c->offered, node) {
+			if (t->from != o)
+				continue;
+			list_del_init(&t->node);
+			t->state = IRQPATH_REVOKED;
+			irqpath_count(lost);
+		}
+		irqpath_update_expected(c);
+		for (nr = 0; nr < NR_SOFTIRQS; nr++) {
+			if (READ_ONCE(c->vector[nr]) == o)
+				WRITE_ONCE(c->vector[nr], NULL);
+		}
+		raw_spin_unlock_irq(&c->lock);
+	}
+}
+
+/* Before the first line is freed. */
+static int __init irqpath_cpus_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
+
+		INIT_LIST_HEAD(&c->parked);
+		INIT_LIST_HEAD(&c->offered);
+		hrtimer_init(&c->watchdog, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_REL_PINNED_HARD);
+		c->watchdog.function = watchdog;
+	}
+	return 0;
+}
+early_initcall(irqpath_cpus_init);

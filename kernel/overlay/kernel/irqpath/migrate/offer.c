@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hardirq offers the handler that it would wake a thread for to a task that
+ * is parked on its CPU: which of them may run it, and who comes first.
+ */
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+#include <trace/events/irqpath.h>
+
+#include "migrate.h"
+
+/* Whether @t can run the handler of @action here, as soon as it is woken. */
+static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
+{
+	struct task_struct *p = t->task;
+
+	return irqpath_is_fifo_or_rr(p) &&
+	       (irqpath_outranks(p, action) ||
+		!irqpath_rule(IRQPATH_RULE_PRIORITY)) &&
+	       READ_ONCE(p->__state) & TASK_NORMAL &&
+	       (!p->ptrace || !irqpath_rule(IRQPATH_RULE_TRACED)) &&
+	       !(p->flags & PF_EXITING) &&
+	       ((task_cpu(p) == smp_processor_id() &&
+		 cpumask_test_cpu(smp_processor_id(), p->cpus_ptr)) ||
+		!irqpath_rule(IRQPATH_RULE_AFFINITY));
+}
+
+static struct irqpath_slot *slot_of(struct irqpath_task *t,
+				    struct irqpath_origin *o)
+{
+	int i;
+
+	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
+		if (READ_ONCE(t->slot[i].origin) == o)
+			return &t->slot[i];
+	}
+	return NULL;
+}
+
+/*
+ * The first parked task that the interrupt is known to wake. @flow is that of
+ * the packet behind it, or NULL: who waits for another one is passed over, and
+ * who waits for this one needs no trust.
+ */
+static struct irqpath_task *choose(struct irqpath_cpu *c,
+				   struct irqpath_origin *o,
+				   struct irqaction *action,
+				   const struct irqpath_flow *flow)
+{
+	struct irqpath_task *t;
+
+	lockdep_assert_held(&c->lock);
+
+	list_for_each_entry(t, &c->parked, node) {
+		struct irqpath_slot *slot = slot_of(t, o);
+		bool named = flow && t->flow.protocol;
+
+		if (!slot || !irqpath_handler_wakes(slot) ||
+		    !is_eligible(t, action) ||
+		    (flow && !irqpath_waits_for(&t->flow, flow)) ||
+		    (!named && !slot->credit))
+			continue;
+		if (named)
+			irqpath_count(demuxed);
+		t->offered = slot;
+		return t;
+	}
+	return NULL;
+}
+
+/*
+ * The last handler of the line must have returned: a thread that runs it may be
+ * preempted by the task that would run it once more.
+ */
+static bool is_running(struct irqpath_origin *o, struct irq_desc *desc)
+{
+	return (atomic_read(&desc->threads_active) != 1 &&
+		irqpath_rule(IRQPATH_RULE_RUNNER)) || irqpath_has_runner(o);
+}
+
+bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
+{
+	struct irqpath_origin *o = READ_ONCE(action->irqpath);
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct irqpath_flow flow;
+	struct irqpath_task *t;
+	bool known, others;
+
+	if (!o || !irqpath_may_migrate(o) || !in_hardirq() ||
+	    list_empty(&c->parked) || is_running(o, desc))
+		return false;
+
+	known = READ_ONCE(o->peek) && irqpath_peek(o, action, &flow);
+	raw_spin_lock(&c->lock);
+	t = choose(c, o, action, known ? &flow : NULL);
+	others = !list_empty(&c->offered);
+	if (t) {
+		list_move_tail(&t->node, &c->offered);
+		t->state = IRQPATH_OFFERED;
+		t->action = action;
+		t->from = o;
+		irqpath_update_expected(c);
+	}
+	raw_spin_unlock(&c->lock);
+	if (!t)
+		return false;
+
+	/*
+	 * Whoever else wakes the task meanwhile lets it find the offer, too.
+	 * It cannot be freed: this is an RCU read side.
+	 */
+	trace_irqpath_offer(o, t->task);
+	irqpath_count(offered);
+	c->predicting = true;
+	if (!irqpath_drops_wakeup())
+		wake_up_state(t->task, TASK_NORMAL);
+	c->predicting = false;
+
+	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */
+	if (others || (!need_resched() && t->task != current))
+		irqpath_watch(c);
+	return true;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of who may run a handler: by priority, by the packet behind the
+ * interrupt, and by the room on the stack.
+ */
+#include <kunit/test.h>
+#include <linux/in.h>
+
+#include "migrate.h"
+
+struct rivals {
+	struct task_struct task;
+	struct task_struct thread;
+	struct irqaction action;
+};
+
+/* A task and an interrupt's thread, both with FIFO priorities. */
+static struct rivals *rivals(struct kunit *test, int task, int thread)
+{
+	struct rivals *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->task.policy = SCHED_FIFO;
+	r->task.normal_prio = MAX_RT_PRIO - 1 - task;
+	r->task.prio = r->task.normal_prio;
+	r->thread.normal_prio = MAX_RT_PRIO - 1 - thread;
+	r->thread.prio = r->thread.normal_prio;
+	r->action.thread = &r->thread;
+	return r;
+}
+
+static void task_outranks_its_equals(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	KUNIT_EXPECT_TRUE(test, irqpath_outranks(&r->task, &r->action));
+	r->task.normal_prio++;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+/* The thread does not go behind its equals when a slice ends; a task of RR does. */
+static void task_with_a_slice_must_be_above(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	r->task.policy = SCHED_RR;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+	r->task.normal_prio--;
+	KUNIT_EXPECT_TRUE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+static void lent_priority_does_not_count(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 30, 50);
+
+	r->task.prio = MAX_RT_PRIO - 1 - 60;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+/* Not even a thread that selective has made one. */
+static void ordinary_tasks_outrank_nobody(struct kunit *test)
+{
+	struct rivals *r = rivals(test, 50, 50);
+
+	r->task.policy = SCHED_NORMAL;
+	r->task.normal_prio = DEFAULT_PRIO;
+	r->thread.normal_prio = DEFAULT_PRIO;
+	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
+}
+
+static void packet_names_the_socket(struct kunit *test)
+{
+	static const struct irqpath_flow packet = {
+		.protocol = IPPROTO_TCP, .port = htons(80), .peer = htons(999),
+	};
+	struct irqpath_flow socket = packet;
+
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+	/* Bound, and not connected. */
+	socket.peer = 0;
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+	socket.peer = htons(998);
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	socket.peer = packet.peer;
+	socket.port = htons(81);
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	socket.port = packet.port;
+	socket.protocol = IPPROTO_UDP;
+	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
+	/* It waits for something else, such as poll(): perhaps for this. */
+	socket.protocol = 0;
+	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
+}
+
+/* So many bytes of the stack further down, and some more. */
+static noinline bool is_deep_enough_below(int bytes)
+{
+	char frame[1024];
+	bool enough;
+
+	barrier_data(frame);
+	enough = bytes <= 0 ? irqpath_stack_is_deep_enough() :
+			      is_deep_enough_below(bytes - (int)sizeof(frame));
+	/* Used after the call: there is a frame for each. */
+	barrier_data(frame);
+	return enough;
+}
+
+/* A handler and its softirqs need as much as they would have had in a thread. */
+static void stack_has_room_for_a_handler(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, is_deep_enough_below(0));
+	KUNIT_EXPECT_FALSE(test, is_deep_enough_below(THREAD_SIZE / 2));
+}
+
+static struct kunit_case migrate_cases[] = {
+	KUNIT_CASE(task_outranks_its_equals),
+	KUNIT_CASE(task_with_a_slice_must_be_above),
+	KUNIT_CASE(lent_priority_does_not_count),
+	KUNIT_CASE(ordinary_tasks_outrank_nobody),
+	KUNIT_CASE(packet_names_the_socket),
+	KUNIT_CASE(stack_has_room_for_a_handler),
+	{}
+};
+
+static struct kunit_suite migrate_suite = {
+	.name = "irqpath_migrate",
+	.test_cases = migrate_cases,
+};
+
+kunit_test_suite(migrate_suite);

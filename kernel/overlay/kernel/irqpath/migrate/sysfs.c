@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /sys/kernel/irqpath/migrate. */
+#include "../sysfs.h"
+#include "migrate.h"
+
+/* Longer limits would leave lines masked; shorter ones beat a switch. */
+#define WATCHDOG_MIN_US	10
+#define WATCHDOG_MAX_US	1000000
+
+static int migrate_start(void)
+{
+	/* A group may have no time left in the middle of a handler. */
+	if (IS_ENABLED(CONFIG_RT_GROUP_SCHED))
+		return -EOPNOTSUPP;
+	static_branch_enable(&irqpath_claim_key);
+	static_branch_enable(&irqpath_migrate_key);
+	return 0;
+}
+
+static void migrate_stop(void)
+{
+	static_branch_disable(&irqpath_migrate_key);
+	irqpath_revoke_offers();
+}
+
+static struct irqpath_switch migrate = {
+	.file = IRQPATH_SWITCH_FILE,
+	.learns = true,
+	.start = migrate_start,
+	.stop = migrate_stop,
+};
+
+/* Offers that were made in the belief that they have a limit do not stay. */
+static int watchdog_set(unsigned int us)
+{
+	WRITE_ONCE(irqpath_watchdog_us, us);
+	if (!us)
+		irqpath_revoke_offers();
+	return 0;
+}
+
+static struct irqpath_setting watchdog_us = {
+	.file = IRQPATH_SETTING_FILE(watchdog_us),
+	.value = &irqpath_watchdog_us,
+	.set = watchdog_set,
+	.min = WATCHDOG_MIN_US,
+	.max = WATCHDOG_MAX_US,
+	/* Without a limit an interrupt can be lost, as tests of the limit want. */
+	.or_zero = IS_ENABLED(CONFIG_IRQPATH_FAULTS),
+};
+
+static struct irqpath_setting early_demux = {
+	.file = IRQPATH_SETTING_FILE(early_demux),
+	.value = &irqpath_early_demux,
+	.max = 1,
+};
+
+static struct irqpath_setting las = {
+	.file = IRQPATH_SETTING_FILE(las),
+	.value = &irqpath_las,
+	.max = 1,
+	.set = irqpath_las_set,
+};
+
+#ifdef CONFIG_IRQPATH_FAULTS
+static struct irqpath_setting drop_every = {
+	.file = IRQPATH_SETTING_FILE(drop_every),
+	.value = &irqpath_drop_every,
+	.max = UINT_MAX,
+};
+
+static struct irqpath_setting suspended = {
+	.file = IRQPATH_SETTING_FILE(suspended),
+	.value = &irqpath_suspended,
+	.max = IRQPATH_ALL_RULES,
+};
+#endif
+
+static struct attribute *attrs[] = {
+	&migrate.file.attr,
+	&watchdog_us.file.attr,
+#ifdef CONFIG_IRQPATH_FAULTS
+	&drop_every.file.attr,
+	&suspended.file.attr,
+#endif
+	&early_demux.file.attr,
+	&las.file.attr,
+	&IRQPATH_COUNTER(offered).file.attr,
+	&IRQPATH_COUNTER(demuxed).file.attr,
+	&IRQPATH_COUNTER(migrated).file.attr,
+	&IRQPATH_COUNTER(mispredicted).file.attr,
+	&IRQPATH_COUNTER(lazy).file.attr,
+	&IRQPATH_COUNTER(mm_switched).file.attr,
+	&IRQPATH_COUNTER(lost).file.attr,
+	&IRQPATH_COUNTER(elsewhere).file.attr,
+	&IRQPATH_COUNTER(lent).file.attr,
+	&IRQPATH_COUNTER(rescued).file.attr,
+	NULL,
+};
+
+const struct attribute_group irqpath_migrate_group = {
+	.name = "migrate",
+	.attrs = attrs,
+};

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * netprio: received packets are served in the order of the priorities of those
+ * who receive them.
+ *
+ * Where packets enter the stack, before its protocols, the receiver of each is
+ * looked up. If the work that the interrupt came upon is of a higher priority,
+ * the packet is queued for a thread with the receiver's priority, and it is the
+ * scheduler that holds it back. What has no receiver goes on at once.
+ *
+ * Order: while packets for a socket wait or are being served, later ones go
+ * behind them, whatever the priorities are by then.
+ */
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/ktime.h>
+#include <linux/mmu_context.h>
+#include <linux/netdevice.h>
+#include <net/rps.h>
+#include <trace/events/irqpath.h>
+
+#include "../../sched/sched.h"
+#include "netprio.h"
+
+DEFINE_STATIC_KEY_FALSE(irqpath_netprio_key);
+
+/* Packets in all queues, and those that are being served. */
+atomic_t irqpath_nr_held;
+
+/* If not, packets may still have to go behind others. */
+bool irqpath_may_hold;
+
+/* If not, none is held, not even behind others. */
+bool irqpath_may_follow;
+
+/**
+ * struct poll - what became of the packets that a NAPI has brought
+ * @napi: the NAPI that is being polled, or NULL
+ * @level: the highest level that took one
+ * @mixed: some went on
+ * @hold: it did not complete, and is to be held
+ */
+struct poll {
+	struct napi_struct	*napi;
+	struct irqpath_level	*level;
+	bool			mixed;
+	bool			hold;
+};
+
+/* Bottom halves are disabled: a CPU runs one poll at a time. */
+static DEFINE_PER_CPU(struct poll, polls);
+
+/**
+ * irqpath_level_of() - the level of a priority
+ * @prio: as in task_struct.prio; deadline tasks are above all others
+ */
+unsigned int irqpath_level_of(int prio)
+{
+	return clamp(prio, 0, IRQPATH_LEVEL_ORDINARY);
+}
+
+/**
+ * irqpath_waits() - whether a receiver's packet waits for the current work
+ * @receiver: level of the receiver
+ * @work: level of the work
+ */
+bool irqpath_waits(unsigned int receiver, unsigned int work)
+{
+	return receiver != IRQPATH_LEVEL_NONE && receiver > work;
+}
+
+/*
+ * What the CPU would do if there were no packets. A thread of the kernel's came
+ * between: of an interrupt, of softirqs, of a level. The next one in the queue
+ * of real-time tasks is what it preempted. A thread that was boosted works for
+ * who waits for it, a task that came upon pending softirqs for itself.
+ *
+ * Read without the queue's lock: a moment later it may be another one anyway.
+ */
+static unsigned int work_level(void)
+{
+	unsigned int level = irqpath_level_of(READ_ONCE(current->prio));
+	struct irqpath_level *serving = irqpath_current_level();
+
+	/* It polls: what comes is served in its turn, by itself. */
+	if (serving)
+		return serving->nr ? serving->nr - 1 : 0;
+	if (!(current->flags & PF_KTHREAD) ||
+	    current->prio != current->normal_prio ||
+	    level == IRQPATH_LEVEL_ORDINARY)
+		return level;
+	return find_next_bit(this_rq()->rt.active.bitmap,
+			     IRQPATH_LEVEL_ORDINARY, level + 1);
+}
+
+/* Where the packet must wait; NULL if it goes on. */
+static struct irqpath_level *choose(struct irqpath_receiver *r,
+				    unsigned int work)
+{
+	unsigned int level;
+
+	lockdep_assert_held(&r->lock);
+
+	if (r->nr_held && READ_ONCE(irqpath_may_follow) &&
+	    !irqpath_is_suspended(IRQPATH_RULE_FLOW))
+		return r->where;
+	level = irqpath_receiver_level(r);
+	if (!irqpath_waits(level, work) || !READ_ONCE(irqpath_may_hold))
+		return NULL;
+	return irqpath_level_get(level);
+}
+
+static void drop(struct sk_buff *skb)
+{
+	irqpath_count(dropped);
+	dev_core_stats_rx_dropped_inc(skb->dev);
+	kfree_skb_reason(skb, SKB_DROP_REASON_CPU_BACKLOG);
+}
+
+/* Returns by which level the packet was taken, or NULL. */
+static struct irqpath_level *hold(struct irqpath_receiver *r,
+				  struct sk_buff *skb, unsigned int work)
+{
+	struct irqpath_level *level;
+	bool first = false, full = false;
+
+	raw_spin_lock(&r->lock);
+	level = choose(r, work);
+	/* Its socket has gone, if there is no reference to be had. */
+	if (level && refcount_inc_not_zero(&r->refs)) {
+		irqpath_held(skb)->receiver = r;
+		irqpath_held(skb)->since_ns = ktime_get_ns();
+		trace_irqpath_hold(skb, level->nr, work);
+		full = !irqpath_level_add(level, skb, &first);
+		if (!full) {
+			r->nr_held++;
+			r->where = level;
+		}
+	} else {
+		level = NULL;
+	}
+	raw_spin_unlock(&r->lock);
+
+	if (!level) {
+		irqpath_count(passed);
+		return NULL;
+	}
+	if (full) {
+		irqpath_receiver_put(r);
+		drop(skb);
+		return level;
+	}
+	irqpath_count(held);
+	if (first)
+		irqpath_level_kick(level);
+	return level;
+}
+
+static void note(struct irqpath_level *level)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+
+	if (!level)
+		poll->mixed = true;
+	else if (!poll->level || level->nr < poll->level->nr)
+		poll->level = level;
+}
+
+static bool consider(struct sk_buff *skb, unsigned int work)
+{
+	struct irqpath_level *level = NULL;
+	struct irqpath_receiver *r;
+
+	/*
+	 * Nobody to protect, and nobody to stay behind; or its device has been
+	 * closed, and nobody would drop it when that goes.
+	 */
+	if ((work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) ||
+	    !netif_running(skb->dev)) {
+		note(NULL);
+		return false;
+	}
+	r = irqpath_receiver_of(skb);
+	if (r) {
+		irqpath_count(classified);
+		level = hold(r, skb, work);
+	} else {
+		irqpath_count(exempt);
+	}
+	note(level);
+	return level;
+}
+
+bool __irqpath_netprio_hold(struct sk_buff *skb)
+{
+	return consider(skb, work_level());
+}
+
+void __irqpath_netprio_hold_list(struct list_head *head)
+{
+	unsigned int work = work_level();
+	struct sk_buff *skb, *next;
+	LIST_HEAD(rest);
+
+	list_for_each_entry_safe(skb, next, head, list) {
+		skb_list_del_init(skb);
+		if (!consider(skb, work))
+			list_add_tail(&skb->list, &rest);
+	}
+	list_splice(&rest, head);
+}
+
+/**
+ * irqpath_forget_polls() - no poll names a level any more
+ *
+ * Context: nothing is held, and nothing will be.
+ */
+void irqpath_forget_polls(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(&polls, cpu), 0, sizeof(struct poll));
+}
+
+void __irqpath_napi_begin(struct napi_struct *n)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+
+	*poll = (struct poll) { .napi = n };
+}
+
+static bool steers_packets(void)
+{
+#ifdef CONFIG_RPS
+	return static_branch_unlikely(&rps_needed);
+#else
+	return false;
+#endif
+}
+
+/* The driver gives packets to a program of its own: they are not seen here. */
+static bool has_xdp(struct net_device *dev)
+{
+	struct bpf_xdp_entity *entity = &dev->xdp_state[XDP_MODE_DRV];
+
+	return READ_ONCE(entity->prog) || READ_ONCE(entity->link);
+}
+
+/*
+ * A NAPI is about to switch its device's interrupt on. If all that this poll
+ * brought has to wait, so may what will come: the NAPI stays scheduled.
+ */
+bool __irqpath_napi_hold(struct napi_struct *n)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+
+	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
+		return false;
+	/*
+	 * A thread of its own would poll at once, one that does not let itself be
+	 * polled elsewhere has queues of this CPU (gro_cells), who disables it
+	 * waits, what GRO keeps for later must not wait for a poll, and what is
+	 * steered to other CPUs is not seen here.
+	 */
+	if (!READ_ONCE(irqpath_napi_hold_us) || !READ_ONCE(irqpath_may_hold) ||
+	    irqpath_current_level() || test_bit(NAPI_STATE_THREADED, &n->state) ||
+	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
+	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
+	    !list_empty(&n->poll_list) ||
+	    !irqpath_waits(poll->level->nr, work_level()))
+		return false;
+	/* The next poll may be on any CPU: this one recycles no pages for it. */
+	WRITE_ONCE(n->list_owner, -1);
+	poll->hold = true;
+	return true;
+}
+
+/*
+ * Not before its driver has returned may another CPU poll it: a driver that
+ * finds that it did not complete may do more to the device. And not after that
+ * is it held: who completes it then (busy polling) puts it in no level.
+ */
+void __irqpath_napi_end(struct napi_struct *n)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+	bool hold = poll->hold;
+
+	poll->napi = NULL;
+	poll->hold = false;
+	if (!hold)
+		return;
+	irqpath_count(kept);
+	irqpath_level_add_napi(poll->level, n);
+}

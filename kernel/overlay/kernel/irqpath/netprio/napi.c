@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Held NAPIs, and who polls them.
+ *
+ * A level has, beside packets, NAPIs that bring nothing but packets for it. They
+ * are polled by its thread when it has nothing else to serve, or once by the
+ * guard when irqpath_napi_hold_us have passed; until then the packets stay in
+ * the device. See serve.c.
+ */
+#include <linux/filter.h>
+#include <linux/netdevice.h>
+
+#include "netprio.h"
+
+/* How long a NAPI may be held, in microseconds; 0: none is. */
+unsigned int irqpath_napi_hold_us;
+
+/* NAPIs that are held or being polled. */
+static atomic_t nr_napis;
+
+/* Those that are held when nothing is to be held any more come at once. */
+static u64 hold_ns(void)
+{
+	return max(READ_ONCE(irqpath_napi_hold_us), 1U) * (u64)NSEC_PER_USEC;
+}
+
+/*
+ * The guard polls the level's NAPIs once, now, and lends its priority to who is
+ * polling one.
+ */
+static void hasten(struct irqpath_level *level)
+{
+	if (list_empty_careful(&level->napis)) {
+		/* Pairs with napi_take(): if it left the list, it is polled. */
+		smp_rmb();
+		if (!READ_ONCE(level->polling))
+			return;
+	}
+	WRITE_ONCE(level->napi_due, true);
+	irqpath_guard_wake();
+}
+
+/*
+ * The timer starts with the first, and the others do not put it off. Context: an
+ * RCU read side, without which the NAPI could be gone once it is in the list.
+ */
+static void napi_put(struct irqpath_level *level, struct napi_struct *n)
+{
+	raw_spin_lock(&level->lock);
+	list_add_tail(&n->poll_list, &level->napis);
+	raw_spin_unlock(&level->lock);
+	/* Pairs with irqpath_napi_limit(): as in irqpath_level_kick(). */
+	smp_mb();
+	if (!hrtimer_is_queued(&level->napi_limit))
+		irqpath_start_timer(&level->napi_limit, hold_ns());
+	/* Pairs with __irqpath_napi_disable(): it sees it, or is seen. */
+	smp_mb();
+	if (napi_disable_pending(n))
+		hasten(level);
+}
+
+/**
+ * irqpath_level_add_napi() - keep a NAPI for a level
+ * @level: the level
+ * @n: the NAPI, scheduled, and in no list
+ *
+ * Context: the poll of @n, on an RCU read side.
+ */
+void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
+{
+	atomic_inc(&nr_napis);
+	napi_put(level, n);
+	wake_up_process(level->thread);
+}
+
+/* Somebody waits for a NAPI to complete, perhaps with RTNL: not for a job. */
+void __irqpath_napi_disable(void)
+{
+	unsigned int nr;
+
+	/* Pairs with napi_put(). */
+	smp_mb__after_atomic();
+	if (!atomic_read(&nr_napis))
+		return;
+	rcu_read_lock();
+	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
+		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
+
+		if (level)
+			hasten(level);
+	}
+	rcu_read_unlock();
+}
+
+static struct napi_struct *napi_take(struct irqpath_level *level)
+{
+	struct napi_struct *n;
+
+	raw_spin_lock(&level->lock);
+	n = list_first_entry_or_null(&level->napis, struct napi_struct,
+				     poll_list);
+	if (n) {
+		WRITE_ONCE(level->polling, true);
+		/* Pairs with hasten(). */
+		smp_wmb();
+		list_del_init(&n->poll_list);
+	}
+	raw_spin_unlock(&level->lock);
+	return n;
+}
+
+/*
+ * It completes, or is held again, or has more to give: for this level, or once
+ * nothing is to be held for the softirq.
+ */
+static void poll(struct irqpath_level *level, struct napi_struct *n)
+{
+	bool more = irqpath_napi_poll(n);
+
+	if (more && READ_ONCE(irqpath_may_hold)) {
+		napi_put(level, n);
+		return;
+	}
+	if (more)
+		__napi_schedule(n);
+	atomic_dec(&nr_napis);
+}
+
+/**
+ * irqpath_level_poll() - poll a NAPI once
+ * @level: where
+ *
+ * Return: whether there was one.
+ */
+bool irqpath_level_poll(struct irqpath_level *level)
+{
+	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
+	struct napi_struct *n;
+
+	mutex_lock(&level->serving);
+	n = napi_take(level);
+	if (n) {
+		local_bh_disable();
+		bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
+		poll(level, n);
+		bpf_net_ctx_clear(bpf_net_ctx);
+		local_bh_enable();
+		WRITE_ONCE(level->polling, false);
+	}
+	mutex_unlock(&level->serving);
+	return n;
+}
+
+/* The time of the timer irqpath_level.napi_limit. */
+enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer)
+{
+	struct irqpath_level *level = container_of(timer, struct irqpath_level,
+						   napi_limit);
+
+	/* Pairs with napi_put(). */
+	smp_mb();
+	hasten(level);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * irqpath_level_napi_limit() - NAPIs may be held for another time
+ * @level: the level
+ *
+ * Those that are held now wait for no longer than a new one.
+ */
+void irqpath_level_napi_limit(struct irqpath_level *level)
+{
+	if (hrtimer_is_queued(&level->napi_limit) &&
+	    ktime_to_ns(hrtimer_get_remaining(&level->napi_limit)) > hold_ns())
+		irqpath_start_timer(&level->napi_limit, hold_ns());
+}
+
+/**
+ * irqpath_relieve_napis() - poll once each of those that are held now
+ * @level: where
+ *
+ * One that is being polled is waited for.
+ */
+void irqpath_relieve_napis(struct irqpath_level *level)
+{
+	size_t nr;
+
+	raw_spin_lock(&level->lock);
+	nr = list_count_nodes(&level->napis) + level->polling;
+	raw_spin_unlock(&level->lock);
+	while (nr-- && irqpath_level_poll(level))
+		;
+}
+
+/**
+ * irqpath_holds_napis() - whether one is held or being polled
+ */
+bool irqpath_holds_napis(void)
+{
+	return atomic_read(&nr_napis);
+}

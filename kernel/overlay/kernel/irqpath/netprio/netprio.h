@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * irqpath: netprio, private to kernel/irqpath/.
+ *
+ * hold.c     which packets are held, and in which level's queue
+ * flow.c     whose packet it is: from the headers to the socket
+ * receiver.c which tasks use a socket
+ * serve.c    the held packets, and the threads that serve them
+ * napi.c     the held NAPIs, and the threads that poll them
+ * level.c    levels come and go; the policy's switch
+ *
+ * A level is a priority as the scheduler counts it, 0 the highest real-time
+ * one; all that is not real-time is one level, the last.
+ *
+ * Lock order: irqpath_receiver.lock, then irqpath_level.lock. Both are taken
+ * with bottom halves disabled or by threads that hold nothing else.
+ */
+#ifndef _KERNEL_IRQPATH_NETPRIO_H
+#define _KERNEL_IRQPATH_NETPRIO_H
+
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/refcount.h>
+#include <linux/sched/rt.h>
+#include <linux/skbuff.h>
+
+#include "../irqpath.h"
+
+/* Tasks that a socket can have as receivers; of more the lowest are left out. */
+#define IRQPATH_NR_RECEIVERS	4
+
+#define IRQPATH_LEVEL_ORDINARY	MAX_RT_PRIO
+#define IRQPATH_NR_LEVELS	(MAX_RT_PRIO + 1)
+/* Below all: of a socket that nobody receives from. */
+#define IRQPATH_LEVEL_NONE	IRQPATH_NR_LEVELS
+
+struct irqpath_level;
+struct napi_struct;
+
+/**
+ * struct irqpath_receiver - the tasks that receive from a socket
+ * @refs: the socket's, and one of each held packet
+ * @lock: protects the rest
+ * @pid: the tasks; those that have ended count as none
+ * @nr_held: packets for the socket that wait or are being served
+ * @where: in this level; later ones go behind them
+ * @rcu: to be freed
+ */
+struct irqpath_receiver {
+	refcount_t		refs;
+	raw_spinlock_t		lock;
+	struct pid		*pid[IRQPATH_NR_RECEIVERS];
+	unsigned int		nr_held;
+	struct irqpath_level	*where;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct irqpath_level - packets for the receivers of one priority
+ * @nr: the priority
+ * @lock: protects @queue, @napis, and what is taken from them
+ * @queue: they, in the order in which they came
+ * @serving: held by the thread that serves or polls: they are served one after
+ *	     another, and who cannot wait for a poll lends it its priority
+ * @thread: serves, and has the priority
+ * @napis: those whose last packets all wait; they stay scheduled, which keeps
+ *	   the interrupts of their devices switched off
+ * @polling: one of them is being polled, and not in the list
+ * @serving_ns: since when the packet waits that is being served and not in the
+ *		queue, CLOCK_MONOTONIC; 0: there is none
+ * @limit: comes when the first packet may have waited for too long
+ * @due: it has come, and the guard has not
+ * @napi_limit: comes when the NAPIs have waited for too long
+ * @napi_due: it has come, and the guard has not
+ */
+struct irqpath_level {
+	unsigned int		nr;
+	raw_spinlock_t		lock;
+	struct sk_buff_head	queue;
+	struct mutex		serving; /* one at a time */
+	struct task_struct	*thread;
+	struct list_head	napis;
+	bool			polling;
+	u64			serving_ns;
+	struct hrtimer		limit;
+	bool			due;
+	struct hrtimer		napi_limit;
+	bool			napi_due;
+};
+
+/**
+ * struct irqpath_held - what is known of a held packet, in its control block
+ * @receiver: for whom, with a reference
+ * @since_ns: when it came, CLOCK_MONOTONIC
+ */
+struct irqpath_held {
+	struct irqpath_receiver	*receiver;
+	u64			since_ns;
+};
+
+static inline struct irqpath_held *irqpath_held(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct irqpath_held) > sizeof(skb->cb));
+	return (struct irqpath_held *)skb->cb;
+}
+
+extern struct irqpath_level *irqpath_levels[];
+extern unsigned int irqpath_max_hold_us;
+extern unsigned int irqpath_napi_hold_us;
+extern unsigned int irqpath_queue_limit;
+extern bool irqpath_may_hold;
+extern bool irqpath_may_follow;
+extern atomic_t irqpath_nr_held;
+
+/* hold.c: no state, for the tests too */
+unsigned int irqpath_level_of(int prio);
+void irqpath_forget_polls(void);
+bool irqpath_waits(unsigned int receiver, unsigned int work);
+
+/* flow.c */
+struct irqpath_receiver *irqpath_receiver_of(struct sk_buff *skb);
+
+/* receiver.c */
+unsigned int irqpath_receiver_level(struct irqpath_receiver *r);
+void irqpath_receiver_put(struct irqpath_receiver *r);
+
+/* level.c */
+struct irqpath_level *irqpath_level_get(unsigned int nr);
+int irqpath_max_hold_set(unsigned int us);
+int irqpath_napi_hold_set(unsigned int us);
+int irqpath_netprio_start(void);
+void irqpath_netprio_stop(void);
+
+/* serve.c */
+bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
+		       bool *first);
+void irqpath_level_kick(struct irqpath_level *level);
+void irqpath_level_limit(struct irqpath_level *level);
+void irqpath_held_end(struct irqpath_receiver *r);
+struct irqpath_level *irqpath_current_level(void);
+u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns);
+int irqpath_level_begin(struct irqpath_level *level);
+void irqpath_level_end(struct irqpath_level *level);
+bool irqpath_level_drain(struct irqpath_level *level);
+bool irqpath_holds_any(void);
+int irqpath_guard_begin(void);
+void irqpath_guard_wake(void);
+void irqpath_guard_end(void);
+
+/* napi.c */
+void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
+bool irqpath_level_poll(struct irqpath_level *level);
+void irqpath_level_napi_limit(struct irqpath_level *level);
+enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer);
+void irqpath_relieve_napis(struct irqpath_level *level);
+bool irqpath_holds_napis(void);
+
+/* Start a timer of a level, unless there is no limit. */
+static inline void irqpath_start_timer(struct hrtimer *timer, u64 rest_ns)
+{
+	if (rest_ns)
+		hrtimer_start(timer, ns_to_ktime(rest_ns),
+			      HRTIMER_MODE_REL_HARD);
+}
+
+#endif /* _KERNEL_IRQPATH_NETPRIO_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * irqpath: selective, private to kernel/irqpath/. See prio.c.
+ */
+#ifndef _KERNEL_IRQPATH_SELECTIVE_H
+#define _KERNEL_IRQPATH_SELECTIVE_H
+
+#include <linux/types.h>
+
+/* Interrupt numbers that the lists of the administrator can hold. */
+#define IRQPATH_NR_LISTED	4096
+
+extern unsigned int irqpath_quiet;
+extern unsigned long irqpath_allowed[], irqpath_denied[];
+
+bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
+		    unsigned int limit, bool allowed, bool denied);
+void irqpath_select(void);
+int irqpath_quiet_set(unsigned int quiet);
+int irqpath_selective_start(void);
+void irqpath_selective_stop(void);
+
+#endif /* _KERNEL_IRQPATH_SELECTIVE_H */
