@@ -33,7 +33,7 @@ rule_again() {
 	! grep -q ^intsight /proc/modules || fail "after $1 the module does not go"
 }
 
-# In the order of enum irqpath_rule.
+# In the order of enum rule in kernel/irqpath/faults.c.
 test_irqpath_needs_forced() { needs_rule 0 irqpath_forced_only; }
 test_irqpath_needs_token() { needs_rule 1 irqpath_one_token; }
 test_irqpath_needs_runner() { needs_rule 2 irqpath_one_runner; }

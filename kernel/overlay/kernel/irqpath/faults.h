@@ -1,92 +1,96 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Faults on request, and rules of safety that can be suspended: a test of a
- * rule has to fail without it. Both are nothing without CONFIG_IRQPATH_FAULTS.
+ * irqpath: the rules that tests can suspend, private to kernel/irqpath/.
+ *
+ * A test of a rule has to fail without the rule. Each rule is a function
+ * __irqpath_x() in the header of its policy, and the policies call irqpath_x().
+ * With CONFIG_IRQPATH_FAULTS that is the variant in faults.c, which breaks the
+ * rule on request. Otherwise it is the rule: as macros, the names leave no trace
+ * in the kernel, not even in its BTF.
  */
 #ifndef _KERNEL_IRQPATH_FAULTS_H
 #define _KERNEL_IRQPATH_FAULTS_H
 
-#include <linux/bits.h>
-#include <linux/compiler.h>
+#include <linux/irqreturn.h>
+#include <linux/types.h>
 
-/**
- * enum irqpath_rule - bits of /sys/kernel/irqpath/migrate/suspended
- * @IRQPATH_RULE_FORCED: only handlers that were written for hardirqs migrate
- * @IRQPATH_RULE_TOKEN: who has not got the token does not run the handler
- * @IRQPATH_RULE_RUNNER: a handler has one runner at a time
- * @IRQPATH_RULE_UNMASK: a task ends what a line is masked for
- * @IRQPATH_RULE_DRAIN: a line is not quiet while a task runs its handler
- * @IRQPATH_RULE_OWN: the softirqs that the handler raised run in the task
- * @IRQPATH_RULE_FOREIGN: those that others raised do not
- * @IRQPATH_RULE_PRIORITY: a thread is more urgent than the task: it runs
- * @IRQPATH_RULE_FIT: who was demoted or moved since hands the offer back
- * @IRQPATH_RULE_TRACED: who is traced is offered nothing
- * @IRQPATH_RULE_AFFINITY: nor who may not run here
- * @IRQPATH_RULE_ORDER: of several tasks, the most urgent one first
- * @IRQPATH_RULE_INVERSION: lockdep knows that tasks may run handlers
- * @IRQPATH_RULE_OUTRANKED: direct: the running task keeps the CPU if it is as
- *			    urgent
- */
-enum irqpath_rule {
-	IRQPATH_RULE_FORCED,
-	IRQPATH_RULE_TOKEN,
-	IRQPATH_RULE_RUNNER,
-	IRQPATH_RULE_UNMASK,
-	IRQPATH_RULE_DRAIN,
-	IRQPATH_RULE_OWN,
-	IRQPATH_RULE_FOREIGN,
-	IRQPATH_RULE_PRIORITY,
-	IRQPATH_RULE_FIT,
-	IRQPATH_RULE_TRACED,
-	IRQPATH_RULE_AFFINITY,
-	IRQPATH_RULE_ORDER,
-	IRQPATH_RULE_INVERSION,
-	IRQPATH_RULE_OUTRANKED,
-	IRQPATH_NR_RULES
-};
-
-/*
- * More of them, for irqpath_is_suspended(). As macros they leave no trace in a
- * kernel without CONFIG_IRQPATH_FAULTS, not even in its BTF: it is the same byte
- * for byte, and what was measured on it holds, however many rules are added.
- */
-
-/* Who was offered a handler runs it, even if it is a signal that wakes it up. */
-#define IRQPATH_RULE_SIGNAL	IRQPATH_NR_RULES
-/* Who sleeps and gets another priority has no place until it parks again. */
-#define IRQPATH_RULE_REORDER	(IRQPATH_NR_RULES + 1)
-/* What an action has offered goes with it. */
-#define IRQPATH_RULE_WITHDRAW	(IRQPATH_NR_RULES + 2)
-/* selective: a priority that was set by hand is never touched. */
-#define IRQPATH_RULE_BY_HAND	(IRQPATH_NR_RULES + 3)
-/* netprio: no packet overtakes those of its receiver that wait. */
-#define IRQPATH_RULE_FLOW	(IRQPATH_NR_RULES + 4)
-/* Who falls below the thread while it runs its handler is lent its priority. */
-#define IRQPATH_RULE_LEND	(IRQPATH_NR_RULES + 5)
-/* A priority that was lent to a task is not what handlers are offered for. */
-#define IRQPATH_RULE_OWN_PRIO	(IRQPATH_NR_RULES + 6)
-/* No rule: selective takes its time between its look at a thread and the change. */
-#define IRQPATH_FAULT_SLOW	(IRQPATH_NR_RULES + 7)
-#define IRQPATH_ALL_RULES	(BIT(IRQPATH_NR_RULES + 8) - 1)
+struct irq_desc;
+struct irqaction;
+struct irqpath_origin;
+struct irqpath_receiver;
+struct irqpath_task;
+struct kobject;
+struct sched_attr;
+struct task_struct;
 
 #ifdef CONFIG_IRQPATH_FAULTS
-extern unsigned int irqpath_drop_every;
-extern unsigned int irqpath_suspended;
-bool irqpath_drops_wakeup(void);
-bool irqpath_forgets_offer(void);
 
-/* Whether a rule is in force. */
-static inline bool irqpath_rule(unsigned int rule)
-{
-	return !(READ_ONCE(irqpath_suspended) & BIT(rule));
-}
+int irqpath_add_fault_files(struct kobject *root);
 
-#define irqpath_is_suspended(rule) (!irqpath_rule(rule))
-#else
-static inline bool irqpath_drops_wakeup(void) { return false; }
-static inline bool irqpath_forgets_offer(void) { return false; }
-static inline bool irqpath_rule(enum irqpath_rule rule) { return true; }
-#define irqpath_is_suspended(rule) false
-#endif
+/* migrate/rules.h */
+bool irqpath_may_migrate(const struct irqpath_origin *o);
+void irqpath_touch_handler_lock(struct irqpath_origin *o);
+bool irqpath_parks_before(const struct irqpath_task *t,
+			  const struct irqpath_task *other);
+void irqpath_leave_place(struct irqpath_task *t);
+int irqpath_own_prio(const struct task_struct *p);
+bool irqpath_preempts_thread(const struct task_struct *p,
+			     const struct irqaction *action);
+bool irqpath_is_traced(const struct task_struct *p);
+bool irqpath_may_run_here(const struct task_struct *p);
+bool irqpath_has_one_token(struct irq_desc *desc);
+bool irqpath_has_runner(struct irqpath_origin *o);
+void irqpath_wake_runner(struct task_struct *p);
+bool irqpath_begin_run(struct irqpath_task *t);
+bool irqpath_is_fit(const struct irqpath_task *t);
+bool irqpath_take_token(struct irqpath_origin *o, struct irqaction *action);
+irqreturn_t irqpath_call_handler(struct irq_desc *desc,
+				 struct irqaction *action);
+void irqpath_unmask_line(struct irq_desc *desc, struct irqaction *action);
+u32 irqpath_own_softirqs(const struct irqpath_task *t);
+void irqpath_end_handler(struct irq_desc *desc);
+bool irqpath_must_lend(struct irqpath_origin *o);
+void irqpath_end_offers(struct irqpath_origin *o);
+
+/* direct/direct.h */
+bool irqpath_keeps_cpu(int holder, int prio);
+
+/* selective/selective.h */
+bool irqpath_is_set_by_hand(const struct irqpath_task *t);
+int irqpath_set_sched(struct task_struct *p, const struct sched_attr *attr);
+
+/* netprio/netprio.h */
+bool irqpath_must_follow(const struct irqpath_receiver *r);
+
+#else /* !CONFIG_IRQPATH_FAULTS */
+
+static inline int irqpath_add_fault_files(struct kobject *root) { return 0; }
+
+#define irqpath_may_migrate		__irqpath_may_migrate
+#define irqpath_touch_handler_lock	__irqpath_touch_handler_lock
+#define irqpath_parks_before		__irqpath_parks_before
+#define irqpath_leave_place		__irqpath_leave_place
+#define irqpath_own_prio		__irqpath_own_prio
+#define irqpath_preempts_thread		__irqpath_preempts_thread
+#define irqpath_is_traced		__irqpath_is_traced
+#define irqpath_may_run_here		__irqpath_may_run_here
+#define irqpath_has_one_token		__irqpath_has_one_token
+#define irqpath_has_runner		__irqpath_has_runner
+#define irqpath_wake_runner		__irqpath_wake_runner
+#define irqpath_begin_run		__irqpath_begin_run
+#define irqpath_is_fit			__irqpath_is_fit
+#define irqpath_take_token		__irqpath_take_token
+#define irqpath_call_handler		__irqpath_call_handler
+#define irqpath_unmask_line		__irqpath_unmask_line
+#define irqpath_own_softirqs		__irqpath_own_softirqs
+#define irqpath_end_handler		__irqpath_end_handler
+#define irqpath_must_lend		__irqpath_must_lend
+#define irqpath_end_offers		__irqpath_end_offers
+#define irqpath_keeps_cpu		__irqpath_keeps_cpu
+#define irqpath_is_set_by_hand		__irqpath_is_set_by_hand
+#define irqpath_set_sched		__irqpath_set_sched
+#define irqpath_must_follow		__irqpath_must_follow
+
+#endif /* CONFIG_IRQPATH_FAULTS */
 
 #endif /* _KERNEL_IRQPATH_FAULTS_H */

@@ -25,7 +25,6 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-#include "faults.h"
 #include "learn/assoc.h"
 #include "stats.h"
 

@@ -7,6 +7,7 @@
 #include <linux/init.h>
 #include <linux/kstrtox.h>
 
+#include "faults.h"
 #include "sysfs.h"
 
 DEFINE_MUTEX(irqpath_sysfs_mutex); /* see sysfs.h */
@@ -145,6 +146,8 @@ static int __init irqpath_sysfs_init(void)
 	if (!root)
 		return -ENOMEM;
 	ret = sysfs_create_groups(root, groups);
+	if (!ret)
+		ret = irqpath_add_fault_files(root);
 	if (ret)
 		kobject_put(root);
 	return ret;

@@ -95,7 +95,7 @@ bool __irqpath_direct_wake(struct task_struct *p)
 		irqpath_count(busy);
 		return false;
 	}
-	if (p->prio >= curr->prio && irqpath_rule(IRQPATH_RULE_OUTRANKED)) {
+	if (irqpath_keeps_cpu(curr->prio, p->prio)) {
 		irqpath_count(outranked);
 		return false;
 	}
@@ -142,8 +142,7 @@ bool __irqpath_direct_wake(struct task_struct *p)
  */
 static bool is_outranked(struct rq *rq, struct task_struct *p)
 {
-	return (rq->rt.highest_prio.curr <= p->prio &&
-		irqpath_rule(IRQPATH_RULE_OUTRANKED)) ||
+	return irqpath_keeps_cpu(rq->rt.highest_prio.curr, p->prio) ||
 	       (rq->rt.overloaded && num_online_cpus() > 1) ||
 	       rq->dl.dl_nr_running ||
 	       (rq->stop && task_on_rq_queued(rq->stop));

@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 
 #include "../irqpath.h"
-#include "../migrate/migrate.h"
+#include "../migrate/rules.h"
 #include "../selective/selective.h"
 
 #define CREATE_TRACE_POINTS
@@ -292,9 +292,7 @@ void irqpath_setscheduler(struct task_struct *p)
 	if (!t)
 		return;
 	/* It sleeps on; its place among the others is not where it was. */
-	if (READ_ONCE(t->state) != IRQPATH_IDLE &&
-	    !irqpath_is_suspended(IRQPATH_RULE_REORDER))
-		irqpath_disarm(t);
+	irqpath_leave_place(t);
 	if (!rt_or_dl_prio(p->normal_prio))
 		task_forget(t, NULL);
 	/* An interrupt's thread that begins, and has its own idea of itself. */
@@ -326,12 +324,3 @@ void irqpath_forget_origin(struct irqpath_origin *o)
 	}
 	rcu_read_unlock();
 }
-
-#ifdef CONFIG_IRQPATH_FAULTS
-/* Whether a task was woken by something else, and so forgets what it has. */
-bool irqpath_forgets_offer(void)
-{
-	return irqpath_is_suspended(IRQPATH_RULE_SIGNAL) &&
-	       signal_pending(current);
-}
-#endif

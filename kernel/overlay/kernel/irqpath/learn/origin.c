@@ -17,9 +17,8 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 
-#include "../../irq/internals.h"
 #include "../irqpath.h"
-#include "../migrate/migrate.h"
+#include "../migrate/rules.h"
 #include "../selective/selective.h"
 #include "show.h"
 
@@ -296,8 +295,7 @@ void irqpath_action_del(struct irqaction *action)
 	WRITE_ONCE(action->irqpath, NULL);
 	WRITE_ONCE(o->action, NULL);
 	file_del(o);
-	if (!irqpath_is_suspended(IRQPATH_RULE_WITHDRAW))
-		irqpath_withdraw(o);
+	irqpath_end_offers(o);
 	irqpath_forget_origin(o);
 	mutex_unlock(&irqpath_origins_mutex);
 }

@@ -16,22 +16,6 @@
 /* How long an offer may stay untaken, in microseconds; 0: for ever. */
 unsigned int irqpath_watchdog_us = 200;
 
-#ifdef CONFIG_IRQPATH_FAULTS
-/* One of so many wakeups of parked tasks is dropped; 0: none. */
-unsigned int irqpath_drop_every;
-
-/* Rules that are not in force, see faults.h. */
-unsigned int irqpath_suspended;
-
-bool irqpath_drops_wakeup(void)
-{
-	static atomic_t nr_wakeups;
-	unsigned int every = READ_ONCE(irqpath_drop_every);
-
-	return every && !((unsigned int)atomic_inc_return(&nr_wakeups) % every);
-}
-#endif
-
 /**
  * irqpath_watch() - give the untaken offers of this CPU a limit
  * @c: this CPU

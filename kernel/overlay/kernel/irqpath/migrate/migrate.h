@@ -2,6 +2,7 @@
 /*
  * irqpath: migrate, private to kernel/irqpath/.
  *
+ * rules.h    the rules that keep migrate safe
  * run.c      tasks park, and run the handlers that they are offered
  * offer.c    a hardirq offers its handler to a parked task
  * handback.c offers that no task takes: the watchdog, and the end of an action
@@ -16,21 +17,13 @@
 #define _KERNEL_IRQPATH_MIGRATE_H
 
 #include <linux/interrupt.h>
-#include <linux/rtmutex.h>
 #include <linux/sched.h>
-#include <linux/sched/rt.h>
 
 #include "../irqpath.h"
 
 extern unsigned int irqpath_early_demux;
 extern unsigned int irqpath_las;
 extern unsigned int irqpath_watchdog_us;
-
-/* Whether the handler can run in a task at all. */
-static inline bool irqpath_may_migrate(const struct irqpath_origin *o)
-{
-	return o->forced || !irqpath_rule(IRQPATH_RULE_FORCED);
-}
 
 /**
  * irqpath_update_expected() - the lists of a CPU have changed
@@ -59,33 +52,6 @@ static inline void irqpath_count_mm(struct irqpath_task *t)
 {
 	irqpath_count(mm_switched);
 	t->offered->mm_switched++;
-}
-
-/**
- * irqpath_outranks() - whether a task may run a handler in its thread's place
- * @p: the task
- * @action: with a thread
- *
- * By its own priority: one that was lent to it may be taken back while it runs
- * the handler. A task that shares its slice with its equals has to be above
- * the thread, which does not.
- */
-static inline bool irqpath_outranks(const struct task_struct *p,
-				    const struct irqaction *action)
-{
-	int thread = READ_ONCE(action->thread->normal_prio);
-	int prio = READ_ONCE(p->normal_prio);
-
-	if (irqpath_is_suspended(IRQPATH_RULE_OWN_PRIO))
-		prio = READ_ONCE(p->prio);
-	return rt_or_dl_prio(prio) && prio <= thread - (p->policy == SCHED_RR);
-}
-
-/* Whether a task runs the handler of an origin. */
-static inline bool irqpath_has_runner(struct irqpath_origin *o)
-{
-	return rt_mutex_base_is_locked(&o->run.rtmutex) &&
-	       irqpath_rule(IRQPATH_RULE_RUNNER);
 }
 
 bool irqpath_stack_is_deep_enough(void);

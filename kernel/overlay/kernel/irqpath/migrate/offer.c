@@ -8,7 +8,7 @@
 #include <linux/irqdesc.h>
 #include <trace/events/irqpath.h>
 
-#include "migrate.h"
+#include "rules.h"
 
 /* Whether @t can run the handler of @action here, as soon as it is woken. */
 static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
@@ -16,14 +16,10 @@ static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
 	struct task_struct *p = t->task;
 
 	return irqpath_is_fifo_or_rr(p) &&
-	       (irqpath_outranks(p, action) ||
-		!irqpath_rule(IRQPATH_RULE_PRIORITY)) &&
+	       irqpath_preempts_thread(p, action) &&
 	       READ_ONCE(p->__state) & TASK_NORMAL &&
-	       (!p->ptrace || !irqpath_rule(IRQPATH_RULE_TRACED)) &&
-	       !(p->flags & PF_EXITING) &&
-	       ((task_cpu(p) == smp_processor_id() &&
-		 cpumask_test_cpu(smp_processor_id(), p->cpus_ptr)) ||
-		!irqpath_rule(IRQPATH_RULE_AFFINITY));
+	       !irqpath_is_traced(p) && !(p->flags & PF_EXITING) &&
+	       irqpath_may_run_here(p);
 }
 
 static struct irqpath_slot *slot_of(struct irqpath_task *t,
@@ -75,8 +71,7 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
  */
 static bool is_running(struct irqpath_origin *o, struct irq_desc *desc)
 {
-	return (atomic_read(&desc->threads_active) != 1 &&
-		irqpath_rule(IRQPATH_RULE_RUNNER)) || irqpath_has_runner(o);
+	return !irqpath_has_one_token(desc) || irqpath_has_runner(o);
 }
 
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
@@ -113,8 +108,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	trace_irqpath_offer(o, t->task);
 	irqpath_count(offered);
 	c->predicting = true;
-	if (!irqpath_drops_wakeup())
-		wake_up_state(t->task, TASK_NORMAL);
+	irqpath_wake_runner(t->task);
 	c->predicting = false;
 
 	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */

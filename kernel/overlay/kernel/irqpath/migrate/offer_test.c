@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/in.h>
 
-#include "migrate.h"
+#include "rules.h"
 
 struct rivals {
 	struct task_struct task;

@@ -27,8 +27,7 @@
 #include <linux/wait.h>
 #include <trace/events/irqpath.h>
 
-#include "../../irq/internals.h"
-#include "migrate.h"
+#include "rules.h"
 
 /*
  * On with the first use of migrate, and for good: a task may still run a
@@ -68,10 +67,7 @@ static bool has_trusted_slot(struct irqpath_task *t)
 
 		if (!o)
 			continue;
-		if (irqpath_rule(IRQPATH_RULE_INVERSION)) {
-			irqpath_map_acquire(o);
-			irqpath_map_release(o);
-		}
+		irqpath_touch_handler_lock(o);
 		trusted |= irqpath_may_migrate(o) &&
 			   (READ_ONCE(slot->credit) || t->flow.protocol);
 	}
@@ -85,8 +81,7 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(other, &c->parked, node) {
-		if (t->task->prio < other->task->prio ||
-		    !irqpath_rule(IRQPATH_RULE_ORDER))
+		if (irqpath_parks_before(t, other))
 			break;
 	}
 	list_add_tail(&t->node, &other->node);
@@ -133,22 +128,6 @@ bool irqpath_park(void)
 	return true;
 }
 
-/*
- * The current task runs the handler that it was offered, if nobody else does.
- * Its origin is known first: a priority that is set from now on is noticed.
- */
-static bool begin_run(struct irqpath_task *t)
-{
-	WRITE_ONCE(t->origin, t->from);
-	if (!rt_mutex_trylock(&t->from->run)) {
-		WRITE_ONCE(t->origin, NULL);
-		return false;
-	}
-	/* Pairs with irqpath_prio_changed(): it sees us, or we the priority. */
-	smp_mb();
-	return true;
-}
-
 /* It does not after all. Whoever found it here has left a token to the thread. */
 static void give_up_run(struct irqpath_task *t)
 {
@@ -160,51 +139,13 @@ static void give_up_run(struct irqpath_task *t)
 		wake_up_process(t->action->thread);
 }
 
-/*
- * Give the token back. Meanwhile there may be the next one: they become one,
- * and so do their counts. The next one's keeps the line from being freed.
- */
-static void return_token(struct irqpath_origin *o, struct irqaction *action)
-{
-	if (test_and_set_bit(IRQTF_RUNTHREAD, &action->thread_flags))
-		atomic_dec(&o->desc->threads_active);
-}
-
-/*
- * The runner takes it: a thread that takes the next token finds the runner. One
- * task at most is runner: an offer that was lost to the thread may be found
- * late, beside the offer that followed it, or while the thread runs the
- * handler: then the token is not the only one that counts.
- */
-static bool take_token(struct irqpath_origin *o, struct irqaction *action)
-{
-	if (test_and_clear_bit(IRQTF_RUNTHREAD, &action->thread_flags)) {
-		if (likely(atomic_read(&o->desc->threads_active) == 1) ||
-		    !irqpath_rule(IRQPATH_RULE_RUNNER))
-			return true;
-		return_token(o, action);
-	} else if (!irqpath_rule(IRQPATH_RULE_TOKEN)) {
-		atomic_inc(&o->desc->threads_active);
-		return true;
-	}
-	return false;
-}
-
-/* Demoted since, or on another CPU, it might not run when the thread would. */
-static bool is_fit(const struct irqpath_task *t)
-{
-	return (t->cpu == smp_processor_id() &&
-		irqpath_outranks(current, t->action)) ||
-	       !irqpath_rule(IRQPATH_RULE_FIT);
-}
-
 /* Return: whether the offer is taken; if not, the thread gets the token. */
 static bool accept(struct irqpath_task *t)
 {
-	if (!irqpath_forgets_offer() && begin_run(t)) {
-		bool fit = is_fit(t);
+	if (irqpath_begin_run(t)) {
+		bool fit = irqpath_is_fit(t);
 
-		if (fit && take_token(t->from, t->action))
+		if (fit && irqpath_take_token(t->from, t->action))
 			return true;
 		give_up_run(t);
 		if (!fit) {
@@ -235,13 +176,6 @@ static struct irqaction *claim(struct irqpath_task *t)
 	return action;
 }
 
-static u32 own_softirqs(struct irqpath_task *t)
-{
-	u32 own = irqpath_rule(IRQPATH_RULE_OWN) ? t->own_softirqs : 0;
-
-	return irqpath_rule(IRQPATH_RULE_FOREIGN) ? own : ~0;
-}
-
 /*
  * End bottom half processing: what the handler raised runs here, at the task's
  * priority; what others raised is none of the task's business.
@@ -252,7 +186,7 @@ static void bh_enable_own(struct irqpath_task *t)
 
 	if (local_softirq_pending()) {
 		local_irq_disable();
-		foreign = local_softirq_pending() & ~own_softirqs(t);
+		foreign = local_softirq_pending() & ~irqpath_own_softirqs(t);
 		set_softirq_pending(local_softirq_pending() & ~foreign);
 		local_irq_enable();
 	}
@@ -282,25 +216,6 @@ static void bh_enable_own(struct irqpath_task *t)
 	migrate_enable();
 }
 
-/*
- * As a thread that has handled its token. free_irq() waits for this, and the
- * line may be gone at once; not before those may be preempted who may not be.
- */
-static void end_thread(struct irq_desc *desc)
-{
-	preempt_disable();
-	if (likely(!atomic_dec_and_test(&desc->threads_active) ||
-		   /* That was a barrier, as that of prepare_to_wait(). */
-		   !waitqueue_active(&desc->wait_for_threads))) {
-		preempt_enable();
-		return;
-	}
-	rcu_read_lock();
-	preempt_enable();
-	wake_up(&desc->wait_for_threads);
-	rcu_read_unlock();
-}
-
 /* Return: whether the handler, or anyone else meanwhile, woke the task. */
 static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 			struct irqaction *action)
@@ -317,13 +232,10 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	else
 		__set_current_state(t->sleep_state);
 
-	if (!irqpath_rule(IRQPATH_RULE_DRAIN))
-		end_thread(desc);
-	ret = action->thread_fn(action->irq, action->dev_id);
+	ret = irqpath_call_handler(desc, action);
 	if (ret == IRQ_HANDLED)
 		atomic_inc(&desc->threads_handled);
-	if (irqpath_rule(IRQPATH_RULE_UNMASK))
-		irqpath_finalize_oneshot(desc, action);
+	irqpath_unmask_line(desc, action);
 	bh_enable_own(t);
 
 	woke = READ_ONCE(current->__state) == TASK_RUNNING;
@@ -340,8 +252,7 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	if (ret == IRQ_WAKE_THREAD)
 		irqpath_wake_secondary(desc, action);
 
-	if (irqpath_rule(IRQPATH_RULE_DRAIN))
-		end_thread(desc);
+	irqpath_end_handler(desc);
 	/*
 	 * Last: what the thread has lent is gone after this. The line may be,
 	 * too, the origin is not.
@@ -449,11 +360,10 @@ void irqpath_prio_changed(struct task_struct *p)
 
 	if (!static_branch_unlikely(&irqpath_claim_key) || !t)
 		return;
-	/* Pairs with begin_run(). */
+	/* Pairs with irqpath_begin_run(). */
 	smp_mb();
 	o = READ_ONCE(t->origin);
-	if (!o || !irqpath_has_runner(o) ||
-	    irqpath_is_suspended(IRQPATH_RULE_LEND))
+	if (!o || !irqpath_must_lend(o))
 		return;
 	/* The action stays until irqpath_withdraw() has had every CPU's lock. */
 	c = this_cpu_ptr(&irqpath_cpus);

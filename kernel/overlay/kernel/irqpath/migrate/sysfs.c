@@ -62,27 +62,9 @@ static struct irqpath_setting las = {
 	.set = irqpath_las_set,
 };
 
-#ifdef CONFIG_IRQPATH_FAULTS
-static struct irqpath_setting drop_every = {
-	.file = IRQPATH_SETTING_FILE(drop_every),
-	.value = &irqpath_drop_every,
-	.max = UINT_MAX,
-};
-
-static struct irqpath_setting suspended = {
-	.file = IRQPATH_SETTING_FILE(suspended),
-	.value = &irqpath_suspended,
-	.max = IRQPATH_ALL_RULES,
-};
-#endif
-
 static struct attribute *attrs[] = {
 	&migrate.file.attr,
 	&watchdog_us.file.attr,
-#ifdef CONFIG_IRQPATH_FAULTS
-	&drop_every.file.attr,
-	&suspended.file.attr,
-#endif
 	&early_demux.file.attr,
 	&las.file.attr,
 	&IRQPATH_COUNTER(offered).file.attr,

@@ -101,8 +101,7 @@ static struct irqpath_level *choose(struct irqpath_receiver *r,
 
 	lockdep_assert_held(&r->lock);
 
-	if (r->nr_held && READ_ONCE(irqpath_may_follow) &&
-	    !irqpath_is_suspended(IRQPATH_RULE_FLOW))
+	if (irqpath_must_follow(r))
 		return r->where;
 	level = irqpath_receiver_level(r);
 	if (!irqpath_waits(level, work) || !READ_ONCE(irqpath_may_hold))

@@ -27,6 +27,7 @@
 #include <linux/sched/rt.h>
 #include <linux/skbuff.h>
 
+#include "../faults.h"
 #include "../irqpath.h"
 
 /* Tasks that a socket can have as receivers; of more the lowest are left out. */
@@ -114,6 +115,12 @@ extern unsigned int irqpath_queue_limit;
 extern bool irqpath_may_hold;
 extern bool irqpath_may_follow;
 extern atomic_t irqpath_nr_held;
+
+/* No packet overtakes those of its receiver that wait or are being served. */
+static inline bool __irqpath_must_follow(const struct irqpath_receiver *r)
+{
+	return r->nr_held && READ_ONCE(irqpath_may_follow);
+}
 
 /* hold.c: no state, for the tests too */
 unsigned int irqpath_level_of(int prio);

@@ -16,13 +16,11 @@
  * Priorities change in a worker: a wakeup that makes an association holds
  * p->pi_lock, a task that loses one may be exiting.
  */
-#include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <trace/events/irqpath.h>
 #include <uapi/linux/sched/types.h>
 
-#include "../irqpath.h"
 #include "selective.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_selective_key);
@@ -66,9 +64,7 @@ static int set_thread(struct task_struct *p, bool serves)
 		.sched_priority = serves ? MAX_RT_PRIO / 2 : 0,
 	};
 
-	if (irqpath_is_suspended(IRQPATH_FAULT_SLOW))
-		msleep(100);
-	return sched_setattr_nocheck(p, &attr);
+	return irqpath_set_sched(p, &attr);
 }
 
 static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
@@ -174,7 +170,7 @@ int irqpath_check_setscheduler(struct task_struct *p, int policy)
 			t->set_by_hand = true;
 		return 0;
 	}
-	if (t->set_by_hand && !irqpath_is_suspended(IRQPATH_RULE_BY_HAND))
+	if (irqpath_is_set_by_hand(t))
 		return -EBUSY;
 	WRITE_ONCE(t->demoted, policy == SCHED_NORMAL);
 	return 0;
