@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: what the rest of the kernel calls.
+ * irqpath: the functions that the rest of the kernel calls.
  *
  * Every function here is an empty inline without CONFIG_IRQPATH, and a
- * patched-out branch until a policy is switched on in /sys/kernel/irqpath.
- * What is behind it is in kernel/irqpath/; its private header says how the
- * parts hang together.
+ * patched-out branch until a policy is switched on in /sys/kernel/irqpath. The
+ * policies are in kernel/irqpath/, whose irqpath.h lists the parts.
  */
 #ifndef _LINUX_IRQPATH_H
 #define _LINUX_IRQPATH_H
@@ -28,7 +27,7 @@ struct sk_buff;
 struct sock;
 
 /**
- * struct irqpath_flow - what of a packet names the socket that it is for
+ * struct irqpath_flow - the fields of a packet that identify its socket
  * @net: namespace of the device
  * @protocol: IPPROTO_UDP or IPPROTO_TCP; 0 if unknown
  * @port: the local port
@@ -53,7 +52,7 @@ DECLARE_STATIC_KEY_FALSE(irqpath_direct_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_sched_key);
 
-/* Life of tasks and actions: always on, none of them on a fast path. */
+/* The life of tasks and actions. Always on, but on no fast path. */
 void irqpath_fork(struct task_struct *p);
 void irqpath_exit(struct task_struct *p);
 void irqpath_task_free(struct task_struct *p);
@@ -65,7 +64,7 @@ void irqpath_action_del(struct irqaction *action);
 
 void irqpath_set_peek(unsigned int irq, void *dev_id, irqpath_peek_t peek);
 
-/* What a task that runs a handler needs of kernel/irq/manage.c. */
+/* kernel/irq/manage.c, for a task that runs a handler. */
 void irqpath_finalize_oneshot(struct irq_desc *desc, struct irqaction *action);
 void irqpath_wake_secondary(struct irq_desc *desc, struct irqaction *action);
 
@@ -84,8 +83,8 @@ void __irqpath_sched_switch(struct task_struct *next);
 struct mm_struct *__irqpath_mm(struct task_struct *p);
 bool __irqpath_direct_wake(struct task_struct *p);
 struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev, bool preempt,
-					  struct rq_flags *rf);
+					  struct task_struct *prev,
+					  bool preempt, struct rq_flags *rf);
 void irqpath_direct_settle(struct rq *rq);
 
 /**
@@ -105,10 +104,10 @@ static inline void irqpath_waking(struct task_struct *p, bool hooked)
 
 /**
  * irqpath_run_hardirq() - call a hardirq handler
- * @action: whose handler it is
+ * @action: its action
  * @irq: the line
  *
- * Return: what the handler does.
+ * Return: the handler's return value.
  */
 static inline irqreturn_t irqpath_run_hardirq(struct irqaction *action,
 					      unsigned int irq)
@@ -118,7 +117,7 @@ static inline irqreturn_t irqpath_run_hardirq(struct irqaction *action,
 	return action->handler(irq, action->dev_id);
 }
 
-/* Interrupts are disabled. */
+/* Context: interrupts disabled. */
 static inline void irqpath_softirq_raise(unsigned int nr)
 {
 	if (static_branch_unlikely(&irqpath_learn_key))
@@ -135,11 +134,10 @@ static inline void irqpath_run_softirq(struct softirq_action *h,
 }
 
 /**
- * irqpath_schedule() - sleep, and offer to run the handler of what is waited for
+ * irqpath_schedule() - sleep, and be ready to run a handler meanwhile
  *
- * For wait sites that look at their condition again after every wakeup and hold
- * no spinlock: the task may return from its sleep without having been woken for
- * a reason.
+ * For wait sites that hold no spinlock and check their condition after every
+ * wakeup: the task may return from its sleep without a reason.
  *
  * Context: a task whose state is set for sleeping.
  */
@@ -151,7 +149,7 @@ static inline void irqpath_schedule(void)
 		schedule();
 }
 
-/* The same with a limit. Return: as schedule_timeout(). */
+/* As irqpath_schedule(), with the arguments of schedule_timeout(). */
 static inline long irqpath_schedule_timeout(long timeout)
 {
 	if (static_branch_unlikely(&irqpath_migrate_key))
@@ -159,7 +157,7 @@ static inline long irqpath_schedule_timeout(long timeout)
 	return schedule_timeout(timeout);
 }
 
-/* And with another one. Return: as schedule_hrtimeout_range(). */
+/* As irqpath_schedule(), with those of schedule_hrtimeout_range(). */
 static inline int irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 						   const enum hrtimer_mode mode)
 {
@@ -169,8 +167,8 @@ static inline int irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 }
 
 /**
- * irqpath_wait_socket() - the task is about to sleep for a packet to a socket
- * @sk: the socket, or NULL: it is not, or no longer
+ * irqpath_wait_socket() - note the socket that the task will sleep for
+ * @sk: the socket, or NULL for none, or no longer any
  */
 static inline void irqpath_wait_socket(const struct sock *sk)
 {
@@ -183,8 +181,8 @@ static inline void irqpath_wait_socket(const struct sock *sk)
  * @desc: the line
  * @action: its action, IRQTF_RUNTHREAD set
  *
- * Return: true if a task was woken for it. Its thread sleeps on, until the
- * task is found not to come.
+ * Return: true if a task was woken for it. The thread sleeps on, unless the
+ * task does not come.
  */
 static inline bool irqpath_offer(struct irq_desc *desc,
 				 struct irqaction *action)
@@ -200,10 +198,10 @@ static inline bool irqpath_offer(struct irq_desc *desc,
  * @action: the irq thread's action
  * @nr: IRQTF_RUNTHREAD
  *
- * Without a token, too: the thread lends its priority to the task.
+ * The thread waits even without a token, and so lends its priority to the task.
  *
- * Context: the irq thread, with its state set for sleeping. It is running
- * afterwards if it has waited.
+ * Context: the irq thread, with its state set for sleeping. If it has waited,
+ * its state is running afterwards.
  * Return: whether there was a token.
  */
 static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
@@ -223,9 +221,9 @@ static inline void irqpath_sched_switch(struct task_struct *next, bool hooked)
 }
 
 /**
- * irqpath_keeps_slice() - an ordinary task does not preempt another one
+ * irqpath_keeps_slice() - whether an ordinary task may use up its slice
  *
- * Return: true if the running task may use up its slice.
+ * Return: true if another ordinary task must not preempt it.
  */
 static inline bool irqpath_keeps_slice(void)
 {
@@ -233,11 +231,11 @@ static inline bool irqpath_keeps_slice(void)
 }
 
 /**
- * irqpath_mm() - the address space that a task needs while it runs
+ * irqpath_mm() - get the address space that a task needs while it runs
  * @p: a task in a context switch
  * @hooked: see irqpath_waking()
  *
- * Return: p->mm, or NULL if it only runs a handler.
+ * Return: p->mm, or NULL if the task only runs a handler.
  */
 static inline struct mm_struct *irqpath_mm(struct task_struct *p, bool hooked)
 {
@@ -251,9 +249,8 @@ static inline struct mm_struct *irqpath_mm(struct task_struct *p, bool hooked)
  * @p: the task, its state matched, in no queue and on no CPU as far as known
  * @hooked: see irqpath_waking()
  *
- * Not for threads of the kernel: what one saves is little of its long path, and
- * more urgent tasks whose interrupts come while it runs settle its loan on
- * theirs.
+ * Not for kernel threads. They save little on their long path, and a more
+ * urgent task whose interrupt comes meanwhile would have to settle the loan.
  *
  * Context: try_to_wake_up(), p->pi_lock held.
  * Return: true if @p is woken.
@@ -269,8 +266,8 @@ static inline bool irqpath_direct_wake(struct task_struct *p, bool hooked)
 #else /* !CONFIG_IRQPATH */
 
 /*
- * Macros where an inline function, empty as it is, would have the compiler
- * write the operands of a comparison in another order.
+ * Some are macros, because with an empty inline function the compiler writes
+ * the operands of a comparison in another order.
  */
 #define irqpath_waking(p, hooked) ((void)(p), (void)(hooked))
 #define irqpath_direct_wake(p, hooked) ((void)(p), (void)(hooked), false)
@@ -323,11 +320,11 @@ static inline void irqpath_handler_end(struct irqaction *action) { }
 
 DECLARE_STATIC_KEY_FALSE(irqpath_netprio_key);
 
-/* Sockets: who uses them, and their end, which is always on. */
+/* The use of sockets, and their end, which is always on. */
 void __irqpath_socket_used(struct sock *sk);
 void irqpath_socket_free(struct sock *sk);
 
-/* What a thread that serves held packets and NAPIs needs of net/core/dev.c. */
+/* net/core/dev.c, for the threads that serve held packets and NAPIs. */
 void irqpath_netprio_receive(struct sk_buff *skb);
 bool irqpath_napi_poll(struct napi_struct *n);
 
@@ -359,14 +356,14 @@ static inline bool irqpath_netprio_hold(struct sk_buff *skb)
 	return false;
 }
 
-/* The same for a list, which loses those that have been taken. */
+/* The same for a list, from which the taken packets are removed. */
 static inline void irqpath_netprio_hold_list(struct list_head *head)
 {
 	if (static_branch_unlikely(&irqpath_netprio_key))
 		__irqpath_netprio_hold_list(head);
 }
 
-/* Around a NAPI's poll; the end, if it brought less than it might have. */
+/* Around a NAPI's poll. The end only if it brought less than its budget. */
 static inline void irqpath_napi_begin(struct napi_struct *n)
 {
 	if (static_branch_unlikely(&irqpath_netprio_key))
@@ -387,10 +384,10 @@ static inline void irqpath_napi_disable(void)
 }
 
 /**
- * irqpath_napi_hold() - keep a NAPI scheduled that brings what must wait anyway
+ * irqpath_napi_hold() - keep a NAPI scheduled whose packets must wait anyway
  * @n: the NAPI, about to complete
  *
- * Return: true if it must not complete; irqpath_napi_end() takes it.
+ * Return: true if the NAPI must not complete; irqpath_napi_end() takes it.
  */
 static inline bool irqpath_napi_hold(struct napi_struct *n)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: shielded CPUs, as the scheduler, interrupts and the tick see them.
- * Included by <linux/irqpath.h>.
+ * irqpath: shielded CPUs, for the scheduler, interrupts and the tick. Included
+ * by <linux/irqpath.h>.
  *
- * A task keeps the affinity that was asked for in irqpath_asked, beside the one
- * that holds, cpus_mask: the second is the first, or the first without the
- * CPUs in /proc/shield/procs. An interrupt has kept both since ever.
+ * A task keeps the affinity that was asked for in irqpath_asked, and the one
+ * that holds in cpus_mask: the same, or the same without the CPUs in
+ * /proc/shield/procs. An interrupt has always kept both.
  */
 #ifndef _LINUX_IRQPATH_SHIELD_H
 #define _LINUX_IRQPATH_SHIELD_H
@@ -34,13 +34,13 @@ static inline const struct cpumask *irqpath_asked(struct task_struct *p)
 }
 
 /**
- * irqpath_shield_dest() - where a task goes whose affinity has changed
+ * irqpath_shield_dest() - choose the CPU of a task whose affinity has changed
  * @p: the task
  * @valid: CPUs that can take it
  * @dest: one of them that was asked for
  *
- * Return: @dest, or a CPU that is not shielded. @dest all the same if the last
- * of those goes away just now: the task's affinity is set once more then.
+ * Return: @dest, or a CPU that is not shielded. If the last of those is just
+ * going away, @dest as well: the task's affinity is then set once more.
  */
 static inline unsigned int irqpath_shield_dest(struct task_struct *p,
 					       const struct cpumask *valid,
@@ -55,11 +55,11 @@ static inline unsigned int irqpath_shield_dest(struct task_struct *p,
 }
 
 /**
- * irqpath_shield_yields() - no CPU is left for a task
+ * irqpath_shield_yields() - whether a shield can yield to a task without a CPU
  * @p: the task
  *
- * Return: true if the shield has taken some from it. They are given back,
- * before anything that was asked for is overridden.
+ * Return: true if the shield has taken CPUs from it. They are given back before
+ * the affinity that was asked for is overridden.
  */
 static inline bool irqpath_shield_yields(struct task_struct *p)
 {
@@ -67,10 +67,10 @@ static inline bool irqpath_shield_yields(struct task_struct *p)
 }
 
 /**
- * irqpath_shield_fork() - a new task is about to run
+ * irqpath_shield_fork() - apply the shield to a new task before it runs
  * @p: the task, a copy of one whose affinity may have changed since
  *
- * Without the key when the copy was made under a shield that is gone.
+ * The key may be off if the copy was made under a shield that is gone.
  */
 static inline void irqpath_shield_fork(struct task_struct *p)
 {
@@ -80,8 +80,8 @@ static inline void irqpath_shield_fork(struct task_struct *p)
 }
 
 /**
- * irqpath_shield_irq() - where an interrupt is about to go
- * @cpus: online CPUs that were asked for; less on return
+ * irqpath_shield_irq() - remove the shielded CPUs from an interrupt's affinity
+ * @cpus: online CPUs that were asked for
  */
 static inline void irqpath_shield_irq(struct cpumask *cpus)
 {
@@ -89,7 +89,7 @@ static inline void irqpath_shield_irq(struct cpumask *cpus)
 		__irqpath_shield_irq(cpus);
 }
 
-/* The tick of a CPU in nohz_full must not stop. */
+/* The tick of this CPU in nohz_full= must not stop. */
 static inline bool irqpath_shield_ticks(int cpu)
 {
 	return static_branch_unlikely(&irqpath_ltmrs_key) &&

@@ -4,9 +4,9 @@
  *
  * A test of a rule has to fail without the rule. Each rule is a function
  * __irqpath_x() in the header of its policy, and the policies call irqpath_x().
- * With CONFIG_IRQPATH_FAULTS that is the variant in faults.c, which breaks the
- * rule on request. Otherwise it is the rule: as macros, the names leave no trace
- * in the kernel, not even in its BTF.
+ * With CONFIG_IRQPATH_FAULTS, irqpath_x() is the variant in faults.c that
+ * breaks the rule on request. Otherwise it is a macro for the rule, which
+ * leaves no trace in the kernel, not even in its BTF.
  */
 #ifndef _KERNEL_IRQPATH_FAULTS_H
 #define _KERNEL_IRQPATH_FAULTS_H

@@ -32,32 +32,31 @@ enum irqpath_state {
 	IRQPATH_IDLE,
 	IRQPATH_PARKED,		/* in irqpath_cpu.parked */
 	IRQPATH_OFFERED,	/* in irqpath_cpu.offered, woken */
-	IRQPATH_REVOKED,	/* too late, the thread was woken */
+	IRQPATH_REVOKED,	/* in no list, the thread was woken */
 };
 
 /**
- * struct irqpath_task - what irqpath knows about a real-time task, or a thread
- *			 of the kernel
+ * struct irqpath_task - the state of a real-time task or a kernel thread
  * @task: back pointer
- * @origin: what the task works for now: an irq thread always for its line, a
- *	    task while it runs a handler
- * @woken_for: what woke a thread of the kernel last, which it works for until
- *	       it is woken again; NULL for what no interrupt set going
+ * @origin: the origin that the task works for: that of an irq thread always,
+ *	    that of another task while it runs the handler
+ * @woken_for: the origin that woke a kernel thread last; the thread works for
+ *	       it until the next wakeup; NULL if no interrupt caused the wakeup
  * @lock: protects @slot
  * @slot: associations
- * @node: in a list of irqpath_cpu, as @state says
- * @cpu: whose list; set when the task parks
+ * @node: in the list of irqpath_cpu that @state names
+ * @cpu: the CPU of that list; set when the task parks
  * @state: enum irqpath_state
  * @sleep_state: the task's state when it parked
  * @offered: the association behind the offer
- * @from: the origin that is offered; @offered may be given to another one
- * @action: the action that is offered
- * @flow: of the socket that the task waits for
- * @lazy: runs without its address space, see las.c; written while the task
- *	  sleeps with p->pi_lock held, and by the task itself
+ * @from: the origin of the offer; @offered may be given to another one
+ * @action: the action of the offer
+ * @flow: that of the socket that the task waits for
+ * @lazy: the task runs without its address space, see las.c; written with
+ *	  p->pi_lock held while the task sleeps, and by the task itself
  * @own_softirqs: vectors that the running handler raised
- * @demoted: an interrupt's thread that selective has made an ordinary task
- * @set_by_hand: an interrupt's thread whose priority the administrator chose
+ * @demoted: selective has made this interrupt's thread an ordinary task
+ * @set_by_hand: the administrator chose the priority of this interrupt's thread
  *
  * The last two are written with the lock of the task's run queue held.
  *
@@ -90,11 +89,11 @@ struct irqpath_task {
  * @lock: protects the lists and the parking state of the tasks on them
  * @parked: tasks that wait here, the highest priority first
  * @offered: tasks that were woken to run a handler and have not begun
- * @expected: the task that should run next; read by the scheduler without lock
+ * @expected: the task that should run next; the scheduler does not take @lock
  * @watchdog: wakes the threads of offers that are not taken
  * @hardirq: origin of the running hardirq handler
  * @softirq: origin of the running softirq vector
- * @predicting: the wakeup in progress is a prediction, nothing to learn from
+ * @predicting: the wakeup in progress is an offer and teaches nothing
  * @vector: origin of each pending softirq vector
  * @stats: counters
  */
@@ -116,7 +115,7 @@ DECLARE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
 #define irqpath_count(what) this_cpu_inc(irqpath_cpus.stats.what)
 
 /**
- * irqpath_current_origin() - what this context works for
+ * irqpath_current_origin() - find the origin that this context works for
  *
  * Context: preemption disabled.
  * Return: an origin, which may have lost its action meanwhile, or NULL.
@@ -137,7 +136,7 @@ static inline struct irqpath_origin *irqpath_current_origin(void)
 /**
  * irqpath_was_set_going() - whether the handler ends before this context begins
  *
- * Context: as irqpath_current_origin(), which has found one.
+ * Context: as irqpath_current_origin(), which has found an origin.
  * Return: true in a thread that the origin's handler only woke.
  */
 static inline bool irqpath_was_set_going(void)

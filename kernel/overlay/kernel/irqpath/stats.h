@@ -9,36 +9,36 @@
  * struct irqpath_stats - counters of one CPU, in the order of the sysfs files
  * @learned: associations made
  * @offered: handlers offered to a parked task
- * @demuxed: of these, those whose packet named the task
+ * @demuxed: of these, offered to the task that the packet named
  * @migrated: handlers that a task ran
- * @mispredicted: of these, those that did not
+ * @mispredicted: of these, did not wake the task
  * @lazy: handlers that a task ran without its address space
- * @mm_switched: address spaces loaded for a handler's sake, before it or, if
- *		 lazy, after it
+ * @mm_switched: address spaces loaded for a handler, before it or, if lazy,
+ *		 after it
  * @lost: offers that the irq thread took first
- * @elsewhere: offers that the task handed back, as it met them on another CPU
- *	       or was below the thread by then
+ * @elsewhere: offers that the task handed back, because it met them on another
+ *	       CPU or below the thread
  * @lent: times that a thread waited for the task that ran its handler
  * @rescued: offers that the watchdog took back
  * @promoted: interrupts' threads that became real-time again
  * @demoted: interrupts' threads that became ordinary tasks
  * @exempt: received packets without a receiver, while there was work to protect
- * @classified: those with one
- * @passed: of these, those that went on at once
- * @held: those that were queued
- * @dropped: those for which there was no room
- * @served: held packets, by a thread of their receiver's priority
- * @expired: held packets, by the guard
- * @purged: held packets, dropped with their device
+ * @classified: received packets with a receiver, as above
+ * @passed: of these, went on at once
+ * @held: of these, were queued
+ * @dropped: of these, found no room
+ * @served: held packets that a thread of their receiver's priority served
+ * @expired: held packets that the guard served
+ * @purged: held packets that were dropped with their device
  * @kept: times that a NAPI was held
  * @switched: tasks that a hardirq switched to directly
- * @overtaken: tasks that were queued before they could run, since someone else
+ * @overtaken: tasks that were queued before they could run, because somebody
  *	       took the lock of the queue
- * @busy: wakeups not done directly, since a switch was pending already
- * @outranked: the same, since the running task outranks the woken one
- * @remote: the same, since the woken task may not or need not run here
- * @unfit: the same, since the running task cannot be left in its queue
- * @blocked: the same, since the woken one would wait for softirqs at once
+ * @busy: wakeups not done directly, because a switch was pending
+ * @outranked: the same, because the running task outranks the woken one
+ * @remote: the same, because the woken task sleeps on or belongs on another CPU
+ * @unfit: the same, because the running task cannot be left in its queue
+ * @blocked: the same, because the woken task would wait for softirqs at once
  */
 struct irqpath_stats {
 	unsigned long learned;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/irqpath: associations, and a directory per policy with a switch,
- * what can be set, and what it has done. Described in
+ * /sys/kernel/irqpath: the directories, and the kinds of files in them. See
  * Documentation/ABI/testing/sysfs-kernel-irqpath.
  */
 #include <linux/init.h>
@@ -26,7 +25,7 @@ static void stop_learning(void)
 	irqpath_sched_release();
 }
 
-/* Each user of learning holds it on by itself. */
+/* Each policy that learns keeps learning on by itself. */
 static int set_enabled(struct irqpath_switch *policy, bool on)
 {
 	int ret = 0;

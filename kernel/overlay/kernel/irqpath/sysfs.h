@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The files of /sys/kernel/irqpath: what those of all policies have in common,
- * private to the files of that name.
+ * irqpath: the kinds of files in /sys/kernel/irqpath, private to the files
+ * named
+ * sysfs.c and to faults.c.
  */
 #ifndef _KERNEL_IRQPATH_SYSFS_H
 #define _KERNEL_IRQPATH_SYSFS_H
@@ -12,16 +13,16 @@
 
 #include "irqpath.h"
 
-/* Held while a file is written: by who switches a policy, or sets something. */
+/* Held while a file is written, which switches a policy or sets a number. */
 extern struct mutex irqpath_sysfs_mutex;
 
 /**
  * struct irqpath_switch - a policy's file "enabled"
- * @file: it
- * @enabled: how it stands
- * @learns: whether the policy needs associations
- * @start: what switching on needs, may fail
- * @stop: the reverse
+ * @file: the file
+ * @enabled: the policy is on
+ * @learns: the policy needs associations
+ * @start: switches the policy on; may fail
+ * @stop: switches it off
  */
 struct irqpath_switch {
 	struct kobj_attribute	file;
@@ -33,12 +34,12 @@ struct irqpath_switch {
 
 /**
  * struct irqpath_setting - a file with a number that can be set
- * @file: it
+ * @file: the file
  * @value: the number
- * @min: the least that it may be
- * @max: the most
- * @or_zero: it may be 0 as well
- * @set: how it is set, may fail; NULL for no more than writing @value
+ * @min: the least value
+ * @max: the greatest value
+ * @or_zero: 0 is allowed as well
+ * @set: sets the number, may fail; NULL if writing @value is enough
  */
 struct irqpath_setting {
 	struct kobj_attribute	file;
@@ -51,7 +52,7 @@ struct irqpath_setting {
 
 /**
  * struct irqpath_counter - a file with a counter of struct irqpath_stats
- * @file: it
+ * @file: the file
  * @offset: of the counter
  */
 struct irqpath_counter {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What core.c calls of irqpath, and the two copies of its functions that do, or
- * do not: see kernel/irqpath/sched.c. For core.c alone, which defines below
- * what is declared here.
+ * The calls of irqpath in core.c, and the two copies of the functions that call
+ * it or do not: see kernel/irqpath/sched.c. Only core.c includes this.
  */
 #ifdef CONFIG_IRQPATH
 
 /**
- * irqpath_direct_next() - the task that a hardirq chose to run next
+ * irqpath_direct_next() - switch to the task that a hardirq chose to run next
  * @rq: this CPU's
  * @prev: the running task
  * @preempt: it is preempted, whatever its state
  * @rf: of rq_lock()
- * @hooked: whether the copy calls us
+ * @hooked: this copy calls irqpath
  *
  * Context: __schedule(), interrupts disabled.
- * Return: the task, with rq->lock held and all that precedes the switch done,
+ * Return: the task, with rq->lock held and everything before the switch done,
  * or NULL with nothing done.
  */
 static inline struct task_struct *
@@ -28,7 +27,7 @@ irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
 	return NULL;
 }
 
-/* Just locked: bring a queue up to date before anyone looks at it. */
+/* Bring a queue that was just locked up to date before anyone reads it. */
 static inline void irqpath_rq_locked(struct rq *rq)
 {
 	if (static_branch_unlikely(&irqpath_sched_key) && rq->irqpath_loan)
@@ -37,7 +36,7 @@ static inline void irqpath_rq_locked(struct rq *rq)
 
 #else /* !CONFIG_IRQPATH */
 
-/* Macros for the reason that <linux/irqpath.h> gives. */
+/* They are macros for the reason that <linux/irqpath.h> gives. */
 #define irqpath_rq_locked(rq) ((void)(rq))
 #define irqpath_direct_next(rq, prev, preempt, rf, hooked) \
 	((void)(rq), (void)(prev), (void)(preempt), (void)(rf), \
@@ -85,8 +84,8 @@ static noinline void __sched notrace hooked_schedule(int sched_mode)
 	 hooked_schedule(sched_mode) : (__schedule)(sched_mode))
 
 /*
- * With a second caller, or a static key in them, gcc calls these where it used
- * to copy them.
+ * gcc would no longer inline these, as they have a second caller or a static
+ * key.
  */
 __always_inline void raw_spin_rq_lock_nested(struct rq *rq, int subclass);
 static __always_inline void block_task(struct rq *rq, struct task_struct *p,
@@ -112,7 +111,7 @@ static __always_inline void ttwu_stat(struct task_struct *p, int cpu,
 
 #else
 
-/* One copy, which calls us, or not. sparse follows it as it does without us. */
+/* One copy, which calls irqpath or not. sparse can follow it as in core.c. */
 #define IRQPATH_COPIES(name, ...) name(__VA_ARGS__)
 enum { irqpath = IS_ENABLED(CONFIG_IRQPATH) };
 

@@ -58,7 +58,7 @@ DEFINE_EVENT(irqpath_target, irqpath_offer,
 );
 
 /**
- * irqpath_handback - an offer goes to the irq thread after all
+ * irqpath_handback - an offer goes back to the irq thread
  * @o: the interrupt
  * @p: the task that did not run the handler
  */
@@ -78,7 +78,7 @@ DEFINE_EVENT(irqpath_target, irqpath_run_entry,
 );
 
 /**
- * irqpath_promote - an interrupt serves a real-time task: so does its thread
+ * irqpath_promote - an interrupt serves a real-time task
  * @o: the interrupt
  * @p: its thread, real-time again
  */
@@ -124,8 +124,9 @@ TRACE_EVENT(irqpath_run_exit,
 /**
  * irqpath_hold - a received packet waits for more urgent work
  * @skb: the packet
- * @level: of its receiver: a priority as in task_struct.prio, 100 if ordinary
- * @work: of the work
+ * @level: that of its receiver: a priority as in task_struct.prio, 100 if
+ *	   ordinary
+ * @work: the level of the work
  */
 TRACE_EVENT(irqpath_hold,
 
@@ -157,9 +158,9 @@ TRACE_EVENT(irqpath_hold,
 /**
  * irqpath_serve - a held packet goes on
  * @skb: the packet
- * @level: in whose queue it was
+ * @level: the level that held it
  * @waited_ns: how long it was held
- * @expired: the guard found that this was for too long
+ * @expired: it was held for too long, and the guard serves it
  */
 TRACE_EVENT(irqpath_serve,
 

@@ -9,7 +9,7 @@
 
 #include "../faults.h"
 
-/* A running task that is as urgent as the woken one keeps the CPU. */
+/* A running task that is at least as urgent as the woken one keeps the CPU. */
 static inline bool __irqpath_keeps_cpu(int holder, int prio)
 {
 	return holder <= prio;

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * direct: from the end of a hardirq straight to the task that it woke.
+ * direct: a hardirq switches straight to the task that it woke.
  *
- * A wakeup puts a task into its queue, and __schedule() puts the running task
- * back into its own, looks for the best one and finds the one that was just
- * woken. Here the hardirq only notes the task; the next __schedule() switches to
- * it and leaves both queues as they are. The task runs on a loan: the queues
- * still take its lender for the running task. Whoever locks the run queue next
- * settles the loan first (the tick, a wakeup, setscheduler(), the task's own
- * sleep): then the lender is put back, the task is queued and is the running
- * one, as if it had been done when the task was switched to: until then nobody
- * has moved the queue's clock, so that its time is still that moment.
+ * The hardirq only notes the task. The next __schedule() switches to it and
+ * leaves both queues as they are. The task runs on a loan: the queues still
+ * show its lender as the running task.
+ *
+ * The next one to lock the run queue settles the loan first: the tick, a
+ * wakeup, setscheduler(), or the task itself when it sleeps. Settling puts the
+ * lender back and queues the task, as of the moment of the switch. Nobody has
+ * moved the queue's clock since, so that it still shows that moment.
  *
  * A loan has two stages, both settled under rq->lock:
  *	noted	rq->irqpath_loan is the task, lender is NULL; the task is on_rq,
  *		so that everyone who wants something of it takes the lock;
  *	running	lender is the task that it was switched from, rq->curr the task.
  *
- * What cannot be left behind is not: see may_lend(). Then, and if the lock was
- * taken by others before the switch, the ordinary code runs.
+ * If the running task cannot be left behind (see may_lend()), or somebody took
+ * the lock before the switch, the ordinary code runs.
  */
 #include <linux/bottom_half.h>
 #include <linux/mmu_context.h>
@@ -38,25 +37,25 @@
 DEFINE_STATIC_KEY_FALSE(irqpath_direct_key);
 
 /*
- * The task that runs on a loan, or will, is rq->irqpath_loan: set by its CPU,
- * cleared under rq->lock. Under rq->lock, too: the task whose place it is, NULL
- * if it has not begun.
+ * rq->irqpath_loan is the task that runs on a loan, or will. Its CPU sets it,
+ * and it is cleared under rq->lock. The lender is the task in whose place it
+ * runs, NULL before it begins, and is protected by rq->lock.
  */
 static DEFINE_PER_CPU(struct task_struct *, lender);
 
-/* The switch: the key stays on until the last loan is settled. */
+/* The policy is on. The key stays on until the last loan is settled. */
 static bool accepting;
 
-/* __schedule() would have to change its mask first. */
+/* __schedule() would have to change the task's mask first. */
 static bool is_pinned(struct task_struct *curr)
 {
 	return curr->migration_disabled && curr->cpus_ptr == &curr->cpus_mask;
 }
 
 /*
- * Whether @curr can stay in its queue as the running task while another one
- * runs. A real-time task that may move is not left behind: it must be offered
- * to other CPUs at once. One that a deadline server runs is charged to that.
+ * @curr can stay in its queue as the running task while another one runs. A
+ * real-time task that may move cannot: other CPUs must get it at once. Nor can a
+ * task that a deadline server runs: its time is charged to the server.
  */
 static bool may_lend(struct task_struct *curr)
 {
@@ -69,8 +68,8 @@ static bool may_lend(struct task_struct *curr)
 }
 
 /*
- * Whether the woken task begins with a handler, and that with a wait:
- * local_bh_disable() takes a lock, which somebody has. The switch would be made
+ * The woken task has a handler to run, and would wait at once:
+ * local_bh_disable() takes a lock that somebody has. The switch would be made
  * twice.
  */
 static bool is_blocked(void)
@@ -88,8 +87,8 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	if (!READ_ONCE(accepting) || p->sched_class != &rt_sched_class)
 		return false;
 	/*
-	 * Without a pending switch the running task is the one that would be
-	 * picked: who outranks it outranks all.
+	 * Without a pending switch the scheduler would pick the running task: a
+	 * task that outranks it outranks all.
 	 */
 	if (this_rq()->irqpath_loan || need_resched()) {
 		irqpath_count(busy);
@@ -99,7 +98,7 @@ bool __irqpath_direct_wake(struct task_struct *p)
 		irqpath_count(outranked);
 		return false;
 	}
-	/* A load acquire as in try_to_wake_up(): what it left is visible. */
+	/* Acquire as in try_to_wake_up(): see what the task left behind. */
 	if (task_cpu(p) != cpu || smp_load_acquire(&p->on_cpu) ||
 	    !cpumask_test_cpu(cpu, p->cpus_ptr) || !cpu_active(cpu) ||
 	    p->sched_contributes_to_load || p->in_iowait) {
@@ -117,9 +116,9 @@ bool __irqpath_direct_wake(struct task_struct *p)
 
 	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
 	/*
-	 * Of a prediction, a lazy task keeps its state: see las.c. On its way
-	 * out of schedule() it may go back to sleep with the offer, which only
-	 * the watchdog finds then.
+	 * A task that is offered a handler keeps its state if lazy, see las.c.
+	 * On its way out of schedule() it may go back to sleep with the offer,
+	 * which only the watchdog finds then.
 	 */
 	if (this_cpu_read(irqpath_cpus.predicting) && READ_ONCE(irqpath_las) &&
 	    READ_ONCE(irqpath_watchdog_us))
@@ -129,15 +128,15 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	trace_sched_wakeup(p);
 	set_tsk_need_resched(curr);
 	set_preempt_need_resched();
-	/* Pairs with the lock of the queue: who sees the task sees it runnable. */
+	/* Pairs with irqpath_direct_settle(), which sees the task runnable. */
 	smp_store_release(&this_rq()->irqpath_loan, p);
 	return true;
 }
 
 /*
- * Whether somebody who had the lock when the task was noted has queued one
- * that goes before it, or one that should run on another CPU meanwhile, which
- * nobody would tell. Where there is no other CPU, it has to wait in any case.
+ * Somebody who had the lock when the task was noted has queued a task that goes
+ * before it. Or he has queued one that should run on another CPU, which nobody
+ * would notice; with one CPU, that one has to wait anyway.
  * Context: rq->lock held.
  */
 static bool is_outranked(struct rq *rq, struct task_struct *p)
@@ -148,7 +147,7 @@ static bool is_outranked(struct rq *rq, struct task_struct *p)
 	       (rq->stop && task_on_rq_queued(rq->stop));
 }
 
-/* Noted, and overtaken: a wakeup like any other. */
+/* The task was noted and overtaken: its wakeup is like any other. */
 static void settle_noted(struct rq *rq, struct task_struct *p)
 {
 	rq->clock_update_flags = 0;
@@ -175,14 +174,14 @@ static void psi_catch_up(struct task_struct *prev, struct task_struct *p)
 static void psi_catch_up(struct task_struct *prev, struct task_struct *p) { }
 #endif
 
-/* Running: what __schedule() left out, at the time it was left out. */
+/* The task runs: do the work that __schedule() left out, as of that time. */
 static void settle_running(struct rq *rq, struct task_struct *p,
 			   struct task_struct *prev)
 {
 	rq->clock_update_flags = RQCF_UPDATED;
 	prev->sched_class->put_prev_task(rq, prev, p);
 	activate_task(rq, p, ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK);
-	/* It did not wait: sched_info_arrive() has been, for the switch. */
+	/* It did not wait: the switch has called sched_info_arrive(). */
 	sched_info_dequeue(rq, p);
 	if (prev->sched_class != &rt_sched_class)
 		update_rt_rq_load_avg(rq_clock_pelt(rq), rq, 0);
@@ -194,7 +193,7 @@ static void settle_running(struct rq *rq, struct task_struct *p,
  * irqpath_direct_settle() - bring a queue up to date
  * @rq: the queue, which has a loan
  *
- * Context: rq->lock has just been taken, by any CPU; rq is not pinned yet.
+ * Context: any CPU has just taken rq->lock; rq is not pinned yet.
  */
 void irqpath_direct_settle(struct rq *rq)
 {
@@ -216,19 +215,19 @@ void irqpath_direct_settle(struct rq *rq)
 }
 
 struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev, bool preempt,
-					  struct rq_flags *rf)
+					  struct task_struct *prev,
+					  bool preempt, struct rq_flags *rf)
 {
 	struct task_struct *p;
 
-	/* It is about to sleep. */
+	/* @prev is about to sleep. */
 	if (!preempt && READ_ONCE(prev->__state))
 		return NULL;
 
 	/* Not rq_lock(), which settles. */
 	raw_spin_lock(&rq->__lock);
 	p = rq->irqpath_loan;
-	/* Who had the lock when the task was noted may have changed the rest. */
+	/* The owner of the lock may have changed all this since the note. */
 	if (unlikely(!p || this_cpu_read(lender) || !may_lend(prev) ||
 		     rq->balance_callback || is_outranked(rq, p))) {
 		raw_spin_unlock(&rq->__lock);
@@ -252,18 +251,18 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 #endif
 	rq->nr_switches++;
 	prev->nivcsw++;
-	/* Orders as in __schedule(); context_switch() has the barrier. */
+	/* Ordered as in __schedule(); context_switch() has the barrier. */
 	RCU_INIT_POINTER(rq->curr, p);
 	irqpath_sched_switch(p, true);
 	irqpath_count(switched);
-	/* sparse only: the lock is dropped where __schedule() drops it. */
+	/* For sparse: the lock is dropped where __schedule() drops it. */
 	__release(rq->__lock);
 	return p;
 }
 
 int irqpath_direct_start(void)
 {
-	/* Its locks are not those that settle; groups may have no time left. */
+	/* Core scheduling has other locks, a group may have no time left. */
 	if (IS_ENABLED(CONFIG_SCHED_CORE) ||
 	    IS_ENABLED(CONFIG_RT_GROUP_SCHED))
 		return -EOPNOTSUPP;
@@ -279,7 +278,7 @@ void irqpath_direct_stop(void)
 	int cpu;
 
 	WRITE_ONCE(accepting, false);
-	/* No hardirq that saw it true runs any more. */
+	/* Wait for the hardirqs that saw it true. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu) {
 		rq_lock_irqsave(cpu_rq(cpu), &rf);

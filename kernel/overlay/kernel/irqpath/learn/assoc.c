@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which origins wake which real-time task.
+ * irqpath: associations of origins with the real-time tasks that they wake.
  *
- * try_to_wake_up() tells of every wakeup of a task whose own priority is
- * real-time; one that works for an origin becomes an association, one of a few
- * slots of the task. A full task forgets what it has not heard of for the
- * longest time. Associations end with the task, with its real-time class and
- * with the action; irqpath_origin.nr_targets counts them. Threads of the kernel
- * have none, but pass on what woke them.
+ * try_to_wake_up() reports every wakeup of a task whose own priority is
+ * real-time. A wakeup by an origin becomes an association, in one of a few
+ * slots of the task. If all slots are taken, the one with the oldest wakeup
+ * goes. Associations end with the task, with its real-time class and with the
+ * action; irqpath_origin.nr_targets counts them. Kernel threads have none, but
+ * pass on the origin that woke them.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -24,12 +24,12 @@
 DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
 
 /**
- * irqpath_slot_pick() - the slot for one more association
- * @slots: IRQPATH_NR_SLOTS of them
+ * irqpath_slot_pick() - pick the slot for one more association
+ * @slots: an array of IRQPATH_NR_SLOTS
  * @now: jiffies
  *
- * Return: a free one, else the one that was not hit for the longest time; NULL
- * if all are pinned.
+ * Return: a free slot, else the one with the oldest hit; NULL if all are
+ * pinned.
  */
 struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
 				       unsigned long now)
@@ -49,11 +49,11 @@ struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
 }
 
 /**
- * irqpath_credit() - trust in an association after one more event
+ * irqpath_credit() - compute the trust in an association after an event
  * @credit: the trust so far
- * @woke: the origin woke the task, or else ran in it without doing so
+ * @woke: the origin woke the task; if not, it ran there without doing so
  *
- * Return: the trust from now on; at 0 the task is offered nothing.
+ * Return: the new trust; at 0 the task is offered nothing.
  */
 unsigned int irqpath_credit(unsigned int credit, bool woke)
 {
@@ -89,7 +89,7 @@ static struct irqpath_slot *slot_find(struct irqpath_task *t,
 	return NULL;
 }
 
-/* Return: the new association, or NULL if there is no room or it is too late. */
+/* Return: the new association, or NULL without room or when it is too late. */
 static struct irqpath_slot *slot_make(struct irqpath_task *t,
 				      struct irqpath_origin *o)
 {
@@ -121,7 +121,7 @@ static struct irqpath_slot *slot_make(struct irqpath_task *t,
 	return slot;
 }
 
-/* The rare case: a wakeup of @t by an origin that it does not know. */
+/* The rare case: an origin that @t does not know woke it. */
 static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
 {
 	struct irqpath_slot *slot;
@@ -137,14 +137,14 @@ static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
 }
 
 /**
- * irqpath_pin() - make an association by hand, or leave it to learning
+ * irqpath_pin() - make an association by hand, or return it to learning
  * @p: a real-time task of user space
  * @o: the origin, or NULL
- * @pinned: which
+ * @pinned: make it by hand
  *
  * Return: 0, -ENXIO without an origin, -EINVAL if the task cannot have
- * associations, -ENOSPC if all that it can have are pinned, -ENOMEM, or
- * -ENOENT if there is nothing to leave.
+ * associations, -ENOSPC if all its associations are pinned, -ENOMEM, or
+ * -ENOENT if there is no association to return.
  */
 int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 {
@@ -173,7 +173,7 @@ int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 	return ret;
 }
 
-/* The interrupt served a task: it is not quiet, if it was. */
+/* The interrupt served a task: it is quiet no longer. */
 static void irqpath_confirm(struct irqpath_origin *o)
 {
 	unsigned int quiet = READ_ONCE(o->quiet);
@@ -196,7 +196,7 @@ void __irqpath_waking(struct task_struct *p)
 	struct irqpath_origin *o;
 	int i;
 
-	/* Who releases a lock that a task waits for has no work for it. */
+	/* A wakeup that hands over a lock brings no work. */
 	if (!t || READ_ONCE(p->pi_blocked_on) ||
 	    this_cpu_read(irqpath_cpus.predicting))
 		return;
@@ -226,11 +226,11 @@ void __irqpath_waking(struct task_struct *p)
 }
 
 /**
- * irqpath_task_get() - the irqpath part of a task, made if there is none
+ * irqpath_task_get() - get the state of a task, made if there is none
  * @p: the task
  * @gfp: how to allocate
  *
- * Return: NULL without memory.
+ * Return: the state, or NULL without memory.
  */
 struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
 {
@@ -244,7 +244,7 @@ struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
 	t->task = p;
 	raw_spin_lock_init(&t->lock);
 	INIT_LIST_HEAD(&t->node);
-	/* A full barrier: who finds it finds it initialised. */
+	/* A full barrier: a reader that finds it finds it initialised. */
 	if (cmpxchg(&p->irqpath, NULL, t)) {
 		kfree(t);
 		t = READ_ONCE(p->irqpath);
@@ -253,8 +253,8 @@ struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
 }
 
 /*
- * A new task, still a copy of its parent, whose priority it may get. Parents of
- * the kernel's threads are such threads.
+ * A new task is a copy of its parent, and may inherit its priority. The parent
+ * of a kernel thread is one, too.
  */
 void irqpath_fork(struct task_struct *p)
 {
@@ -291,11 +291,11 @@ void irqpath_setscheduler(struct task_struct *p)
 		t = irqpath_task_get(p, GFP_NOWAIT);
 	if (!t)
 		return;
-	/* It sleeps on; its place among the others is not where it was. */
+	/* It may sleep on, but its place among the parked tasks is wrong. */
 	irqpath_leave_place(t);
 	if (!rt_or_dl_prio(p->normal_prio))
 		task_forget(t, NULL);
-	/* An interrupt's thread that begins, and has its own idea of itself. */
+	/* An interrupt's thread that starts has just set its own priority. */
 	if (p == current && p->flags & PF_KTHREAD && READ_ONCE(t->origin))
 		irqpath_select();
 }
@@ -309,7 +309,7 @@ void irqpath_exit(struct task_struct *p)
 
 /**
  * irqpath_forget_origin() - end the associations with an origin
- * @o: the origin, whose action goes
+ * @o: the origin, whose action is being freed
  */
 void irqpath_forget_origin(struct irqpath_origin *o)
 {

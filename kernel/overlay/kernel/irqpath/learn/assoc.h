@@ -14,7 +14,7 @@ struct irqpath_task;
 /* Associations that a task can have at a time. */
 #define IRQPATH_NR_SLOTS	4
 
-/* Trust in an association: so many mispredictions in a row end the offers. */
+/* Trust in an association: that many mispredictions in a row end the offers. */
 #define IRQPATH_CREDIT_MAX	16
 #define IRQPATH_CREDIT_START	8
 #define IRQPATH_CREDIT_GAIN	4
@@ -25,14 +25,15 @@ struct irqpath_task;
  * @hits: wakeups of the task by this origin
  * @runs: handlers that the task ran for this origin
  * @misses: of these, those that did not wake the task
- * @mm_switched: address spaces loaded for these handlers' sake
+ * @mm_switched: address spaces loaded for these handlers
  * @last: jiffies of the last hit
  * @credit: trust, see irqpath_credit()
- * @indirect: at the last hit it was a thread that woke the task, one that the
- *	      origin set going: running the handler would not have done it
- * @pinned: made by hand, see proc.c: is not forgotten, and keeps its trust
+ * @indirect: at the last hit a thread woke the task, and the handler only woke
+ *	      that thread: running the handler would not have woken the task
+ * @pinned: made by hand, see proc.c: is not replaced, and keeps its trust
  *
- * Written under irqpath_task.lock, but for the counters, which may lose one.
+ * Written under irqpath_task.lock, except for the counters, which may lose an
+ * event.
  */
 struct irqpath_slot {
 	struct irqpath_origin	*origin;
@@ -46,13 +47,13 @@ struct irqpath_slot {
 	bool			pinned;
 };
 
-/* Whether the handler by itself wakes the task, as far as is known. */
+/* The handler itself wakes the task, as far as is known. */
 static inline bool irqpath_handler_wakes(const struct irqpath_slot *slot)
 {
 	return !slot->indirect || slot->pinned;
 }
 
-/* What a reader is shown as trust: what counts when a handler is offered. */
+/* The trust that counts when a handler is offered, and that files show. */
 static inline unsigned int irqpath_trust(const struct irqpath_slot *slot)
 {
 	return irqpath_handler_wakes(slot) ? slot->credit : 0;

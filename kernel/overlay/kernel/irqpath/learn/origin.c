@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What work comes from.
+ * irqpath: the origin of work.
  *
  * Every irqaction has an origin. The context says which one the CPU works for:
- * a hardirq handler for its action, an irq thread for its action, a softirq
- * vector for whoever raised it, wherever it runs (in an irq thread, in
- * ksoftirqd, in a task that happened to enable bottom halves), another thread
- * of the kernel for what woke it: that of a NAPI, a worker. What no interrupt
- * line set going, such as the vectors that the tick raises, has no origin; nor
- * has a vector that two origins raised before it ran. A thread that is given
- * more work while it runs does all of it for what woke it.
+ *
+ * - a hardirq handler and an irq thread work for their action;
+ * - a softirq vector works for whoever raised it, wherever it runs: in an irq
+ *   thread, in ksoftirqd, or in a task that enabled bottom halves;
+ * - any other kernel thread works for the origin that woke it, even if it is
+ *   given more work while it runs.
+ *
+ * Work that no interrupt line caused has no origin, such as the vectors that
+ * the tick raises. A vector that two origins raised before it ran has none
+ * either.
  */
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
@@ -23,13 +26,13 @@
 #include "show.h"
 
 /*
- * All origins, and who may give them to actions and take them back. None ever
- * leaves the list.
+ * All origins. None ever leaves the list. The mutex protects which action has
+ * which origin.
  */
 static LIST_HEAD(irqpath_origins);
 static DEFINE_MUTEX(irqpath_origins_mutex);
 
-/* A handler nests in another only by way of an interrupt: a stack of two. */
+/* A handler nests in another only through an interrupt: a stack of two. */
 irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq)
 {
 	struct irqpath_origin *outer = this_cpu_read(irqpath_cpus.hardirq);
@@ -50,7 +53,7 @@ void __irqpath_softirq_raise(unsigned int nr)
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 	struct irqpath_origin *o = irqpath_current_origin();
 
-	/* Raised before and not served, or not pending any more and about to be. */
+	/* Another origin raised the vector, and it has not begun to run. */
 	if ((local_softirq_pending() & BIT(nr) || c->vector[nr]) &&
 	    c->vector[nr] != o)
 		o = NULL;
@@ -67,17 +70,17 @@ void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr)
 {
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 
-	/* A hardirq may raise it again. */
+	/* A hardirq may raise the vector again. */
 	c->softirq = xchg(&c->vector[nr], NULL);
 	h->action();
 	this_cpu_write(irqpath_cpus.softirq, NULL);
 }
 
 /**
- * irqpath_forget_raised() - what softirqs were raised for is not known
+ * irqpath_forget_raised() - forget the origins of all softirq vectors
  *
- * For when learning is about to begin: those that were pending when it was
- * switched off have run without it.
+ * Called before learning begins. Vectors that were pending when it was switched
+ * off have run without it.
  */
 void irqpath_forget_raised(void)
 {
@@ -113,7 +116,8 @@ static struct irqpath_origin *origin_find_free(void)
 	return o;
 }
 
-static void origin_set_thread(struct irqpath_origin *o, struct irqaction *action)
+static void origin_set_thread(struct irqpath_origin *o,
+			      struct irqaction *action)
 {
 	struct irqpath_task *t;
 
@@ -168,8 +172,8 @@ static int __init irqpath_files_init(void)
 late_initcall(irqpath_files_init);
 
 /*
- * Whether request_nmi() made it. free_nmi() frees it with the line's raw lock
- * held, and tells nobody; and its handler is nobody's origin, as it wakes no
+ * request_nmi() made the action. free_nmi() frees it with the line's raw lock
+ * held and does not report it. Its handler needs no origin, as it wakes no
  * task.
  */
 static bool is_nmi(const struct irqaction *action)
@@ -201,15 +205,16 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 	if (o) {
 		o->desc = desc;
 		o->irq = action->irq;
-		/* With a thread of its own, that is who wakes the task. */
+		/* A handler with its own thread leaves the wakeup to that. */
 		o->forced = force_irqthreads() && action->thread &&
 			    !action->secondary &&
-			    test_bit(IRQTF_FORCED_THREAD, &action->thread_flags);
+			    test_bit(IRQTF_FORCED_THREAD,
+				     &action->thread_flags);
 		strscpy(o->name, action->name ?: "", sizeof(o->name));
 		WRITE_ONCE(o->action, action);
 		o->quiet = 0;
 		o->peek = NULL;
-		/* Pairs with the dependency of those who read it. */
+		/* Pairs with the address dependency of its readers. */
 		smp_store_release(&action->irqpath, o);
 		origin_set_thread(o, action);
 		origin_set_thread(o, action->secondary);
@@ -220,13 +225,13 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 }
 
 /**
- * irqpath_origin_of() - the origin of a line
+ * irqpath_origin_of() - find the origin of a line
  * @irq: its number
  *
- * Without the mutex: whoever removes the file that asks holds it and waits.
+ * It does not take the mutex: the files call it, and irqpath_proc_del() waits
+ * for them with the mutex held.
  *
- * Return: that of a handler that can migrate, if there is one, else another
- * one, or NULL.
+ * Return: the origin of a handler that can migrate, else another one, or NULL.
  */
 struct irqpath_origin *irqpath_origin_of(unsigned int irq)
 {
@@ -262,8 +267,8 @@ void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
 }
 
 /**
- * irqpath_visit_actions() - visit the origins that belong to an action
- * @visit: called for each; its action and the threads stay meanwhile
+ * irqpath_visit_actions() - visit the origins that have an action
+ * @visit: called for each; the action and its threads stay meanwhile
  *
  * Context: may sleep.
  */
@@ -280,7 +285,7 @@ void irqpath_visit_actions(irqpath_visit_t visit)
 }
 
 /**
- * irqpath_action_del() - an action goes
+ * irqpath_action_del() - an action is being freed
  * @action: the action; its line is quiet, its thread has not been stopped
  *
  * Context: __free_irq(), may sleep.

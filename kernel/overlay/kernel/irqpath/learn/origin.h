@@ -15,14 +15,14 @@
 #include <linux/sched.h>
 
 /**
- * struct irqpath_origin - one irqaction, as what work comes from
+ * struct irqpath_origin - one irqaction, as the origin of work
  * @node: in the list of all
- * @action: NULL while it belongs to none
+ * @action: the action, or NULL while the origin is free
  * @desc: the line of @action
  * @irq: its number
- * @forced: the action's handler is a forced thread's
- * @name: of the action, cut
- * @has_file: /proc/irq/N/irqpath_target of the line is this origin's
+ * @forced: the action's handler runs in a forced thread
+ * @name: of the action, truncated
+ * @has_file: this origin owns /proc/irq/N/irqpath_target of the line
  * @peek: looks at the packet behind the interrupt, or NULL
  * @run: held by the task that runs the handler in the thread's place; the
  *	 thread waits for it, and so lends the task its priority

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * KUnit tests for which actions are an origin, with lines that nothing raises.
- */
+/* KUnit tests of which actions get an origin, on lines that nothing raises. */
 #include <kunit/test.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -55,7 +53,9 @@ static void handler_is_origin_until_freed(struct kunit *test)
 	irq_free_desc(irq);
 }
 
-/* Without a name: it has no directory in /proc, which free_nmi() cannot remove. */
+/*
+ * Without a name there is no directory in /proc, which free_nmi() would leave.
+ */
 static void nmi_is_no_origin(struct kunit *test)
 {
 	unsigned int irq = line(test);
@@ -65,7 +65,7 @@ static void nmi_is_no_origin(struct kunit *test)
 					  test), 0);
 	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
 	free_nmi(irq, test);
-	/* One that it was would be there still, with what was freed. */
+	/* An origin of the NMI would still be there, with a freed action. */
 	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
 	irq_free_desc(irq);
 }

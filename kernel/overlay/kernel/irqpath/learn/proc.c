@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /proc/irq/N/irqpath_target: the tasks that a line wakes, and associations made
- * by hand. A pinned association is never forgotten in favour of another one
- * and never loses its trust; like the others it ends with the task, with its
- * real-time class and with the handler.
+ * /proc/irq/N/irqpath_target: the tasks that a line wakes, and associations by
+ * hand. A pinned association is never replaced by another one and never loses
+ * its trust. It ends with the task, with its real-time class and with the
+ * handler, like any other.
  */
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
@@ -20,7 +20,8 @@
 
 #define NAME	"irqpath_target"
 
-static void show_task(struct seq_file *m, struct task_struct *p, unsigned int irq)
+static void show_task(struct seq_file *m, struct task_struct *p,
+		      unsigned int irq)
 {
 	char own[TASK_COMM_LEN], comm[IRQPATH_SHOWN_NAME];
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
@@ -72,7 +73,7 @@ static struct task_struct *get_task(pid_t pid)
 	return p;
 }
 
-/* A thread's number pins it, the negative number makes it an ordinary one. */
+/* A thread's number pins its association, the negative number unpins it. */
 static ssize_t target_write(struct file *file, const char __user *buf,
 			    size_t count, loff_t *pos)
 {
@@ -118,7 +119,7 @@ bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq)
  * irqpath_proc_del() - remove the file of a line
  * @desc: the line
  *
- * Context: may sleep; waits for those who read or write.
+ * Context: may sleep; waits for readers and writers.
  */
 void irqpath_proc_del(struct irq_desc *desc)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What of a task a reader is shown who is told of associations: its number as
- * the reader knows it, and its name in a form that breaks no table and no
- * terminal. Names are what tasks, and those who name network devices, chose.
+ * irqpath: how the files of associations show a task.
+ *
+ * They show its number in the reader's namespace, and its name in a form that
+ * breaks no table and no terminal. Tasks choose their names, and so does
+ * anybody who may name a network device.
  */
 #include <linux/pid_namespace.h>
 #include <linux/ptrace.h>
@@ -11,13 +13,13 @@
 #include "show.h"
 
 /**
- * irqpath_visible_pid() - by what number the current task knows another one
- * @p: that one
+ * irqpath_visible_pid() - get another task's number in the current namespace
+ * @p: the other task
  *
- * As for the directories of /proc that hidepid= hides.
+ * The rule is that of hidepid= for the directories of /proc.
  *
  * Context: RCU read side, no raw lock is held.
- * Return: 0 if it may not know of it.
+ * Return: the number, or 0 if the current task may not see @p.
  */
 pid_t irqpath_visible_pid(struct task_struct *p)
 {
@@ -30,9 +32,9 @@ pid_t irqpath_visible_pid(struct task_struct *p)
 }
 
 /**
- * irqpath_escape_name() - a name in printable ASCII
- * @shown: gets it: a backslash is two of them, what is not printable one with a
- *	   letter, as in C, or with three octal digits
+ * irqpath_escape_name() - write a name in printable ASCII
+ * @shown: gets the name; a backslash is doubled, a byte that is not printable
+ *	   is a backslash with a letter, as in C, or with three octal digits
  * @size: of @shown; IRQPATH_SHOWN_NAME is enough
  * @name: of less than TASK_COMM_LEN bytes
  */

@@ -35,7 +35,7 @@ static int show_slot(char *buf, int at, const struct irqpath_slot *slot,
 	return at + len + MORE_LEN <= PAGE_SIZE ? len : 0;
 }
 
-/* One page: whole lines, and how many there was no room for. */
+/* One page: whole lines, and the number of lines that did not fit. */
 static ssize_t associations_show(struct kobject *kobj,
 				 struct kobj_attribute *attr, char *buf)
 {
@@ -69,8 +69,9 @@ static ssize_t associations_show(struct kobject *kobj,
 	return len;
 }
 
-/* Who may know of other users' tasks: see show.c, too. */
-static struct kobj_attribute associations_attr = __ATTR_RO_MODE(associations, 0400);
+/* For root only, as it names tasks of all users. */
+static struct kobj_attribute associations_attr =
+	__ATTR_RO_MODE(associations, 0400);
 
 static struct attribute *root_attrs[] = {
 	&associations_attr.attr,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Early demultiplexing: the packet says which task its interrupt is for.
+ * migrate: early demultiplexing, where the packet names the task that its
+ * interrupt is for.
  *
  * Many tasks wait for one NIC, and the interrupt alone does not tell whose
  * packet has come. A driver that can look at the first packet of its ring in
- * hardirq context says so with irqpath_set_peek(). A task that waits in a
- * socket's own wait notes the ports of the socket when it parks. A wrong guess
- * is a misprediction and no more, so that ports are enough.
+ * hardirq context calls irqpath_set_peek(). A task that sleeps in a socket's
+ * own wait notes the ports of the socket when it parks. Ports are enough,
+ * because a wrong guess is only a misprediction.
  */
 #include <linux/interrupt.h>
 #include <net/inet_sock.h>
@@ -14,7 +15,7 @@
 
 #include "migrate.h"
 
-/* Whether packets are looked at. */
+/* Look at packets. */
 unsigned int irqpath_early_demux = 1;
 
 /**
@@ -25,7 +26,7 @@ unsigned int irqpath_early_demux = 1;
  *	  @dev_id; fills in the flow of the first packet that has arrived, and
  *	  returns false if there is none or it cannot tell
  *
- * For the driver, after request_irq(); ends with free_irq().
+ * The driver calls this after request_irq(). free_irq() ends it.
  *
  * Context: may sleep.
  */
@@ -51,7 +52,7 @@ void __irqpath_wait_socket(const struct sock *sk)
 }
 
 /**
- * irqpath_waits_for() - may a packet be what a task waits for?
+ * irqpath_waits_for() - whether a task may wait for a packet
  * @waits: the task's socket; protocol 0 if it waits otherwise
  * @packet: the packet's
  */
@@ -66,13 +67,13 @@ bool irqpath_waits_for(const struct irqpath_flow *waits,
 }
 
 /**
- * irqpath_peek() - the flow of the packet behind an interrupt
+ * irqpath_peek() - get the flow of the packet behind an interrupt
  * @o: the interrupt's origin
  * @action: its action
  * @flow: filled in
  *
  * Context: hardirq of @action.
- * Return: whether it is known.
+ * Return: whether the flow is known.
  */
 bool irqpath_peek(struct irqpath_origin *o, struct irqaction *action,
 		  struct irqpath_flow *flow)

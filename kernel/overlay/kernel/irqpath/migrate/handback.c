@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Offers that are not taken go back to the irq thread, so that no interrupt is
- * lost and no line stays masked.
+ * migrate: offers that no task takes go back to the irq thread, so that no
+ * interrupt is lost and no line stays masked.
  *
- * The task that was woken runs next on this CPU, or else the scheduler finds
- * that it is not, and starts the watchdog; so does a hardirq whose wakeup asks
- * for no switch. The common path starts no timer at all.
+ * The task that was woken should run next on this CPU. If the scheduler finds
+ * that it does not, it starts the watchdog. So does a hardirq whose wakeup asks
+ * for no switch. The common path starts no timer.
  */
 #include <linux/cpu.h>
 #include <linux/init.h>
@@ -17,7 +17,7 @@
 unsigned int irqpath_watchdog_us = 200;
 
 /**
- * irqpath_watch() - give the untaken offers of this CPU a limit
+ * irqpath_watch() - start the watchdog of this CPU's offers
  * @c: this CPU
  *
  * Context: interrupts disabled, perhaps rq->lock held.
@@ -44,7 +44,7 @@ void __irqpath_sched_switch(struct task_struct *next)
 		irqpath_count_mm(next->irqpath);
 }
 
-/* Back to the thread. The token is there, or the thread has it already. */
+/* The token is still there for the thread, or the thread has it already. */
 static void revoke(struct irqpath_cpu *c, struct irqpath_task *t)
 {
 	lockdep_assert_held(&c->lock);
@@ -76,16 +76,16 @@ static enum hrtimer_restart watchdog(struct hrtimer *timer)
 }
 
 /**
- * irqpath_revoke_offers() - no offer is outstanding
+ * irqpath_revoke_offers() - give all offers back to the threads
  *
- * For when nobody offers any more and the scheduler does not look on, or offers
- * lose their limit.
+ * Called when no more offers are made and the scheduler stops checking, or when
+ * offers lose their time limit.
  */
 void irqpath_revoke_offers(void)
 {
 	int cpu;
 
-	/* Who still offers is in a hardirq. */
+	/* Offers are only made in hardirqs. */
 	synchronize_rcu();
 	for_each_possible_cpu(cpu) {
 		local_irq_disable();
@@ -95,10 +95,10 @@ void irqpath_revoke_offers(void)
 }
 
 /**
- * irqpath_disarm() - take a task from its list, unless it has an offer
+ * irqpath_disarm() - take a task off the list of parked tasks
  * @t: the task
  *
- * Return: false if there is an offer, which only the task itself can take.
+ * Return: false if it has an offer, which only the task itself can take.
  */
 bool irqpath_disarm(struct irqpath_task *t)
 {
@@ -111,7 +111,9 @@ bool irqpath_disarm(struct irqpath_task *t)
 		cpu = READ_ONCE(t->cpu);
 		c = per_cpu_ptr(&irqpath_cpus, cpu);
 		raw_spin_lock_irqsave(&c->lock, flags);
-		/* Who sees a task parked sees where: then it stays there. */
+		/*
+		 * A task that is seen parked is seen with its CPU, and stays.
+		 */
 		state = smp_load_acquire(&t->state);
 		if (READ_ONCE(t->cpu) == cpu)
 			break;
@@ -128,11 +130,11 @@ bool irqpath_disarm(struct irqpath_task *t)
 }
 
 /**
- * irqpath_withdraw() - no offer may name an origin's action any more
+ * irqpath_withdraw() - remove the offers of an origin's action
  * @o: the origin; its line is quiet and nobody has a token of it
  *
- * What is left of offers was lost to the thread: their tasks have not run
- * since, and must not find them.
+ * The thread took all offers that are left. Their tasks have not run since, and
+ * must not find them.
  */
 void irqpath_withdraw(struct irqpath_origin *o)
 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lazy address space: a handler in a task needs no user memory.
+ * migrate: lazy address space, as a handler in a task needs no user memory.
  *
- * A task that direct switches to for the sake of a prediction runs the handler
- * on the address space that is loaded, as a kernel thread would, and loads its
- * own once the prediction proves right. The task keeps the state that it slept
- * in, so that a wakeup meanwhile is not lost; if there was none and the handler
- * did not wake it either, it sleeps on at once, and no address space has been
- * switched on the way there and back.
+ * A task that direct switches to for an offer runs the handler on the address
+ * space that is loaded, as a kernel thread would. It loads its own when the
+ * prediction proves right. Until then it keeps the state that it slept in, so
+ * that no wakeup is lost. If neither the handler nor anybody else woke it, it
+ * sleeps on at once, and no address space was switched.
  *
- * While irqpath_task.lazy is set, context_switch() takes the task for a kernel
- * thread, on both ends of a switch. It is set while the task sleeps and cleared
- * by the task itself, before it returns to where it parked: nothing else runs
- * in between but the handler, its softirqs and the scheduler. Tools that read
- * the user memory of the running task from an interrupt see that it is not
- * there by nmi_uaccess_okay(), which not every architecture has.
+ * While irqpath_task.lazy is set, context_switch() treats the task as a kernel
+ * thread, on both ends of a switch. The flag is set while the task sleeps. The
+ * task clears it before it returns to the place where it parked, so that only
+ * the handler, its softirqs and the scheduler run in between.
+ *
+ * Tools that read user memory from an interrupt ask nmi_uaccess_okay(), which
+ * says that there is none. Not every architecture has it.
  */
 #include <linux/membarrier.h>
 #include <linux/mmu_context.h>
@@ -24,7 +24,7 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_las_key);
 
-/* Whether predictions begin lazily; the keys stay on once they were. */
+/* Run offers lazily. The key stays on once it was on. */
 unsigned int irqpath_las;
 
 struct mm_struct *__irqpath_mm(struct task_struct *p)
@@ -34,8 +34,8 @@ struct mm_struct *__irqpath_mm(struct task_struct *p)
 	if (likely(!t || !t->lazy))
 		return p->mm;
 	/*
-	 * After rq->curr has changed: switch_mm() is left out, whose barrier
-	 * switch_mm_cid() counts on.
+	 * After rq->curr has changed. It stands for the barrier in switch_mm(),
+	 * which is left out and which switch_mm_cid() needs.
 	 */
 	smp_mb();
 	return NULL;
@@ -45,7 +45,7 @@ struct mm_struct *__irqpath_mm(struct task_struct *p)
  * irqpath_own_mm() - load the address space of the running task
  * @t: of the running task, lazy
  *
- * What kthread_use_mm() does, for a task that has the mm already.
+ * It does as kthread_use_mm(), for a task that has the mm already.
  */
 void irqpath_own_mm(struct irqpath_task *t)
 {
@@ -65,10 +65,11 @@ void irqpath_own_mm(struct irqpath_task *t)
 }
 
 /**
- * irqpath_las_set() - begin predictions lazily, or not
+ * irqpath_las_set() - switch the lazy address space on or off
  * @on: 1 or 0
  *
- * Return: 0, or -EOPNOTSUPP where the architecture does not protect readers.
+ * Return: 0, or -EOPNOTSUPP where the architecture does not protect readers of
+ * user memory.
  */
 int irqpath_las_set(unsigned int on)
 {

@@ -26,8 +26,8 @@ extern unsigned int irqpath_las;
 extern unsigned int irqpath_watchdog_us;
 
 /**
- * irqpath_update_expected() - the lists of a CPU have changed
- * @c: the CPU
+ * irqpath_update_expected() - note which task should run next on a CPU
+ * @c: the CPU, whose list of offers has changed
  */
 static inline void irqpath_update_expected(struct irqpath_cpu *c)
 {
@@ -45,8 +45,8 @@ static inline bool irqpath_is_fifo_or_rr(const struct task_struct *p)
 }
 
 /**
- * irqpath_count_mm() - an address space is loaded for a handler's sake
- * @t: of the task that runs it, with an offer
+ * irqpath_count_mm() - count an address space that is loaded for a handler
+ * @t: of the task that runs the handler, with an offer
  */
 static inline void irqpath_count_mm(struct irqpath_task *t)
 {

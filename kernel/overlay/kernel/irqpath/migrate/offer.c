@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hardirq offers the handler that it would wake a thread for to a task that
- * is parked on its CPU: which of them may run it, and who comes first.
+ * migrate: a hardirq offers its handler to a task that is parked on its CPU,
+ * instead of waking the handler's thread.
  */
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -10,7 +10,7 @@
 
 #include "rules.h"
 
-/* Whether @t can run the handler of @action here, as soon as it is woken. */
+/* @t can run the handler of @action here as soon as it is woken. */
 static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
 {
 	struct task_struct *p = t->task;
@@ -35,9 +35,9 @@ static struct irqpath_slot *slot_of(struct irqpath_task *t,
 }
 
 /*
- * The first parked task that the interrupt is known to wake. @flow is that of
- * the packet behind it, or NULL: who waits for another one is passed over, and
- * who waits for this one needs no trust.
+ * Find the first parked task that the interrupt is known to wake. @flow is that
+ * of the packet behind the interrupt, or NULL. A task that waits for another
+ * flow is passed over. One that waits for this flow needs no trust.
  */
 static struct irqpath_task *choose(struct irqpath_cpu *c,
 				   struct irqpath_origin *o,
@@ -66,8 +66,8 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
 }
 
 /*
- * The last handler of the line must have returned: a thread that runs it may be
- * preempted by the task that would run it once more.
+ * The handler still runs. If a thread runs it, the task that would run it once
+ * more might preempt the thread.
  */
 static bool is_running(struct irqpath_origin *o, struct irq_desc *desc)
 {
@@ -102,8 +102,8 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 		return false;
 
 	/*
-	 * Whoever else wakes the task meanwhile lets it find the offer, too.
-	 * It cannot be freed: this is an RCU read side.
+	 * Any other wakeup of the task lets it find the offer, too. The task
+	 * cannot be freed: this is an RCU read side.
 	 */
 	trace_irqpath_offer(o, t->task);
 	irqpath_count(offered);
@@ -111,7 +111,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	irqpath_wake_runner(t->task);
 	c->predicting = false;
 
-	/* A task that runs next needs no watchdog; see irqpath_sched_switch. */
+	/* A task that runs next needs no watchdog: irqpath_sched_switch(). */
 	if (others || (!need_resched() && t->task != current))
 		irqpath_watch(c);
 	return true;

@@ -38,7 +38,7 @@ static void task_outranks_its_equals(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
 }
 
-/* The thread does not go behind its equals when a slice ends; a task of RR does. */
+/* An RR task yields to its equals when its slice ends, the thread does not. */
 static void task_with_a_slice_must_be_above(struct kunit *test)
 {
 	struct rivals *r = rivals(test, 50, 50);
@@ -57,7 +57,7 @@ static void lent_priority_does_not_count(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
 }
 
-/* Not even a thread that selective has made one. */
+/* Not even a thread that selective has made an ordinary task. */
 static void ordinary_tasks_outrank_nobody(struct kunit *test)
 {
 	struct rivals *r = rivals(test, 50, 50);
@@ -87,12 +87,12 @@ static void packet_names_the_socket(struct kunit *test)
 	socket.port = packet.port;
 	socket.protocol = IPPROTO_UDP;
 	KUNIT_EXPECT_FALSE(test, irqpath_waits_for(&socket, &packet));
-	/* It waits for something else, such as poll(): perhaps for this. */
+	/* It waits in poll() or the like, perhaps for this packet. */
 	socket.protocol = 0;
 	KUNIT_EXPECT_TRUE(test, irqpath_waits_for(&socket, &packet));
 }
 
-/* So many bytes of the stack further down, and some more. */
+/* Ask at least @bytes further down the stack. */
 static noinline bool is_deep_enough_below(int bytes)
 {
 	char frame[1024];
@@ -101,12 +101,14 @@ static noinline bool is_deep_enough_below(int bytes)
 	barrier_data(frame);
 	enough = bytes <= 0 ? irqpath_stack_is_deep_enough() :
 			      is_deep_enough_below(bytes - (int)sizeof(frame));
-	/* Used after the call: there is a frame for each. */
+	/* It is used after the call, so that each call has a frame. */
 	barrier_data(frame);
 	return enough;
 }
 
-/* A handler and its softirqs need as much as they would have had in a thread. */
+/*
+ * A handler and its softirqs need as much as they would have had in a thread.
+ */
 static void stack_has_room_for_a_handler(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, is_deep_enough_below(0));

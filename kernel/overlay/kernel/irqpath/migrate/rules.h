@@ -22,7 +22,7 @@
 #include "../faults.h"
 #include "migrate.h"
 
-/* The handler was written for hardirqs, and so can run in a task. */
+/* A forced-threaded handler was written for hardirqs, and can run in a task. */
 static inline bool __irqpath_may_migrate(const struct irqpath_origin *o)
 {
 	return o->forced;
@@ -60,9 +60,9 @@ static inline int __irqpath_own_prio(const struct task_struct *p)
  * @p: the task
  * @action: with a thread
  *
- * By its own priority: one that was lent to it may be taken back while it runs
- * the handler. A task that shares its slice with its equals has to be above
- * the thread, which does not.
+ * Its own priority counts: one that was lent to it may be taken back while it
+ * runs the handler. An RR task has to be above the thread, because it yields to
+ * its equals when its slice ends, and the thread does not.
  */
 static inline bool irqpath_outranks(const struct task_struct *p,
 				    const struct irqaction *action)
@@ -93,7 +93,7 @@ static inline bool __irqpath_may_run_here(const struct task_struct *p)
 	       cpumask_test_cpu(smp_processor_id(), p->cpus_ptr);
 }
 
-/* The hardirq that asks has set the only token of the line. */
+/* The token that the hardirq has just set is the only one of the line. */
 static inline bool __irqpath_has_one_token(struct irq_desc *desc)
 {
 	return atomic_read(&desc->threads_active) == 1;
@@ -113,8 +113,8 @@ static inline void __irqpath_wake_runner(struct task_struct *p)
 
 /*
  * The current task becomes the runner of the handler that it was offered, if
- * there is none. It names its origin first: a priority that is set from now on
- * is noticed.
+ * there is none. It sets its origin first, so that irqpath_prio_changed()
+ * notices any later change.
  */
 static inline bool __irqpath_begin_run(struct irqpath_task *t)
 {
@@ -123,12 +123,12 @@ static inline bool __irqpath_begin_run(struct irqpath_task *t)
 		WRITE_ONCE(t->origin, NULL);
 		return false;
 	}
-	/* Pairs with irqpath_prio_changed(): it sees us, or we the priority. */
+	/* Pairs with irqpath_prio_changed(): one of the two sees the other. */
 	smp_mb();
 	return true;
 }
 
-/* A task that was demoted or moved since might not run when the thread would. */
+/* A task that was demoted or moved might not run when the thread would. */
 static inline bool __irqpath_is_fit(const struct irqpath_task *t)
 {
 	return t->cpu == smp_processor_id() &&
@@ -136,8 +136,9 @@ static inline bool __irqpath_is_fit(const struct irqpath_task *t)
 }
 
 /*
- * Give the token back. If there is the next one meanwhile, they become one, and
- * so do their counts. The next one's keeps the line from being freed.
+ * Give the token back. If the next one is there already, the two become one,
+ * and so do their counts. The count that is left keeps the line from being
+ * freed.
  */
 static inline void irqpath_return_token(struct irqpath_origin *o,
 					struct irqaction *action)
@@ -147,10 +148,12 @@ static inline void irqpath_return_token(struct irqpath_origin *o,
 }
 
 /*
- * The runner takes the token: a thread that takes the next one finds the
- * runner. A task may find an offer late that it lost to the thread, beside the
- * offer that followed it, or while the thread runs the handler. Then the token
- * is not the only one that counts, and the task leaves it.
+ * The runner takes the token. A thread that takes the next token finds the
+ * runner.
+ *
+ * A task may come late, for an offer that it lost to the thread: beside the
+ * next offer, or while the thread runs the handler. Then the line counts more
+ * than one token, and the task leaves this one.
  */
 static inline bool __irqpath_take_token(struct irqpath_origin *o,
 					struct irqaction *action)
@@ -184,8 +187,8 @@ static inline u32 __irqpath_own_softirqs(const struct irqpath_task *t)
 }
 
 /*
- * As a thread that has handled its token. free_irq() waits for this, and the
- * line may be gone at once. Until then the task must not be preempted.
+ * Tell free_irq() that the token is handled, as a thread does. The line may be
+ * gone at once, so the task must not be preempted between count and wakeup.
  */
 static inline void __irqpath_end_handler(struct irq_desc *desc)
 {

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * migrate: the handler of an interrupt runs in the task that waits for it.
+ * migrate: a task parks, and runs the handlers that it is offered.
  *
- * A real-time task that is about to sleep parks on its CPU. A hardirq that
- * would wake the thread of a forced-threaded handler looks for a parked task
- * that this origin usually wakes, and wakes it instead. The task takes the
- * token (IRQTF_RUNTHREAD), which the thread would have taken, and does all that
- * the thread would have done, with its own state set for sleeping again: the
- * handler's wakeup of the task only flips that state. A handler that does not
- * wake it was mispredicted, and the task returns to its wait loop, which looks
- * at its condition and sleeps again.
+ * A parked task that a hardirq wakes takes the thread's token (IRQTF_RUNTHREAD)
+ * and does the work of the thread. Meanwhile its state says that it sleeps, and
+ * the handler's wakeup of the task only changes that state. If the handler does
+ * not wake it, the prediction was wrong: the task returns to its wait loop,
+ * which checks its condition and sleeps again.
  *
- * Only forced-threaded handlers: they were written for hard interrupt context
- * and take spinlocks only. A task that sleeps of its own will holds none, so
- * it cannot hold what the handler needs.
+ * Only forced-threaded handlers run in tasks: they were written for hard
+ * interrupt context and take only spinlocks. A task that goes to sleep holds no
+ * spinlock, and so none that the handler needs.
  *
- * Exactly one runs a handler: the token goes to one, and a thread that takes
- * the next token waits for irqpath_origin.run. That is a mutex that inherits
- * priority. A task that falls below the thread while it runs the handler finds
- * the thread waiting for it: see irqpath_prio_changed().
+ * A handler has one runner. The token goes to one, and a thread that takes the
+ * next token waits for irqpath_origin.run, a mutex with priority inheritance.
+ * If the runner falls below the thread, see irqpath_prio_changed().
  */
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -30,7 +26,7 @@
 #include "rules.h"
 
 /*
- * On with the first use of migrate, and for good: a task may still run a
+ * On from the first use of migrate, and for good: a task may still run a
  * handler when migrate is off again.
  */
 DEFINE_STATIC_KEY_FALSE(irqpath_claim_key);
@@ -41,10 +37,10 @@ DEFINE_PER_CPU(struct irqpath_cpu, irqpath_cpus) = {
 	.lock = __RAW_SPIN_LOCK_UNLOCKED(irqpath_cpus.lock),
 };
 
-/* What a handler and the softirqs that it raises may need. */
+/* Room on the stack for a handler and the softirqs that it raises. */
 #define STACK_NEEDED	(THREAD_SIZE / 2)
 
-/* Context: the task that would run a handler, where it would. */
+/* Context: the task that would run a handler, where it would run it. */
 bool irqpath_stack_is_deep_enough(void)
 {
 	unsigned long used = (unsigned long)end_of_stack(current);
@@ -53,8 +49,8 @@ bool irqpath_stack_is_deep_enough(void)
 }
 
 /*
- * Touches the locks that a handler would hold, and says if there is one that
- * may be offered. To a packet's task it is offered without trust.
+ * Touch the locks of all handlers that the task may be offered. Return whether
+ * there is one. The task of a packet needs no trust.
  */
 static bool has_trusted_slot(struct irqpath_task *t)
 {
@@ -91,8 +87,9 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 
 static bool may_park(struct irqpath_task *t)
 {
-	return irqpath_is_fifo_or_rr(current) && !(current->flags & PF_KTHREAD) &&
-	       has_trusted_slot(t) && irqpath_stack_is_deep_enough();
+	return irqpath_is_fifo_or_rr(current) &&
+	       !(current->flags & PF_KTHREAD) && has_trusted_slot(t) &&
+	       irqpath_stack_is_deep_enough();
 }
 
 static void park(struct irqpath_task *t)
@@ -114,7 +111,7 @@ bool irqpath_park(void)
 {
 	struct irqpath_task *t = current->irqpath;
 
-	/* A task that got its priority by fork() and had no memory then. */
+	/* It inherited its priority by fork(), which found no memory. */
 	if (unlikely(!t)) {
 		if (rt_task(current))
 			irqpath_task_get(current, GFP_NOWAIT);
@@ -128,18 +125,23 @@ bool irqpath_park(void)
 	return true;
 }
 
-/* It does not after all. Whoever found it here has left a token to the thread. */
+/*
+ * Run no handler after all. A thread that waits meanwhile has left its token.
+ */
 static void give_up_run(struct irqpath_task *t)
 {
 	WRITE_ONCE(t->origin, NULL);
 	rt_mutex_unlock(&t->from->run);
-	/* Either who has the next token finds no runner, or this finds it. */
+	/*
+	 * The thread with the next token finds no runner, or this finds the
+	 * token.
+	 */
 	smp_mb();
 	if (test_bit(IRQTF_RUNTHREAD, &t->action->thread_flags))
 		wake_up_process(t->action->thread);
 }
 
-/* Return: whether the offer is taken; if not, the thread gets the token. */
+/* Return: whether the task takes the offer; if not, the thread does. */
 static bool accept(struct irqpath_task *t)
 {
 	if (irqpath_begin_run(t)) {
@@ -158,7 +160,7 @@ static bool accept(struct irqpath_task *t)
 	return false;
 }
 
-/* Take the token of the offer, or see to it that the thread gets it. */
+/* Take the token of the offer, or leave it to the thread. */
 static struct irqaction *claim(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
@@ -177,8 +179,8 @@ static struct irqaction *claim(struct irqpath_task *t)
 }
 
 /*
- * End bottom half processing: what the handler raised runs here, at the task's
- * priority; what others raised is none of the task's business.
+ * Enable bottom halves. Softirqs that the handler raised run here, at the
+ * task's priority. Softirqs that others raised are left to ksoftirqd.
  */
 static void bh_enable_own(struct irqpath_task *t)
 {
@@ -191,8 +193,8 @@ static void bh_enable_own(struct irqpath_task *t)
 		local_irq_enable();
 	}
 	/*
-	 * Nobody else could serve them now: the CPU's softirqs are this task's.
-	 * They are this CPU's: on another one they would be lost.
+	 * Nobody else could serve them now: this task has the CPU's softirqs.
+	 * The task must stay here until it has raised them again.
 	 */
 	if (unlikely(foreign))
 		migrate_disable();
@@ -209,7 +211,7 @@ static void bh_enable_own(struct irqpath_task *t)
 
 		foreign &= foreign - 1;
 		raise_softirq_irqoff(nr);
-		/* It is still what whoever raised it first works for. */
+		/* The vector still belongs to its first origin. */
 		*vector = o;
 	}
 	local_irq_enable();
@@ -226,7 +228,7 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 
 	trace_irqpath_run_entry(o, current);
 	t->own_softirqs = 0;
-	/* A lazy task never left it, and may have been woken since. */
+	/* A lazy task still has its state, and may have been woken since. */
 	if (t->lazy)
 		irqpath_count(lazy);
 	else
@@ -254,14 +256,14 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 
 	irqpath_end_handler(desc);
 	/*
-	 * Last: what the thread has lent is gone after this. The line may be,
-	 * too, the origin is not.
+	 * Last, as this ends what the thread has lent. The line may be gone,
+	 * the origin is not.
 	 */
 	rt_mutex_unlock(&o->run);
 	return woke;
 }
 
-/* Takes the offer. Return: as run_handler(); true if there was no handler. */
+/* Return: as run_handler(); true if there was no handler to run. */
 static bool take_offer(struct irqpath_task *t)
 {
 	/* Nobody else writes it while there is an offer. */
@@ -270,7 +272,7 @@ static bool take_offer(struct irqpath_task *t)
 	bool woke = true;
 
 	irqpath_map_acquire(o);
-	/* Keeps the task on this CPU, and is what the handler expects. */
+	/* This keeps the task on its CPU, and the handler expects it. */
 	local_bh_disable();
 	action = claim(t);
 	if (action)
@@ -282,8 +284,8 @@ static bool take_offer(struct irqpath_task *t)
 }
 
 /*
- * Return: true if the task has parked again and sleeps on, which it may only
- * if its state has been what it slept in all the time.
+ * Return: true if the task has parked again and sleeps on. It may only do so if
+ * its state has said all the time that it sleeps.
  */
 bool irqpath_unpark(bool may_sleep_on)
 {
@@ -297,7 +299,7 @@ bool irqpath_unpark(bool may_sleep_on)
 		park(t);
 		return true;
 	}
-	/* In no list that is searched any more. */
+	/* The task is in no list that is searched. */
 	t->flow.protocol = 0;
 	if (t->lazy)
 		irqpath_own_mm(t);
@@ -307,8 +309,8 @@ bool irqpath_unpark(bool may_sleep_on)
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Around the handler in the irq thread: what a task does around it, too. One that
- * began before the line was known ends without.
+ * The irq thread holds the map around the handler, as a task does. A handler
+ * that began before the line had an origin ends without it.
  */
 void irqpath_handler_begin(struct irqaction *action)
 {
@@ -324,8 +326,8 @@ void irqpath_handler_end(struct irqaction *action)
 #endif
 
 /*
- * The thread. Whoever took a token before its own is the runner, and was before
- * it took that token: it is seen here.
+ * Context: the irq thread. A task that took an earlier token became the runner
+ * before it took it, and so is seen here.
  */
 void __irqpath_wait_for_runner(struct irqaction *action)
 {
@@ -343,12 +345,13 @@ void __irqpath_wait_for_runner(struct irqaction *action)
  * irqpath_prio_changed() - the priority of a task was set
  * @p: the task
  *
- * If it runs a handler it may be below the handler's thread now; or it is the
- * thread, and above the task. The thread has no token, and waits for the task
- * nevertheless, until which it lends its priority. By then a task that is
- * about to begin sees its new priority.
+ * A task that runs a handler may now be below the handler's thread, or @p may
+ * be that thread and now above the task. Wake the thread: without a token it
+ * waits for the task, and lends its priority until the handler ends. A task
+ * that is about to begin sees its new priority.
  *
- * Context: preemption disabled: whoever set it may be as low as it has set.
+ * Context: preemption disabled, because the caller may have made itself less
+ * urgent.
  */
 void irqpath_prio_changed(struct task_struct *p)
 {
@@ -365,7 +368,9 @@ void irqpath_prio_changed(struct task_struct *p)
 	o = READ_ONCE(t->origin);
 	if (!o || !irqpath_must_lend(o))
 		return;
-	/* The action stays until irqpath_withdraw() has had every CPU's lock. */
+	/*
+	 * The action stays until irqpath_withdraw() has had every CPU's lock.
+	 */
 	c = this_cpu_ptr(&irqpath_cpus);
 	raw_spin_lock_irqsave(&c->lock, flags);
 	action = READ_ONCE(o->action);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sleeps of wait sites that take part in migrate: what schedule() and its
- * like do, between parking and running what was offered. A prediction that
- * proves wrong may put the task back to sleep here, see las.c.
+ * migrate: the sleeps of the wait sites that take part. Each parks, sleeps as
+ * schedule() or its like, and runs the handler that was offered. After a wrong
+ * prediction the task may go back to sleep here, see las.c.
  */
 #include <linux/export.h>
 #include <linux/hrtimer.h>
@@ -33,9 +33,10 @@ long __sched __irqpath_schedule_timeout(long timeout)
 EXPORT_SYMBOL_GPL(__irqpath_schedule_timeout);
 
 /*
- * It does not say whether time is left: the site sleeps again, if at all. With
- * a limit the task is running when it returns, which would hide from a lazy one
- * whether the handler wakes it.
+ * schedule_hrtimeout_range() does not say whether time is left, so the task
+ * does not sleep on here. With a time limit it returns with the task running. A
+ * lazy task could not see then whether the handler wakes it: set its state
+ * again.
  */
 int __sched __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 					       const enum hrtimer_mode mode)

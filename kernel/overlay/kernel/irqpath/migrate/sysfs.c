@@ -3,7 +3,7 @@
 #include "../sysfs.h"
 #include "migrate.h"
 
-/* Longer limits would leave lines masked; shorter ones beat a switch. */
+/* A longer limit leaves lines masked, a shorter one beats a switch. */
 #define WATCHDOG_MIN_US	10
 #define WATCHDOG_MAX_US	1000000
 
@@ -30,7 +30,7 @@ static struct irqpath_switch migrate = {
 	.stop = migrate_stop,
 };
 
-/* Offers that were made in the belief that they have a limit do not stay. */
+/* Offers that were made with a limit must not stay without one. */
 static int watchdog_set(unsigned int us)
 {
 	WRITE_ONCE(irqpath_watchdog_us, us);
@@ -45,7 +45,7 @@ static struct irqpath_setting watchdog_us = {
 	.set = watchdog_set,
 	.min = WATCHDOG_MIN_US,
 	.max = WATCHDOG_MAX_US,
-	/* Without a limit an interrupt can be lost, as tests of the limit want. */
+	/* Without a limit an interrupt can be lost, which tests need. */
 	.or_zero = IS_ENABLED(CONFIG_IRQPATH_FAULTS),
 };
 

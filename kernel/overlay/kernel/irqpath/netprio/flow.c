@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose packet it is: the lookup that the protocol will do later, before it.
+ * netprio: the receiver of a packet, looked up before the protocol does it.
  *
- * Only what is clear from its first headers: unicast UDP and TCP for an address
- * of this host, not a fragment, not from a device that is part of another one.
- * Everything else has no receiver here, and is not held. The lookup is that of
- * the protocols, so that namespaces, addresses and connections count as they do
- * there, with one difference: it runs no program of a reuseport group, whose
- * members it may therefore confuse.
+ * A packet has a receiver only if its first headers make that clear: unicast
+ * UDP and TCP for an address of this host, not a fragment, not from a device
+ * that is part of another one. All others are not held.
+ *
+ * The lookup is that of the protocols, and treats namespaces, addresses and
+ * connections as they do. But it does not run the program of a reuseport group,
+ * and may confuse the members of one.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -24,7 +25,7 @@
 
 #include "netprio.h"
 
-/* Source and destination: where UDP and TCP both have them. */
+/* Both UDP and TCP begin with these. */
 struct ports {
 	__be16 source;
 	__be16 dest;
@@ -32,13 +33,13 @@ struct ports {
 
 static struct irqpath_receiver *receiver_udp(struct sock *sk)
 {
-	/* A tunnel's: what is in the packet is not for the task. */
+	/* A tunnel's packet carries one for somebody else. */
 	if (!sk || udp_test_bit(ENCAP_ENABLED, sk))
 		return NULL;
 	return READ_ONCE(sk->sk_irqpath);
 }
 
-/* Receivers are freed by RCU: the socket's reference need not be kept. */
+/* Receivers are freed by RCU, so the socket's reference can go. */
 static struct irqpath_receiver *receiver_tcp(struct sock *sk, bool refcounted)
 {
 	struct irqpath_receiver *r = NULL;
@@ -86,7 +87,7 @@ static struct irqpath_receiver *receiver_of_ipv4(struct sk_buff *skb)
 }
 
 #if IS_BUILTIN(CONFIG_IPV6)
-/* With an extension header, such as a fragment's, it has no receiver. */
+/* A packet with an extension header, such as a fragment, has no receiver. */
 static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
 {
 	struct net *net = dev_net(skb->dev);
@@ -125,16 +126,16 @@ static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
 }
 #endif
 
-/* The packet goes on to another device, or comes from one inside of it. */
+/* The device hands its packets to another one, or belongs to it. */
 static bool is_part_of_another(const struct net_device *dev)
 {
-	return dev->flags & IFF_LOOPBACK || rcu_access_pointer(dev->rx_handler) ||
-	       netif_is_l3_slave(dev);
+	return dev->flags & IFF_LOOPBACK ||
+	       rcu_access_pointer(dev->rx_handler) || netif_is_l3_slave(dev);
 }
 
 /**
- * irqpath_receiver_of() - for whom a packet is
- * @skb: it, its data at the network header
+ * irqpath_receiver_of() - find the receivers of a packet
+ * @skb: the packet, its data at the network header
  *
  * Context: RCU read side, bottom halves disabled.
  * Return: the receivers, valid on this read side, or NULL.

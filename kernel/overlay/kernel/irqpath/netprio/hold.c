@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * netprio: received packets are served in the order of the priorities of those
- * who receive them.
+ * netprio: which received packets wait, and in which level's queue.
  *
- * Where packets enter the stack, before its protocols, the receiver of each is
- * looked up. If the work that the interrupt came upon is of a higher priority,
- * the packet is queued for a thread with the receiver's priority, and it is the
- * scheduler that holds it back. What has no receiver goes on at once.
+ * The receiver of each packet is looked up before the protocols see it. If the
+ * interrupted work is more urgent, the packet is queued for a thread of the
+ * receiver's priority, which the scheduler holds back. A packet without a
+ * receiver goes on at once.
  *
- * Order: while packets for a socket wait or are being served, later ones go
- * behind them, whatever the priorities are by then.
+ * While packets for a socket wait or are being served, later ones queue behind
+ * them, even if priorities have changed.
  */
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -24,21 +23,21 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_netprio_key);
 
-/* Packets in all queues, and those that are being served. */
+/* Packets that are queued or being served. */
 atomic_t irqpath_nr_held;
 
-/* If not, packets may still have to go behind others. */
+/* If false, packets only queue behind others of their receiver. */
 bool irqpath_may_hold;
 
-/* If not, none is held, not even behind others. */
+/* If false, no packet is held, not even behind others. */
 bool irqpath_may_follow;
 
 /**
- * struct poll - what became of the packets that a NAPI has brought
+ * struct poll - the fate of the packets that a poll of a NAPI brought
  * @napi: the NAPI that is being polled, or NULL
- * @level: the highest level that took one
- * @mixed: some went on
- * @hold: it did not complete, and is to be held
+ * @level: the highest level that took a packet
+ * @mixed: some packets went on
+ * @hold: the NAPI did not complete, and is to be held
  */
 struct poll {
 	struct napi_struct	*napi;
@@ -51,7 +50,7 @@ struct poll {
 static DEFINE_PER_CPU(struct poll, polls);
 
 /**
- * irqpath_level_of() - the level of a priority
+ * irqpath_level_of() - map a priority to its level
  * @prio: as in task_struct.prio; deadline tasks are above all others
  */
 unsigned int irqpath_level_of(int prio)
@@ -70,19 +69,20 @@ bool irqpath_waits(unsigned int receiver, unsigned int work)
 }
 
 /*
- * What the CPU would do if there were no packets. A thread of the kernel's came
- * between: of an interrupt, of softirqs, of a level. The next one in the queue
- * of real-time tasks is what it preempted. A thread that was boosted works for
- * who waits for it, a task that came upon pending softirqs for itself.
+ * The level of the work that the CPU would do without the packets. The current
+ * kernel thread (of an interrupt, of softirqs, of a level) preempted it, so
+ * that it is the next one in the queue of real-time tasks. A boosted thread
+ * works for the task that waits for it, and a task that found softirqs pending
+ * for itself.
  *
- * Read without the queue's lock: a moment later it may be another one anyway.
+ * The queue is read without its lock, as it may change at any moment anyway.
  */
 static unsigned int work_level(void)
 {
 	unsigned int level = irqpath_level_of(READ_ONCE(current->prio));
 	struct irqpath_level *serving = irqpath_current_level();
 
-	/* It polls: what comes is served in its turn, by itself. */
+	/* The level's thread polls, and serves these packets in their turn. */
 	if (serving)
 		return serving->nr ? serving->nr - 1 : 0;
 	if (!(current->flags & PF_KTHREAD) ||
@@ -93,7 +93,7 @@ static unsigned int work_level(void)
 			     IRQPATH_LEVEL_ORDINARY, level + 1);
 }
 
-/* Where the packet must wait; NULL if it goes on. */
+/* Return: the level in which the packet must wait; NULL if it goes on. */
 static struct irqpath_level *choose(struct irqpath_receiver *r,
 				    unsigned int work)
 {
@@ -116,7 +116,7 @@ static void drop(struct sk_buff *skb)
 	kfree_skb_reason(skb, SKB_DROP_REASON_CPU_BACKLOG);
 }
 
-/* Returns by which level the packet was taken, or NULL. */
+/* Return: the level that took the packet, or NULL. */
 static struct irqpath_level *hold(struct irqpath_receiver *r,
 				  struct sk_buff *skb, unsigned int work)
 {
@@ -125,7 +125,7 @@ static struct irqpath_level *hold(struct irqpath_receiver *r,
 
 	raw_spin_lock(&r->lock);
 	level = choose(r, work);
-	/* Its socket has gone, if there is no reference to be had. */
+	/* Without a reference to get, its socket has gone. */
 	if (level && refcount_inc_not_zero(&r->refs)) {
 		irqpath_held(skb)->receiver = r;
 		irqpath_held(skb)->since_ns = ktime_get_ns();
@@ -171,10 +171,11 @@ static bool consider(struct sk_buff *skb, unsigned int work)
 	struct irqpath_receiver *r;
 
 	/*
-	 * Nobody to protect, and nobody to stay behind; or its device has been
-	 * closed, and nobody would drop it when that goes.
+	 * There is no work to protect and no packet to stay behind. Or the
+	 * device was closed, and nobody would drop its packets when it goes.
 	 */
-	if ((work == IRQPATH_LEVEL_ORDINARY && !atomic_read(&irqpath_nr_held)) ||
+	if ((work == IRQPATH_LEVEL_ORDINARY &&
+	     !atomic_read(&irqpath_nr_held)) ||
 	    !netif_running(skb->dev)) {
 		note(NULL);
 		return false;
@@ -210,9 +211,9 @@ void __irqpath_netprio_hold_list(struct list_head *head)
 }
 
 /**
- * irqpath_forget_polls() - no poll names a level any more
+ * irqpath_forget_polls() - clear the levels that polls refer to
  *
- * Context: nothing is held, and nothing will be.
+ * Context: no packet is held, and none will be.
  */
 void irqpath_forget_polls(void)
 {
@@ -238,7 +239,9 @@ static bool steers_packets(void)
 #endif
 }
 
-/* The driver gives packets to a program of its own: they are not seen here. */
+/*
+ * The driver gives packets to its XDP program, so that they are not seen here.
+ */
 static bool has_xdp(struct net_device *dev)
 {
 	struct bpf_xdp_entity *entity = &dev->xdp_state[XDP_MODE_DRV];
@@ -247,8 +250,8 @@ static bool has_xdp(struct net_device *dev)
 }
 
 /*
- * A NAPI is about to switch its device's interrupt on. If all that this poll
- * brought has to wait, so may what will come: the NAPI stays scheduled.
+ * A NAPI is about to switch its device's interrupt on. If all packets of this
+ * poll have to wait, later ones may wait, too: the NAPI stays scheduled.
  */
 bool __irqpath_napi_hold(struct napi_struct *n)
 {
@@ -257,28 +260,32 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
 		return false;
 	/*
-	 * A thread of its own would poll at once, one that does not let itself be
-	 * polled elsewhere has queues of this CPU (gro_cells), who disables it
-	 * waits, what GRO keeps for later must not wait for a poll, and what is
-	 * steered to other CPUs is not seen here.
+	 * These NAPIs are not held: one with its own thread, which would poll
+	 * at once; one that cannot be polled elsewhere, as its queues belong to
+	 * this CPU (gro_cells); one that is being disabled; one whose packets
+	 * GRO keeps, as they must not wait. Nor is any while packets are
+	 * steered to other CPUs, where they are not seen here.
 	 */
 	if (!READ_ONCE(irqpath_napi_hold_us) || !READ_ONCE(irqpath_may_hold) ||
-	    irqpath_current_level() || test_bit(NAPI_STATE_THREADED, &n->state) ||
+	    irqpath_current_level() ||
+	    test_bit(NAPI_STATE_THREADED, &n->state) ||
 	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
 	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
 	    !irqpath_waits(poll->level->nr, work_level()))
 		return false;
-	/* The next poll may be on any CPU: this one recycles no pages for it. */
+	/*
+	 * The next poll may be on any CPU, so this one must recycle no pages.
+	 */
 	WRITE_ONCE(n->list_owner, -1);
 	poll->hold = true;
 	return true;
 }
 
 /*
- * Not before its driver has returned may another CPU poll it: a driver that
- * finds that it did not complete may do more to the device. And not after that
- * is it held: who completes it then (busy polling) puts it in no level.
+ * A NAPI joins its level when its driver has returned, and not before: a driver
+ * that finds that the NAPI did not complete may do more to the device. Nor does
+ * it join later, as busy polling may complete it then.
  */
 void __irqpath_napi_end(struct napi_struct *n)
 {

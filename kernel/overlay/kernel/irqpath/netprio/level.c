@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Levels come and go, and netprio with them.
+ * netprio: levels come and go, and the policy's switch.
  *
- * A level is made when a receiver of its priority is first seen, by a worker:
- * who sees it may not sleep. Until it is there, packets for it go on at once.
- * All go when the policy is switched off.
+ * A worker makes a level when a receiver of its priority is first seen, because
+ * that happens where nobody may sleep. Until then packets for the level go on
+ * at once. All levels go when the policy is switched off.
  */
 #include <linux/bitmap.h>
 #include <linux/netdevice.h>
@@ -15,12 +15,12 @@
 #include "netprio.h"
 
 /*
- * How long the packets of a flow keep their order when the policy goes: no longer
- * than they come more quickly than they are served.
+ * When the policy is switched off, the packets of a flow keep their order for
+ * this long at most, if they come more quickly than they are served.
  */
 #define DRAIN_LIMIT	(HZ / 5)
 
-/* Read by who handles packets; written under the mutex. */
+/* Written under the mutex. */
 struct irqpath_level *irqpath_levels[IRQPATH_NR_LEVELS];
 static DEFINE_MUTEX(levels_mutex);
 static DECLARE_BITMAP(wanted, IRQPATH_NR_LEVELS);
@@ -47,7 +47,7 @@ static void levels_make(struct work_struct *work)
 	for_each_set_bit(nr, wanted, IRQPATH_NR_LEVELS) {
 		clear_bit(nr, wanted);
 		if (!irqpath_levels[nr])
-			/* Who finds it finds it initialised. */
+			/* A reader that finds it finds it initialised. */
 			smp_store_release(&irqpath_levels[nr], level_make(nr));
 	}
 	mutex_unlock(&levels_mutex);
@@ -56,11 +56,11 @@ static void levels_make(struct work_struct *work)
 static DECLARE_WORK(make_work, levels_make);
 
 /**
- * irqpath_level_get() - the level of a number
- * @nr: the number, not IRQPATH_LEVEL_NONE
+ * irqpath_level_get() - get a level, or have it made
+ * @nr: its number, not IRQPATH_LEVEL_NONE
  *
  * Context: RCU read side; raw spinlocks may be held.
- * Return: the level, or NULL: it will be made.
+ * Return: the level, or NULL if it is still to be made.
  */
 struct irqpath_level *irqpath_level_get(unsigned int nr)
 {
@@ -73,7 +73,7 @@ struct irqpath_level *irqpath_level_get(unsigned int nr)
 }
 
 /**
- * irqpath_max_hold_set() - set how long a packet may be held
+ * irqpath_max_hold_set() - set irqpath_max_hold_us
  * @us: microseconds, or 0
  *
  * Context: the switches' mutex is held: no level goes.
@@ -94,8 +94,8 @@ int irqpath_max_hold_set(unsigned int us)
 }
 
 /**
- * irqpath_napi_hold_set() - set how long a NAPI may be held
- * @us: microseconds, or 0: none is
+ * irqpath_napi_hold_set() - set irqpath_napi_hold_us
+ * @us: microseconds, or 0 to hold none
  *
  * Context: the switches' mutex is held: no level goes.
  * Return: 0.
@@ -114,7 +114,7 @@ int irqpath_napi_hold_set(unsigned int us)
 	return 0;
 }
 
-/* Packets of a device that goes are dropped, as those of a backlog are. */
+/* Drop the packets of a device that goes, as a CPU's backlog does. */
 static void purge(struct irqpath_level *level, struct net_device *dev)
 {
 	struct sk_buff *skb, *next;
@@ -138,8 +138,8 @@ static void purge(struct irqpath_level *level, struct net_device *dev)
 }
 
 /*
- * It is down: nothing is added any more, and its NAPIs have completed. A packet
- * that is being served is waited for.
+ * The device is down: no packet is added, and its NAPIs have completed. Wait
+ * for a packet that is being served.
  */
 static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *info)
@@ -198,7 +198,7 @@ static bool drain_once(void)
 	return more;
 }
 
-/* Serve all that is held, until @deadline in jiffies if there is one. */
+/* Serve all held packets, until @deadline in jiffies if there is one. */
 static void drain(const unsigned long *deadline)
 {
 	while (irqpath_holds_any() &&
@@ -206,13 +206,13 @@ static void drain(const unsigned long *deadline)
 		if (drain_once())
 			cond_resched();
 		else
-			/* What is being served is somebody else's. */
+			/* Somebody else serves the rest. */
 			schedule_timeout_uninterruptible(1);
 	}
 }
 
 /**
- * irqpath_netprio_stop() - hold no packet any more, serve those that are held
+ * irqpath_netprio_stop() - serve all held packets, and hold no more
  *
  * Context: the switch's mutex is held.
  */
@@ -222,16 +222,16 @@ void irqpath_netprio_stop(void)
 	unsigned int nr;
 
 	WRITE_ONCE(irqpath_may_hold, false);
-	/* Those that must go behind others still come, as long as there are any. */
+	/* Packets still queue behind others of their receiver. */
 	drain(&deadline);
 	WRITE_ONCE(irqpath_may_follow, false);
-	/* First, as RCU may not come to the CPUs before this is done. */
+	/* Before RCU, which may not get to the CPUs while packets are held. */
 	drain(NULL);
 	synchronize_net();
-	/* What was being added meanwhile. */
+	/* Serve the packets that were added meanwhile. */
 	drain(NULL);
 	static_branch_disable(&irqpath_netprio_key);
-	/* Who still has a level in its hands finds no packet to go behind. */
+	/* Wait for CPUs that still use a level. They find it empty. */
 	synchronize_net();
 
 	cancel_work_sync(&make_work);

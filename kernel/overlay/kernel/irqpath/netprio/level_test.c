@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests for the parts of netprio that need no packet: levels, who waits
- * for whom, and how long.
+ * KUnit tests of the parts of netprio that need no packet: levels, which
+ * receiver waits for which work, and for how long.
  */
 #include <kunit/test.h>
 

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Held NAPIs, and who polls them.
+ * netprio: held NAPIs, and the threads that poll them.
  *
- * A level has, beside packets, NAPIs that bring nothing but packets for it. They
- * are polled by its thread when it has nothing else to serve, or once by the
- * guard when irqpath_napi_hold_us have passed; until then the packets stay in
- * the device. See serve.c.
+ * Beside packets, a level holds NAPIs that bring only packets for it. The
+ * level's thread polls them when it has no packet to serve. The guard polls
+ * them once when irqpath_napi_hold_us have passed. Until then the packets stay
+ * in the device. See serve.c.
  */
 #include <linux/filter.h>
 #include <linux/netdevice.h>
 
 #include "netprio.h"
 
-/* How long a NAPI may be held, in microseconds; 0: none is. */
+/* Microseconds that a NAPI may be held; 0: none is. */
 unsigned int irqpath_napi_hold_us;
 
 /* NAPIs that are held or being polled. */
 static atomic_t nr_napis;
 
-/* Those that are held when nothing is to be held any more come at once. */
+/* With 0, NAPIs that are still held are polled at once. */
 static u64 hold_ns(void)
 {
 	return max(READ_ONCE(irqpath_napi_hold_us), 1U) * (u64)NSEC_PER_USEC;
 }
 
 /*
- * The guard polls the level's NAPIs once, now, and lends its priority to who is
- * polling one.
+ * Have the guard poll the level's NAPIs once, now. It lends its priority to a
+ * thread that is polling one.
  */
 static void hasten(struct irqpath_level *level)
 {
 	if (list_empty_careful(&level->napis)) {
-		/* Pairs with napi_take(): if it left the list, it is polled. */
+		/*
+		 * Pairs with napi_take(): a NAPI that left the list is polled.
+		 */
 		smp_rmb();
 		if (!READ_ONCE(level->polling))
 			return;
@@ -41,8 +43,10 @@ static void hasten(struct irqpath_level *level)
 }
 
 /*
- * The timer starts with the first, and the others do not put it off. Context: an
- * RCU read side, without which the NAPI could be gone once it is in the list.
+ * The first NAPI starts the timer, and later ones do not delay it.
+ *
+ * Context: an RCU read side, without which the NAPI could be gone once it is in
+ * the list.
  */
 static void napi_put(struct irqpath_level *level, struct napi_struct *n)
 {
@@ -53,7 +57,9 @@ static void napi_put(struct irqpath_level *level, struct napi_struct *n)
 	smp_mb();
 	if (!hrtimer_is_queued(&level->napi_limit))
 		irqpath_start_timer(&level->napi_limit, hold_ns());
-	/* Pairs with __irqpath_napi_disable(): it sees it, or is seen. */
+	/*
+	 * Pairs with __irqpath_napi_disable(): one of the two sees the other.
+	 */
 	smp_mb();
 	if (napi_disable_pending(n))
 		hasten(level);
@@ -73,7 +79,9 @@ void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
 	wake_up_process(level->thread);
 }
 
-/* Somebody waits for a NAPI to complete, perhaps with RTNL: not for a job. */
+/*
+ * The caller waits for the NAPI, perhaps with RTNL: it must not wait for long.
+ */
 void __irqpath_napi_disable(void)
 {
 	unsigned int nr;
@@ -110,8 +118,8 @@ static struct napi_struct *napi_take(struct irqpath_level *level)
 }
 
 /*
- * It completes, or is held again, or has more to give: for this level, or once
- * nothing is to be held for the softirq.
+ * The NAPI completes, is held again, or has more packets. Those are for this
+ * level, or for the softirq once nothing is to be held.
  */
 static void poll(struct irqpath_level *level, struct napi_struct *n)
 {
@@ -127,8 +135,8 @@ static void poll(struct irqpath_level *level, struct napi_struct *n)
 }
 
 /**
- * irqpath_level_poll() - poll a NAPI once
- * @level: where
+ * irqpath_level_poll() - poll one NAPI of a level once
+ * @level: the level
  *
  * Return: whether there was one.
  */
@@ -151,7 +159,7 @@ bool irqpath_level_poll(struct irqpath_level *level)
 	return n;
 }
 
-/* The time of the timer irqpath_level.napi_limit. */
+/* The function of the timer irqpath_level.napi_limit. */
 enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer)
 {
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
@@ -164,10 +172,10 @@ enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer)
 }
 
 /**
- * irqpath_level_napi_limit() - NAPIs may be held for another time
+ * irqpath_level_napi_limit() - apply a new irqpath_napi_hold_us to a level
  * @level: the level
  *
- * Those that are held now wait for no longer than a new one.
+ * NAPIs that are held now wait no longer than a new one.
  */
 void irqpath_level_napi_limit(struct irqpath_level *level)
 {
@@ -177,10 +185,10 @@ void irqpath_level_napi_limit(struct irqpath_level *level)
 }
 
 /**
- * irqpath_relieve_napis() - poll once each of those that are held now
- * @level: where
+ * irqpath_relieve_napis() - poll each held NAPI of a level once
+ * @level: the level
  *
- * One that is being polled is waited for.
+ * It waits for a NAPI that is being polled.
  */
 void irqpath_relieve_napis(struct irqpath_level *level)
 {
@@ -194,7 +202,7 @@ void irqpath_relieve_napis(struct irqpath_level *level)
 }
 
 /**
- * irqpath_holds_napis() - whether one is held or being polled
+ * irqpath_holds_napis() - whether a NAPI is held or being polled
  */
 bool irqpath_holds_napis(void)
 {

@@ -9,8 +9,8 @@
  * napi.c     the held NAPIs, and the threads that poll them
  * level.c    levels come and go; the policy's switch
  *
- * A level is a priority as the scheduler counts it, 0 the highest real-time
- * one; all that is not real-time is one level, the last.
+ * A level is a priority as in task_struct.prio: 0 is the highest real-time one.
+ * All ordinary tasks are one level, the last.
  *
  * Lock order: irqpath_receiver.lock, then irqpath_level.lock. Both are taken
  * with bottom halves disabled or by threads that hold nothing else.
@@ -30,12 +30,12 @@
 #include "../faults.h"
 #include "../irqpath.h"
 
-/* Tasks that a socket can have as receivers; of more the lowest are left out. */
+/* Receivers that a socket can have; of more, the lowest are left out. */
 #define IRQPATH_NR_RECEIVERS	4
 
 #define IRQPATH_LEVEL_ORDINARY	MAX_RT_PRIO
 #define IRQPATH_NR_LEVELS	(MAX_RT_PRIO + 1)
-/* Below all: of a socket that nobody receives from. */
+/* Below all others: the level of a socket without a receiver. */
 #define IRQPATH_LEVEL_NONE	IRQPATH_NR_LEVELS
 
 struct irqpath_level;
@@ -43,12 +43,12 @@ struct napi_struct;
 
 /**
  * struct irqpath_receiver - the tasks that receive from a socket
- * @refs: the socket's, and one of each held packet
+ * @refs: references of the socket and of each held packet
  * @lock: protects the rest
- * @pid: the tasks; those that have ended count as none
+ * @pid: the tasks; those that have ended do not count
  * @nr_held: packets for the socket that wait or are being served
- * @where: in this level; later ones go behind them
- * @rcu: to be freed
+ * @where: their level; later packets queue behind them
+ * @rcu: frees it
  */
 struct irqpath_receiver {
 	refcount_t		refs;
@@ -63,25 +63,25 @@ struct irqpath_receiver {
  * struct irqpath_level - packets for the receivers of one priority
  * @nr: the priority
  * @lock: protects @queue, @napis, and what is taken from them
- * @queue: they, in the order in which they came
- * @serving: held by the thread that serves or polls: they are served one after
- *	     another, and who cannot wait for a poll lends it its priority
- * @thread: serves, and has the priority
- * @napis: those whose last packets all wait; they stay scheduled, which keeps
- *	   the interrupts of their devices switched off
- * @polling: one of them is being polled, and not in the list
- * @serving_ns: since when the packet waits that is being served and not in the
- *		queue, CLOCK_MONOTONIC; 0: there is none
- * @limit: comes when the first packet may have waited for too long
- * @due: it has come, and the guard has not
- * @napi_limit: comes when the NAPIs have waited for too long
- * @napi_due: it has come, and the guard has not
+ * @queue: the packets, in the order in which they came
+ * @serving: held by the thread that serves or polls; keeps the order, and lends
+ *	     that thread the priority of those who wait for it
+ * @thread: serves the packets, and has the priority
+ * @napis: NAPIs whose last packets all wait; they stay scheduled, which keeps
+ *	   the interrupts of their devices off
+ * @polling: one NAPI is being polled, and not in the list
+ * @serving_ns: when the packet came that is being served and not in the queue,
+ *		CLOCK_MONOTONIC; 0 if there is none
+ * @limit: expires when the first packet may have waited for too long
+ * @due: @limit has expired, and the guard has not run
+ * @napi_limit: expires when the NAPIs have waited for too long
+ * @napi_due: @napi_limit has expired, and the guard has not run
  */
 struct irqpath_level {
 	unsigned int		nr;
 	raw_spinlock_t		lock;
 	struct sk_buff_head	queue;
-	struct mutex		serving; /* one at a time */
+	struct mutex		serving; /* one thread at a time */
 	struct task_struct	*thread;
 	struct list_head	napis;
 	bool			polling;
@@ -93,8 +93,8 @@ struct irqpath_level {
 };
 
 /**
- * struct irqpath_held - what is known of a held packet, in its control block
- * @receiver: for whom, with a reference
+ * struct irqpath_held - the control block of a held packet
+ * @receiver: its receivers, with a reference
  * @since_ns: when it came, CLOCK_MONOTONIC
  */
 struct irqpath_held {
@@ -122,7 +122,7 @@ static inline bool __irqpath_must_follow(const struct irqpath_receiver *r)
 	return r->nr_held && READ_ONCE(irqpath_may_follow);
 }
 
-/* hold.c: no state, for the tests too */
+/* hold.c */
 unsigned int irqpath_level_of(int prio);
 void irqpath_forget_polls(void);
 bool irqpath_waits(unsigned int receiver, unsigned int work);

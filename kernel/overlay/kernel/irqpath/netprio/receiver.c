@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which tasks receive from a socket.
+ * netprio: the tasks that receive from a socket.
  *
- * A task becomes a receiver when it reads, polls or writes: a sender waits for
- * acknowledgements. What is kept is who, not its priority: that is looked up
- * for each packet, so that a change of it counts at once and needs no hook,
- * and a task that has ended counts as nobody. A socket that nobody has used,
- * or only the kernel itself, has no receiver: its packets are never held.
+ * A task becomes a receiver when it reads, polls or writes, because a sender
+ * waits for acknowledgements. The socket keeps the tasks and not their
+ * priorities. These are looked up for each packet, so that a change counts at
+ * once and needs no hook. A task that has ended does not count.
  *
- * A task that has given the socket away counts until it ends: then packets are
- * held less than they could be, which harms no receiver; but if it has given it
- * to the kernel (a block device behind the network), they wait as if for itself.
+ * A socket that nobody has used, or only the kernel, has no receiver: its
+ * packets are never held.
+ *
+ * A task that has given its socket away counts until it ends. Packets may then
+ * wait less than they could, which harms no receiver. If it has given the
+ * socket to the kernel, as for a network block device, packets wait as if for
+ * the task.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -33,11 +36,11 @@ static unsigned int level_of(struct pid *pid)
 }
 
 /**
- * irqpath_receiver_level() - the highest priority of a socket's receivers
- * @r: they, locked
+ * irqpath_receiver_level() - find the highest level of a socket's receivers
+ * @r: the receivers, locked
  *
  * Context: RCU read side.
- * Return: their level, or IRQPATH_LEVEL_NONE.
+ * Return: the level, or IRQPATH_LEVEL_NONE.
  */
 unsigned int irqpath_receiver_level(struct irqpath_receiver *r)
 {
@@ -51,7 +54,7 @@ unsigned int irqpath_receiver_level(struct irqpath_receiver *r)
 	return level;
 }
 
-/* Takes the place of nobody, or of the lowest if that is lower than this task. */
+/* Take a free place, or that of the lowest if it is lower than this task. */
 static struct pid *add(struct irqpath_receiver *r, struct pid *pid)
 {
 	unsigned int lowest = level_of(pid), level;
@@ -85,7 +88,7 @@ static struct irqpath_receiver *receiver_make(struct sock *sk)
 		return NULL;
 	refcount_set(&r->refs, 1);
 	raw_spin_lock_init(&r->lock);
-	/* A full barrier: who finds it finds it initialised. */
+	/* A full barrier: a reader that finds it finds it initialised. */
 	if (cmpxchg(&sk->sk_irqpath, NULL, r)) {
 		kfree(r);
 		r = READ_ONCE(sk->sk_irqpath);
@@ -104,18 +107,18 @@ static bool is_known(struct irqpath_receiver *r, struct pid *pid)
 	return false;
 }
 
-/* The current task uses a socket. Without memory it does so once more. */
+/* The current task uses a socket. Without memory, the next use counts. */
 void __irqpath_socket_used(struct sock *sk)
 {
 	struct irqpath_receiver *r;
 	struct pid *old;
 
-	/* Of the kernel's threads nobody knows whom they serve. */
+	/* Nobody knows for whom a kernel thread receives. */
 	if (current->flags & PF_KTHREAD ||
 	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return;
 	r = READ_ONCE(sk->sk_irqpath) ?: receiver_make(sk);
-	/* The current task's own entry is there or not, whoever else writes. */
+	/* Only the current task adds its own entry. */
 	if (!r || is_known(r, task_pid(current)))
 		return;
 
@@ -123,13 +126,13 @@ void __irqpath_socket_used(struct sock *sk)
 	raw_spin_lock(&r->lock);
 	old = add(r, task_pid(current));
 	raw_spin_unlock(&r->lock);
-	/* The thread of its level is made before it is needed. */
+	/* Have the thread of its level made before it is needed. */
 	irqpath_level_get(irqpath_level_of(current->prio));
 	rcu_read_unlock();
 	put_pid(old);
 }
 
-/* A struct pid is freed at once: who has found the receivers may look at it. */
+/* put_pid() frees at once, and a reader may still look at the receivers. */
 static void receiver_free(struct rcu_head *head)
 {
 	struct irqpath_receiver *r = container_of(head, struct irqpath_receiver,
@@ -142,8 +145,8 @@ static void receiver_free(struct rcu_head *head)
 }
 
 /**
- * irqpath_receiver_put() - give up a reference
- * @r: to this
+ * irqpath_receiver_put() - give up a reference to receivers
+ * @r: the receivers
  */
 void irqpath_receiver_put(struct irqpath_receiver *r)
 {
@@ -151,7 +154,7 @@ void irqpath_receiver_put(struct irqpath_receiver *r)
 		call_rcu(&r->rcu, receiver_free);
 }
 
-/* The socket goes; packets that are held for it may still be there. */
+/* The socket goes. Packets that are held for it may stay. */
 void irqpath_socket_free(struct sock *sk)
 {
 	if (sk->sk_irqpath)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Held packets, and who serves them, and held NAPIs (napi.c).
+ * netprio: the threads that serve held packets.
  *
- * The thread of a level has its priority, and may run on any CPU that threads
- * of the kernel may run on: the scheduler finds it one, and holds it back where
- * the work is more urgent.
+ * The thread of a level has the level's priority. It may run on any CPU that
+ * kernel threads may use, so that the scheduler finds it a CPU, or holds it
+ * back where the work is more urgent. It also polls held NAPIs, see napi.c.
  *
- * The guard is for packets that wait for longer than irqpath_max_hold_us: it
- * runs above the interrupts' threads and serves the oldest, as many of a level
- * as one poll of a NAPI may, and then not before the limit has passed again. So
- * no receiver is cut off, and no flood gets past those it has to wait for.
+ * The guard serves packets that have waited for irqpath_max_hold_us. It runs
+ * above the interrupts' threads and serves the oldest packets of a level, as
+ * many as one poll of a NAPI may bring. It serves the next ones when the limit
+ * has passed again. So no receiver is cut off, and no flood gets past more
+ * urgent work.
  */
 #include <linux/filter.h>
 #include <linux/kthread.h>
@@ -22,21 +23,21 @@
 /* Packets served in one go, with bottom halves disabled. */
 #define BATCH		16
 
-/* How long a packet may be held, in microseconds; 0: for ever. */
+/* Microseconds that a packet may be held; 0: no limit. */
 unsigned int irqpath_max_hold_us = 100000;
 
-/* How many packets a level may hold. */
+/* Packets that a level may hold. */
 unsigned int irqpath_queue_limit = 1000;
 
 static struct task_struct *guard;
 
 /**
- * irqpath_rest_ns() - how much longer a packet may wait
- * @since_ns: since when it has
+ * irqpath_rest_ns() - compute how much longer a packet may wait
+ * @since_ns: when it came
  * @now_ns: the time
- * @limit_ns: how long it may
+ * @limit_ns: how long it may wait
  *
- * Return: 0 if it may not.
+ * Return: the rest, or 0 if there is none.
  */
 u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns)
 {
@@ -51,8 +52,8 @@ static u64 limit_ns(void)
 }
 
 /*
- * How much longer the oldest packet may wait: that which is being served, then
- * the queue's first. Returns whether there is one.
+ * Compute how much longer the oldest packet may wait: the one that is being
+ * served, else the queue's first. Return whether there is one.
  */
 static bool oldest(struct irqpath_level *level, bool *served, u64 *rest)
 {
@@ -73,7 +74,7 @@ static bool oldest(struct irqpath_level *level, bool *served, u64 *rest)
 }
 
 /**
- * irqpath_level_limit() - the limit of a level's packets has changed
+ * irqpath_level_limit() - apply a new irqpath_max_hold_us to a level
  * @level: the level
  *
  * Context: a task.
@@ -89,9 +90,9 @@ void irqpath_level_limit(struct irqpath_level *level)
 
 /**
  * irqpath_level_add() - queue a packet
- * @level: where
- * @skb: it
- * @first: set if there was none
+ * @level: the level
+ * @skb: the packet
+ * @first: set if the queue was empty
  *
  * Return: false if there is no room.
  */
@@ -112,16 +113,18 @@ bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
 }
 
 /**
- * irqpath_level_kick() - there is a first packet
- * @level: in this level
+ * irqpath_level_kick() - start the limit and the thread for a first packet
+ * @level: the level
  *
  * Context: RCU read side, no lock is held.
  */
 void irqpath_level_kick(struct irqpath_level *level)
 {
-	/* Pairs with level_limit(): it sees the packet, or this that it has run. */
+	/*
+	 * Pairs with level_limit(): it sees the packet, or is seen to have run.
+	 */
 	smp_mb();
-	/* A timer that runs already comes too early, and is started again. */
+	/* A timer that runs already expires too early, and is started again. */
 	if (!hrtimer_is_queued(&level->limit))
 		irqpath_start_timer(&level->limit, limit_ns());
 	wake_up_process(level->thread);
@@ -151,8 +154,8 @@ static void taken_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_held_end() - a packet has been served, or freed
- * @r: its receiver: the next packet need not go behind it
+ * irqpath_held_end() - account for a packet that was served or freed
+ * @r: its receiver; the next packet need not go behind it
  */
 void irqpath_held_end(struct irqpath_receiver *r)
 {
@@ -164,8 +167,8 @@ void irqpath_held_end(struct irqpath_receiver *r)
 }
 
 /*
- * Returns how many. Who wants to serve, too, waits and lends its priority: two
- * servers could change the order.
+ * Return: the number of packets served. Another server waits and lends its
+ * priority, because two servers at once could change the order.
  */
 static unsigned int serve(struct irqpath_level *level, bool expired)
 {
@@ -199,8 +202,8 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 }
 
 /*
- * Whether there is anything to do, if only to lend its priority to somebody who
- * does it: looked at together, as things go from one place to the other.
+ * There is work, if only to lend a priority to the one who does it. All places
+ * are checked under the lock, because work moves between them.
  */
 static bool has_work(struct irqpath_level *level)
 {
@@ -226,7 +229,7 @@ static int level_thread(void *data)
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
-		/* The receivers of one priority must come between the packets. */
+		/* Let receivers of this priority run between the packets. */
 		if (serve(level, false) == BATCH)
 			yield();
 		else
@@ -236,12 +239,12 @@ static int level_thread(void *data)
 	return 0;
 }
 
-/* Waiting or being served. Context: any. */
+/* Packets wait or are being served. Context: any. */
 static bool has_packets(struct irqpath_level *level)
 {
 	if (!skb_queue_empty_lockless(&level->queue))
 		return true;
-	/* Pairs with take(): what has left the queue is being served. */
+	/* Pairs with take(): a packet that left the queue is being served. */
 	smp_rmb();
 	return READ_ONCE(level->serving_ns);
 }
@@ -260,7 +263,7 @@ static enum hrtimer_restart level_limit(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Of a level whose timer has come, serve what has waited for too long. */
+/* Serve the packets of a level that have waited for too long. */
 static void relieve(struct irqpath_level *level)
 {
 	unsigned int nr;
@@ -270,7 +273,9 @@ static void relieve(struct irqpath_level *level)
 	if (!limit_ns() || !oldest(level, &served, &rest))
 		return;
 	if (!rest && served) {
-		/* Who serves it may not run: it is lent the priority. */
+		/*
+		 * The thread that serves it may not run: lend it the priority.
+		 */
 		mutex_lock(&level->serving);
 		mutex_unlock(&level->serving);
 		if (!oldest(level, &served, &rest))
@@ -287,7 +292,7 @@ static void relieve(struct irqpath_level *level)
 		irqpath_start_timer(&level->limit, rest);
 }
 
-/* Returns whether there was anything to do; then the guard is running. */
+/* Return: whether there was work; then the guard is running. */
 static bool look_after(struct irqpath_level *level)
 {
 	bool any = false;
@@ -318,7 +323,8 @@ static int guard_thread(void *data)
 		if (kthread_should_stop())
 			break;
 		for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
-			struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
+			struct irqpath_level *level =
+				READ_ONCE(irqpath_levels[nr]);
 
 			if (level)
 				any |= look_after(level);
@@ -331,7 +337,7 @@ static int guard_thread(void *data)
 }
 
 /**
- * irqpath_current_level() - whose thread this is
+ * irqpath_current_level() - find the level that the current thread belongs to
  *
  * Return: a level, or NULL.
  */
@@ -344,7 +350,7 @@ struct irqpath_level *irqpath_current_level(void)
 }
 
 /**
- * irqpath_level_begin() - make what a level needs, and its thread
+ * irqpath_level_begin() - initialise a level and start its thread
  * @level: the level, its number set
  *
  * Return: 0, or why there is no thread.
@@ -377,8 +383,8 @@ int irqpath_level_begin(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_end() - the reverse
- * @level: the level, with nothing in it; the guard has ended
+ * irqpath_level_end() - stop a level's thread and timers
+ * @level: the level, which is empty; the guard has ended
  */
 void irqpath_level_end(struct irqpath_level *level)
 {
@@ -390,8 +396,8 @@ void irqpath_level_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_drain() - serve some of what is held, beside the level's thread
- * @level: where
+ * irqpath_level_drain() - serve some held packets, beside the level's thread
+ * @level: the level
  *
  * Return: whether there may be more to serve at once.
  */
@@ -403,7 +409,7 @@ bool irqpath_level_drain(struct irqpath_level *level)
 }
 
 /**
- * irqpath_holds_any() - whether anything is held or being served
+ * irqpath_holds_any() - whether any packet or NAPI is held or being served
  */
 bool irqpath_holds_any(void)
 {
@@ -411,13 +417,13 @@ bool irqpath_holds_any(void)
 }
 
 /**
- * irqpath_guard_begin() - make the guard
+ * irqpath_guard_begin() - start the guard
  *
- * Return: 0, or why there is none.
+ * Return: 0, or why there is no thread.
  */
 int irqpath_guard_begin(void)
 {
-	/* Above the threads of interrupts, which might leave it no time. */
+	/* The threads of interrupts might leave it no time: run above them. */
 	struct sched_param param = { .sched_priority = MAX_RT_PRIO / 2 + 1 };
 	struct task_struct *p;
 
@@ -431,7 +437,7 @@ int irqpath_guard_begin(void)
 }
 
 /**
- * irqpath_guard_wake() - something is due
+ * irqpath_guard_wake() - wake the guard for a level that is due
  *
  * Context: any.
  */

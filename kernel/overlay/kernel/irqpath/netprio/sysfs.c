@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * /sys/kernel/irqpath/netprio. Described in
- * Documentation/ABI/testing/sysfs-kernel-irqpath.
- */
+/* /sys/kernel/irqpath/netprio. */
 #include "../sysfs.h"
 #include "netprio.h"
 
-/* Shorter, the guard would be who serves; longer, connections would break. */
+/* With less the guard would serve most packets, with more connections break. */
 #define HOLD_MIN_US	1000
 #define HOLD_MAX_US	10000000
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * selective: only interrupts that serve a real-time task are real-time work.
+ * selective: the priorities of interrupts' threads.
  *
- * The thread of an interrupt that has woken no real-time task runs as an
- * ordinary task, SCHED_NORMAL with nice 0; one that has runs at the priority
- * that the kernel gave it. And an ordinary task that is woken does not preempt
- * an ordinary task before its slice ends: see check_preempt_wakeup_fair(). Nor
- * does it keep that one from a mutex until it has run: see rt_mutex_steal().
+ * The thread of an interrupt that serves no real-time task runs as SCHED_NORMAL
+ * with nice 0. One that serves a task has the priority that the kernel gave it.
+ * An interrupt serves a task while an association exists that it has confirmed
+ * within the last irqpath_quiet activations.
  *
- * An interrupt serves a task as long as there is an association that it has
- * confirmed within the last irqpath_quiet activations. A thread whose
- * priority somebody has set by hand is never touched: the scheduler asks
- * irqpath_check_setscheduler() with the lock held under which it sets it.
+ * A thread whose priority somebody set by hand is never changed. The scheduler
+ * calls irqpath_check_setscheduler() with the lock held under which it sets a
+ * priority.
  *
- * Priorities change in a worker: a wakeup that makes an association holds
- * p->pi_lock, a task that loses one may be exiting.
+ * A worker changes the priorities, because a wakeup that makes an association
+ * holds p->pi_lock, and a task that loses one may be exiting.
+ *
+ * For the other parts of the policy, see check_preempt_wakeup_fair() and
+ * rt_mutex_steal().
  */
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
@@ -25,10 +26,10 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_selective_key);
 
-/* Activations without a wakeup of a real-time task that end the service. */
+/* An interrupt stops serving after so many activations without a wakeup. */
 unsigned int irqpath_quiet = 1000;
 
-/* What the administrator knows better, by interrupt number. */
+/* The administrator's lists of interrupt numbers. */
 DECLARE_BITMAP(irqpath_allowed, IRQPATH_NR_LISTED);
 DECLARE_BITMAP(irqpath_denied, IRQPATH_NR_LISTED);
 
@@ -56,7 +57,7 @@ bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 	return nr_targets && quiet < limit;
 }
 
-/* The priority that the kernel gives it, or none. Fails if set by hand. */
+/* FIFO 50, as the kernel gives it, or ordinary. Fails if set by hand. */
 static int set_thread(struct task_struct *p, bool serves)
 {
 	struct sched_attr attr = {
@@ -88,8 +89,8 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
 }
 
 /*
- * The primary handler's thread rises first and falls last: below its secondary
- * thread, which waits for it, it might never run.
+ * The primary handler's thread rises first and falls last. It might never run
+ * below its secondary thread, which waits for it.
  */
 static void adjust(struct irqpath_origin *o)
 {
@@ -122,7 +123,7 @@ static void queue_adjust(struct irq_work *work)
 static struct irq_work kick = IRQ_WORK_INIT_HARD(queue_adjust);
 
 /**
- * irqpath_select() - associations or lists have changed
+ * irqpath_select() - adjust the threads after associations or lists changed
  *
  * Context: any; p->pi_lock may be held.
  */
@@ -133,7 +134,7 @@ void irqpath_select(void)
 }
 
 /**
- * irqpath_quiet_set() - set irqpath_quiet, which can end and begin services
+ * irqpath_quiet_set() - set irqpath_quiet, and adjust the threads
  * @quiet: activations
  *
  * Return: 0.
@@ -146,24 +147,24 @@ int irqpath_quiet_set(unsigned int quiet)
 }
 
 /**
- * irqpath_check_setscheduler() - the policy of a task is about to be set
+ * irqpath_check_setscheduler() - check a change of a task's policy
  * @p: the task
- * @policy: the one that it gets
+ * @policy: the new one
  *
- * Context: rq->lock of @p held. A priority that somebody chose for an
- * interrupt's thread, and ours, come one after the other.
- * Return: 0, or -EBUSY if it is selective that comes second.
+ * Context: rq->lock of @p held, which orders selective's changes of a thread
+ * and those of others.
+ * Return: 0, or -EBUSY if selective comes after somebody else.
  */
 int irqpath_check_setscheduler(struct task_struct *p, int policy)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 	struct kthread_worker *w = READ_ONCE(worker);
 
-	/* Of the kernel's own threads only those of interrupts have an origin. */
+	/* Of all kernel threads, only those of interrupts have an origin. */
 	if (!(p->flags & PF_KTHREAD) || !t || !READ_ONCE(t->origin))
 		return 0;
 	if (!w || current != w->task) {
-		/* The thread sets its own when it begins. */
+		/* The thread sets its own priority when it starts. */
 		if (current == p)
 			WRITE_ONCE(t->demoted, false);
 		else
@@ -177,7 +178,7 @@ int irqpath_check_setscheduler(struct task_struct *p, int policy)
 }
 
 /**
- * irqpath_selective_start() - demote what serves nobody
+ * irqpath_selective_start() - demote the threads that serve nobody
  *
  * Context: the switches' mutex is held, learning is on.
  * Return: 0, or why there is no worker.

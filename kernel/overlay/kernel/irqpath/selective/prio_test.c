@@ -4,7 +4,9 @@
 
 #include "selective.h"
 
-/* An interrupt serves while it is heard of; the administrator's word is final. */
+/*
+ * An interrupt serves until it is quiet. The administrator's lists come first.
+ */
 static void serves_while_not_quiet(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, irqpath_serves(0, 0, 10, false, false));

@@ -23,7 +23,7 @@ static inline bool __irqpath_is_set_by_hand(const struct irqpath_task *t)
 	return t->set_by_hand;
 }
 
-/* Fails if the priority was set by hand. */
+/* Set a thread's priority. Fails if it was set by hand. */
 static inline int __irqpath_set_sched(struct task_struct *p,
 				      const struct sched_attr *attr)
 {

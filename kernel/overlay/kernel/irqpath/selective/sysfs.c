@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * /sys/kernel/irqpath/selective. Described in
- * Documentation/ABI/testing/sysfs-kernel-irqpath.
- */
+/* /sys/kernel/irqpath/selective. */
 #include <linux/bitmap.h>
 
 #include "../sysfs.h"
@@ -23,7 +20,7 @@ static struct irqpath_setting quiet = {
 	.set = irqpath_quiet_set,
 };
 
-/* An interrupt is in one list at most: the last word counts. */
+/* An interrupt is in one list at most, the one written last. */
 static ssize_t store_list(unsigned long *list, unsigned long *other,
 			  const char *buf, size_t count)
 {

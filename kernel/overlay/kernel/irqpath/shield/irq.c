@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shielded CPUs, for interrupts. The affinity that was asked for stays in the
- * descriptor, where /proc/irq/N/smp_affinity shows it; only what the chip is
- * told, the effective affinity, leaves the shielded CPUs out. The thread of an
- * interrupt follows it.
+ * shield: shielded CPUs take only interrupts that are bound to shielded CPUs.
+ *
+ * The affinity that was asked for stays in the descriptor, where
+ * /proc/irq/N/smp_affinity shows it. Only the affinity that the chip gets
+ * leaves the shielded CPUs out. The thread of an interrupt follows it.
  */
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
@@ -24,8 +25,8 @@ void __irqpath_shield_irq(struct cpumask *cpus)
 }
 
 /*
- * An interrupt that does not run is sent where it belongs when it starts, one
- * that is about to move when it moves.
+ * An interrupt that is not started gets the new affinity when it starts, and
+ * one that is about to move when it moves.
  */
 static void aim_again(struct irq_desc *desc)
 {

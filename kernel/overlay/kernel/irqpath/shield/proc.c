@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /proc/shield, the tick of shielded CPUs, and CPUs that come and go. Described
- * in Documentation/ABI/testing/procfs-shield.
+ * shield: /proc/shield, the tick of shielded CPUs, and CPUs that come and go.
+ * See Documentation/ABI/testing/procfs-shield.
  */
 #include <linux/cpu.h>
 #include <linux/init.h>
@@ -20,10 +20,10 @@ enum { PROCS, IRQS, LTMRS, ALL, NR_FILES };
 
 static const char * const names[NR_FILES] = { "procs", "irqs", "ltmrs", "all" };
 
-/* One writer at a time, and the masks stand still. Before cpus_read_lock(). */
+/* Protects the masks, and is taken before cpus_read_lock(). */
 static DEFINE_MUTEX(shield_mutex);
 
-/* CPUs whose tick may stop: those of nohz_full=, until somebody says less. */
+/* CPUs whose tick may stop: those of nohz_full= at boot. */
 static struct cpumask ltmrs;
 
 bool __irqpath_shield_ticks(int cpu)
@@ -38,7 +38,7 @@ static bool is_nohz_full(const struct cpumask *cpus)
 	return cpumask_subset(cpus, tick_nohz_full_mask);
 }
 
-/* A CPU that is kicked looks whether its tick must run, or need not. */
+/* A CPU that is kicked checks whether its tick must run. */
 static void set_ltmrs(const struct cpumask *cpus)
 {
 	int cpu;
@@ -54,7 +54,7 @@ static void set_ltmrs(const struct cpumask *cpus)
 		tick_nohz_full_kick_cpu(cpu);
 }
 
-/* Takes over @new, which is NULL for no CPU. */
+/* Take over @new, which is NULL for no CPU. */
 static void set_shield(struct irqpath_shield *s, struct irqpath_cpuset *new)
 {
 	struct irqpath_cpuset *old;
@@ -92,7 +92,7 @@ static void get_shield(const struct irqpath_shield *s, struct cpumask *cpus)
 		cpumask_clear(cpus);
 }
 
-/* Somebody has to do the work of all others. */
+/* An active CPU must be left for everybody else. */
 static bool is_acceptable(unsigned int file, const struct cpumask *cpus)
 {
 	if ((file == LTMRS || file == ALL) && !is_nohz_full(cpus))
@@ -138,7 +138,7 @@ static ssize_t shield_write(struct file *file, const char __user *buffer,
 	cpumask_var_t cpus;
 	int ret;
 
-	/* It moves tasks of others, of other containers, too. */
+	/* It moves tasks of other users and containers. */
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
@@ -156,9 +156,9 @@ static ssize_t shield_write(struct file *file, const char __user *buffer,
 }
 
 /*
- * Each CPU that comes or goes can make room for a shield, or take it. The CPU
- * is not usable yet, or still is, when hotplug says so: the work waits until it
- * is done.
+ * A CPU that comes or goes may allow a shield to hold, or prevent it. When
+ * hotplug reports it, the CPU is not usable yet, or still is. The work waits
+ * until the change is done.
  */
 static void walk_again(struct work_struct *work)
 {
@@ -201,7 +201,7 @@ static void get_cpus(unsigned int file, struct cpumask *cpus,
 	}
 }
 
-/* What is read holds: also for CPUs that have just come. */
+/* A mask that is read holds, even for CPUs that have just come. */
 static int shield_show(struct seq_file *m, void *v)
 {
 	cpumask_var_t cpus, irqs;

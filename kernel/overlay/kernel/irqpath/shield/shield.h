@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: what the parts of /proc/shield share.
+ * irqpath: /proc/shield, private to its own files.
  *
  * task.c what a shield takes from an affinity; tasks
  * irq.c  interrupts
@@ -14,8 +14,8 @@
 #include <linux/rcupdate.h>
 
 /**
- * struct irqpath_cpuset - CPUs that are shielded, never changed once in use
- * @rcu: the old one is freed when nobody reads it
+ * struct irqpath_cpuset - shielded CPUs, never changed once in use
+ * @rcu: frees it when nobody reads it
  * @cpus: the CPUs
  */
 struct irqpath_cpuset {
@@ -26,8 +26,8 @@ struct irqpath_cpuset {
 /**
  * struct irqpath_shield - one kind of shield
  * @set: NULL while no CPU is shielded
- * @key: on while @set is, and until everybody has got back what it took
- * @walk: applies @set to all there is, whatever was applied before
+ * @key: on while there is a @set, and until everything it changed is restored
+ * @walk: applies @set to all tasks or all interrupts
  */
 struct irqpath_shield {
 	struct irqpath_cpuset __rcu	*set;

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shielded CPUs, for tasks: only what is bound to nothing but shielded CPUs
- * runs on them.
+ * shield: shielded CPUs run only tasks that are bound to shielded CPUs.
  *
- * Whatever sets the affinity of a task ends in set_cpus_allowed_common(). There
- * the mask is kept as what was asked for, and what holds is made from it: the
- * same without the shielded CPUs, if a CPU that can be used is left. So it does
- * not matter who asks (sched_setaffinity(), a cpuset, a driver, hotplug), nor
- * whether before or after the shield was set; a thread that is bound to one CPU
- * stays where it is.
+ * Everything that sets the affinity of a task ends in
+ * set_cpus_allowed_common(). There the mask is kept as the one that was asked
+ * for. The one that holds is made from it: without the shielded CPUs, if a
+ * usable CPU is left. So it does not matter who asks (sched_setaffinity(), a
+ * cpuset, a driver, hotplug), nor whether that was before or after the shield
+ * was set. A thread that is bound to one CPU stays where it is.
  *
- * When a shield changes, and when a CPU comes or goes, each task is asked to
- * have the affinity that it asked for once more. A task that is forked
- * meanwhile does the same before it runs first.
+ * When a shield changes, or a CPU comes or goes, each task's affinity is set
+ * once more to the one that was asked for. A task that is forked meanwhile does
+ * so before it first runs.
  *
- * Deadline tasks are left alone: they were admitted to all CPUs of their root
- * domain.
+ * Deadline tasks are left alone, because they were admitted to all CPUs of
+ * their root domain.
  */
 #include <linux/pid.h>
 #include <linux/sched/task.h>
@@ -37,13 +36,13 @@ static bool leaves_some(const struct cpumask *cpus,
 }
 
 /**
- * irqpath_shield_cut() - take the shielded CPUs from an affinity
+ * irqpath_shield_cut() - remove the shielded CPUs from an affinity
  * @cpus: the affinity
  * @shield: the shielded CPUs
- * @usable: CPUs that work can be done on now
+ * @usable: CPUs that can run something now
  *
- * Return: true if there was something to take, and a usable CPU is left;
- * otherwise @cpus is as it was.
+ * Return: true if it removed some. It does not change @cpus if that would leave
+ * no usable CPU.
  */
 bool irqpath_shield_cut(struct cpumask *cpus, const struct cpumask *shield,
 			const struct cpumask *usable)
@@ -58,9 +57,9 @@ bool irqpath_shield_cut(struct cpumask *cpus, const struct cpumask *shield,
 /**
  * irqpath_shield_is_cut() - whether irqpath_shield_cut() made an affinity
  * @cpus: the affinity that holds
- * @asked: the affinity it was made from
+ * @asked: the affinity that was asked for
  * @shield: the shielded CPUs
- * @usable: CPUs that work can be done on now
+ * @usable: CPUs that can run something now
  */
 bool irqpath_shield_is_cut(const struct cpumask *cpus,
 			   const struct cpumask *asked,
@@ -75,8 +74,8 @@ bool irqpath_shield_is_cut(const struct cpumask *cpus,
 }
 
 /*
- * A task that must stay on its CPU and asks for an affinity itself would wait
- * for itself to leave, were that CPU taken from it.
+ * A task that must stay on its CPU and sets its own affinity would wait for
+ * itself if it lost that CPU.
  */
 static bool is_exempt(struct task_struct *p)
 {
@@ -84,7 +83,7 @@ static bool is_exempt(struct task_struct *p)
 	       (p == current && p->migration_disabled);
 }
 
-/* What holds for @p, cpus_mask, is what was asked for. Reduce it. */
+/* @p->cpus_mask is the affinity that was asked for. Remove shielded CPUs. */
 static void reduce(struct task_struct *p)
 {
 	struct irqpath_cpuset *set;
@@ -97,10 +96,10 @@ static void reduce(struct task_struct *p)
 }
 
 /**
- * irqpath_shield_task() - the affinity of a task is being set
+ * irqpath_shield_task() - apply the shield when a task's affinity is set
  * @p: the task, its cpus_mask just set to @asked
- * @asked: what is asked for
- * @yield: @p can run nowhere else: leave it
+ * @asked: the affinity that is asked for
+ * @yield: @p can run nowhere else: do not apply it
  *
  * Context: p->pi_lock is held, and rq->lock if @p is queued.
  */
@@ -114,9 +113,9 @@ void irqpath_shield_task(struct task_struct *p, const struct cpumask *asked,
 }
 
 /**
- * irqpath_shield_settled() - setting a task's affinity would change nothing
+ * irqpath_shield_settled() - whether setting a task's affinity changes nothing
  * @p: the task
- * @asked: what is asked for
+ * @asked: the affinity that is asked for
  *
  * Context: p->pi_lock is held.
  */
@@ -143,7 +142,7 @@ void __irqpath_shield_fork(struct task_struct *p)
 	reduce(p);
 }
 
-/* The next task with at least this number, which is moved on. */
+/* Find the next task with at least this number, and advance the number. */
 static struct task_struct *next_task_from(pid_t *nr)
 {
 	struct task_struct *p = NULL;
@@ -173,11 +172,11 @@ static void walk_tasks_once(void)
 }
 
 /*
- * By number, because setting an affinity may sleep. Whoever is not yet in the
- * list of tasks when the lock is taken sees the new set when it first runs;
- * all others are found: a thread that executes a program takes the number of
- * its leader, once, and may so be missed by the first walk. A task none of
- * whose CPUs can be used cannot be set, which is right: it asked for no other.
+ * The walk is by number, because setting an affinity may sleep. A task that is
+ * not in the list when the lock is taken sees the new set when it first runs.
+ * All others are found. A thread that executes a program takes the number of
+ * its leader, once, so that the first walk may miss it. Setting fails for a
+ * task without a usable CPU, which is right: it asked for no other.
  */
 static void walk_tasks(void)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of what a shield takes from an affinity. The masks are small
- * numbers here: bit n is CPU n.
+ * KUnit tests of how a shield changes an affinity. The masks are small numbers
+ * here: bit n is CPU n.
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
 
 #include "shield.h"
 
-/* Enough for every case, and no more than the smallest NR_CPUS one meets. */
+/* Enough for every case, and few enough for a small NR_CPUS. */
 #define CPUS	4
 #define MASKS	BIT(CPUS)
 
@@ -19,7 +19,7 @@ static struct cpumask *mask(struct cpumask *cpus, unsigned long bits)
 	return cpus;
 }
 
-/* What is left of @asked. */
+/* Return the affinity that @asked becomes. */
 static unsigned long cut(unsigned long asked, unsigned long shield,
 			 unsigned long usable)
 {
@@ -59,7 +59,7 @@ static void only_shielded_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cut(0xc, 0xc, 0xf), 0xc);
 }
 
-/* CPUs that are offline count as asked for, but do not make room. */
+/* CPUs that are offline stay in the affinity, but are not usable. */
 static void nothing_usable_left_stays(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, cut(0xa, 0x8, 0xd), 0xa);
@@ -67,7 +67,7 @@ static void nothing_usable_left_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cut(0xf, 0x8, 0x8), 0xf);
 }
 
-/* For all masks: never empty, never more, at most the shield is missing. */
+/* No cut leaves an affinity without a usable CPU, or removes other CPUs. */
 static void every_cut_is_sound(struct kunit *test)
 {
 	unsigned long asked, shield, usable, left;
@@ -85,7 +85,7 @@ static void every_cut_is_sound(struct kunit *test)
 			}
 }
 
-/* A mask is taken for the cut if it is the cut. */
+/* is_cut() recognises the cut and nothing else. */
 static void only_the_cut_is_a_cut(struct kunit *test)
 {
 	const unsigned long usable = MASKS - 1;
