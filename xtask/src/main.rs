@@ -23,6 +23,7 @@ mod machine;
 mod markdown;
 mod outputs;
 mod prose;
+mod rst;
 mod sizes;
 mod spdx;
 mod tree;

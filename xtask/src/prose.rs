@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Pages can be read once: no sentence over 35 words, no line over 100 columns, none of the phrases
-//! that made readers stop.
+//! Pages can be read once: no sentence over 35 words, no line over 100 columns (80 in the kernel's
+//! documentation), none of the phrases that made readers stop.
 //!
 //! Tables and code may be wider, and so may a line whose width is one word, such as a link. It is a
 //! net: a page that passes is not yet a good one.
 
 use crate::finding::Finding;
 use crate::links::pages;
-use crate::markdown::{Passage, passages};
+use crate::markdown::{self, Passage};
+use crate::rst;
 use crate::tree::{File, Tree};
 
 const WORDS: usize = 35;
 const COLUMNS: usize = 100;
+const KERNEL_COLUMNS: usize = 80;
 
 /// Pages that `irqpath lab list --page` writes, with sentences of `experiments/`.
 const GENERATED: &[&str] = &["docs/reproduction.md", "docs/reproduction/"];
@@ -50,22 +52,30 @@ const BANNED: &[(&str, &str)] = &[
 /// Finds long sentences, wide lines and phrases that must not come back.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let is_generated = |page: &&File| GENERATED.iter().any(|start| page.path.starts_with(start));
-    pages(tree).filter(|page| !is_generated(page)).flat_map(page_findings).collect()
+    let of_kernel = tree.written().filter(|file| file.kind() == "rst");
+    pages(tree)
+        .filter(|page| !is_generated(page))
+        .chain(of_kernel)
+        .flat_map(page_findings)
+        .collect()
 }
 
 fn page_findings(page: &File) -> Vec<Finding> {
     let at = |line: usize, text: String| Finding::fail(format!("{}:{line}", page.path), text);
-    let mut findings: Vec<Finding> = wide_lines(&page.text)
+    let is_rst = page.kind() == "rst";
+    let columns = if is_rst { KERNEL_COLUMNS } else { COLUMNS };
+    let passages = if is_rst { rst::passages(&page.text) } else { markdown::passages(&page.text) };
+    let mut findings: Vec<Finding> = wide_lines(&page.text, columns)
         .into_iter()
-        .map(|(line, width)| at(line, format!("{width} columns, at most {COLUMNS}")))
+        .map(|(line, width)| at(line, format!("{width} columns, at most {columns}")))
         .collect();
-    for passage in passages(&page.text) {
+    for passage in passages {
         findings.extend(defects(&passage).into_iter().map(|text| at(passage.line, text)));
     }
     findings
 }
 
-fn wide_lines(page: &str) -> Vec<(usize, usize)> {
+fn wide_lines(page: &str, columns: usize) -> Vec<(usize, usize)> {
     let mut in_code = false;
     let mut wide = Vec::new();
     for (line, nr) in page.lines().zip(1..) {
@@ -73,7 +83,7 @@ fn wide_lines(page: &str) -> Vec<(usize, usize)> {
         in_code ^= start.starts_with("```");
         let width = line.chars().count();
         let longest = line.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
-        if width > COLUMNS && !in_code && !start.starts_with(['|', '!']) && longest + 20 < COLUMNS {
+        if width > columns && !in_code && !start.starts_with(['|', '!']) && longest + 20 < columns {
             wide.push((nr, width));
         }
     }
@@ -193,6 +203,13 @@ mod tests {
             sentences("On 6.12 it is 0.2 %. Next, e.g. here."),
             ["On 6.12 it is 0.2 %.", "Next, e.g. here."]
         );
+    }
+
+    #[test]
+    fn the_kernels_pages_are_narrower() {
+        let page = format!("{}\n", "word ".repeat(17));
+        let findings = check(&Tree::of(&[("Documentation/a.rst", page.as_str())]));
+        assert!(findings[0].text.contains("85 columns, at most 80"), "{findings:?}");
     }
 
     #[test]
