@@ -23,6 +23,13 @@ const LISTS: [(&str, &str, &[&str]); 5] = [
 /// Tables in which a placeholder that is the whole text keeps the type of what it stands for.
 const TYPED: [&str; 2] = ["parameters", "expect"];
 
+/// Of what one `each` stands for, and of a text after its placeholders are replaced, bytes. A file
+/// of some lines could fill the memory otherwise.
+const MAX_ENTRIES: usize = 1000;
+const MAX_TEXT: usize = 4096;
+/// Of an expanded list, bytes; that of the longest experiment has 40 kB.
+const MAX_LIST: usize = 1 << 20;
+
 /// The values of each axis; every one is a table with a `name`.
 type Axes = BTreeMap<String, Vec<Table>>;
 
@@ -122,6 +129,9 @@ impl<'a> Pattern<'a> {
             };
             for (axis, names) in chosen {
                 let axis = select(axes, &axis, names).map_err(|what| format!("each: {what}"))?;
+                if pattern.axes.iter().any(|(other, _)| *other == axis.0) {
+                    return Err(format!("each: {} is there twice", axis.0));
+                }
                 pattern.axes.push(axis);
             }
         }
@@ -157,15 +167,31 @@ impl<'a> Pattern<'a> {
 
     /// The entry at every combination, with the tables `merged` of the values in it.
     fn fill_all(&self, merged: &[&str]) -> Result<Vec<Value>, String> {
-        let mut cells = vec![Cell::new()];
-        for (axis, values) in &self.axes {
-            let with = |cell: &Cell<'a>| -> Vec<Cell<'a>> {
-                let add = |value| cell.clone().into_iter().chain([(*axis, value)]).collect();
-                values.iter().copied().map(add).collect()
-            };
-            cells = cells.iter().flat_map(with).collect();
+        let lengths = self.axes.iter().map(|(_, values)| values.len());
+        let nr = lengths.fold(1_usize, usize::saturating_mul);
+        if nr > MAX_ENTRIES {
+            return Err(format!("each: {nr} combinations, at most {MAX_ENTRIES}"));
         }
-        cells.iter().map(|cell| self.fill(cell, merged)).collect()
+        let (mut entries, mut size) = (Vec::new(), 0);
+        for at in 0..nr {
+            let entry = self.fill(&self.cell(at), merged)?;
+            size += entry.to_string().len();
+            if size > MAX_LIST {
+                return Err(format!("each: stands for more than {MAX_LIST} bytes"));
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// The combination of this number; the last axis changes fastest.
+    fn cell(&self, mut at: usize) -> Cell<'a> {
+        let mut cell = Cell::new();
+        for (axis, values) in self.axes.iter().rev() {
+            cell.insert(axis, values[at % values.len()]);
+            at /= values.len();
+        }
+        cell
     }
 
     fn fill(&self, cell: &Cell<'_>, merged: &[&str]) -> Result<Value, String> {
@@ -272,6 +298,9 @@ fn replace_text(text: &str, cell: &Cell<'_>, typed: bool) -> Result<Value, Strin
         };
         out.extend([before, &shown]);
         rest = after;
+        if out.len() > MAX_TEXT {
+            return Err(format!("{{{name}}}: the text has more than {MAX_TEXT} bytes"));
+        }
     }
     Ok(Value::String(out + rest))
 }

@@ -51,7 +51,7 @@ parameters = { US = "{low}" }
 fn a_claim_may_be_about_some_values_and_different_at_one_of_them() {
     let check = r#"
 [[check]]
-each = [{ low = [50, 500] }, { path = "tuned" }, "low"]
+each = [{ low = [50, 500] }, "path"]
 claim = "x"
 [[check]]
 each = [{ low = [50, 500] }, { path = "tuned" }]
@@ -63,7 +63,7 @@ low = 50
 set.paper = "-"
 set.differs = "{low} is too much"
 "#;
-    let found = &expanded("check", check)[6..];
+    let found = &expanded("check", check)[4..];
     let expected = [
         r#"{ claim = "At 50: above both", differs = "50 is too much", paper = "-", value = { ratio = ["tuned_50.q50", "default.q50"] } }"#,
         r#"{ claim = "At 500: above both", paper = "-3 %", value = { ratio = ["tuned_500.q50", "default.q50"] } }"#,
@@ -106,6 +106,7 @@ fn a_mistake_is_one_line_that_names_its_key() {
     let table = [
         (each("['lo']", ""), "series \"s\": each: [matrix] has no lo, only low, path"),
         (each("[{ low = [5] }]", ""), "series \"s\": each: low has no 5, only alone, 500, 50"),
+        (each("['low', 'path', { low = 50 }]", ""), "series \"s\": each: low is there twice"),
         (each("[1]", ""), "series \"s\": each: 1 is no axis"),
         (each("['low']", ""), "matrix.path: no `each` names it"),
         (
@@ -151,4 +152,33 @@ fn a_mistake_is_one_line_that_names_its_key() {
 fn a_file_without_a_matrix_is_left_as_it_is() {
     let file: Table = toml::from_str("[[series]]\nname = '{x}'\neach = ['low']").unwrap();
     assert_eq!(expand(file.clone()), Ok(file));
+}
+
+#[test]
+fn a_few_lines_do_not_stand_for_more_than_fits() {
+    let axes = |nr: u32, values: &str| -> String {
+        let lines = (0..nr).map(|axis| format!("matrix.a{axis} = [{values}]\n"));
+        lines.collect::<Vec<_>>().concat()
+    };
+    let names: Vec<String> = (0..40).map(|axis| format!("'a{axis}'")).collect();
+    let series = |each: &str, text: &str| {
+        format!("[[series]]\nname = 's'\neach = [{each}]\nlabels = {{ x = '{text}' }}\n")
+    };
+    let long = format!("'{}', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'", "x".repeat(500));
+    let table = [
+        (axes(40, "0, 1, 2, 3") + &series(&names.join(", "), ""), "combinations, at most 1000"),
+        (
+            axes(1, &long) + &series("'a0'", &"{a0}".repeat(9)),
+            "{a0}: the text has more than 4096 bytes",
+        ),
+        (
+            axes(3, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9")
+                + &series("'a0', 'a1', 'a2'", &"y".repeat(3000)),
+            "each: stands for more than 1048576 bytes",
+        ),
+    ];
+    for (text, expected) in table {
+        let error = expand(toml::from_str(&text).unwrap()).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }

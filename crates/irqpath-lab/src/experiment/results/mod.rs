@@ -66,7 +66,8 @@ fn read_earlier(directory: &Path) -> Result<Vec<Reproduced>, ResultsError> {
 
 /// Writes the table as JSON, without the places of the machine that made it.
 pub fn write_table(out: &mut impl Write, table: &Reproduction) -> io::Result<()> {
-    let head = Reproduction { experiments: Vec::new(), ..table.clone() };
+    let command = markdown::without_places(&table.command);
+    let head = Reproduction { command, experiments: Vec::new(), ..table.clone() };
     let mut text = Vec::new();
     json::write_part(&mut text, &head)?;
     let open = text.strip_suffix(b"]}").expect("experiments are the last field");
@@ -253,7 +254,7 @@ mod tests {
             made: Some(Made { command: words(command), ..Default::default() }),
             ..Reproduced::default()
         };
-        let mut table = Reproduction::new("0.1.0", words("irqpath lab list"));
+        let mut table = Reproduction::new("0.1.0", words("/opt/irqpath lab list"));
         table.experiments = vec![
             ran("one", "/opt/irqpath lab run one -o /srv/results"),
             ran("two", "irqpath lab run two"),
@@ -263,6 +264,7 @@ mod tests {
         let mut text = Vec::new();
         write_table(&mut text, &table).unwrap();
         std::fs::write(&path, &text).unwrap();
+        table.command = words("irqpath lab list");
         table.experiments[0] = ran("one", "irqpath lab run one");
         assert_eq!(read_table(&path).unwrap(), table);
         assert_eq!(String::from_utf8(text).unwrap().lines().count(), 4);
