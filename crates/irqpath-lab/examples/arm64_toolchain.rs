@@ -46,7 +46,7 @@ fn toolchain(lab: &Lab) -> Result<PathBuf, Box<dyn Error>> {
     let libraries = ["libelf-dev", "zlib1g-dev"].map(|name| of_suite(&suite, name));
     let libraries = libraries.into_iter().collect::<Result<Vec<_>, _>>()?;
     let all = programs.values().chain(standard.iter().map(|(_, path)| path)).chain(&libraries);
-    let inputs = all.fold(Inputs::of("toolchain", RECIPE), |inputs, path| {
+    let inputs = all.fold(Inputs::new("toolchain", RECIPE), |inputs, path| {
         inputs.value("package", &path.to_string_lossy())
     });
     let label = "rust-arm64".to_owned();

@@ -23,7 +23,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// Inputs of what `recipe` makes; raise `version` when the recipe makes something else.
-    pub fn of(recipe: &str, version: u32) -> Self {
+    pub fn new(recipe: &str, version: u32) -> Self {
         Self { text: format!("recipe {recipe} {version}\n") }
     }
 

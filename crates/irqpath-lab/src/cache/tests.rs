@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::*;
 
 fn product(value: &str, resumable: bool) -> Product {
-    let inputs = Inputs::of("test", 1).value("value", value);
+    let inputs = Inputs::new("test", 1).value("value", value);
     Product { kind: "things", label: "thing".to_owned(), inputs, resumable }
 }
 
@@ -35,7 +35,7 @@ fn every_input_changes_the_key() {
     fs::create_dir_all(tree.join("sub")).unwrap();
     fs::write(tree.join("sub/a"), "1").unwrap();
     let key = |version, name: &str, value: &str| {
-        let inputs = Inputs::of("r", version).value(name, value);
+        let inputs = Inputs::new("r", version).value(name, value);
         inputs.file("f", &tree.join("sub/a")).unwrap().tree("t", &tree).unwrap().key()
     };
     let mut keys = vec![key(1, "n", "v"), key(2, "n", "v"), key(1, "m", "v"), key(1, "n", "w")];
@@ -56,8 +56,8 @@ fn every_input_changes_the_key() {
 
 #[test]
 fn a_value_cannot_imitate_two_inputs() {
-    let one = Inputs::of("r", 1).value("a", "x\nvalue b 1 y").key();
-    let two = Inputs::of("r", 1).value("a", "x").value("b", "y").key();
+    let one = Inputs::new("r", 1).value("a", "x\nvalue b 1 y").key();
+    let two = Inputs::new("r", 1).value("a", "x").value("b", "y").key();
     assert_ne!(one, two);
 }
 

@@ -47,7 +47,7 @@ impl Plugin {
         let qemu = QemuVersion::of(arch).ok_or(FlameError::NoQemu { arch })?;
         let interface = format!("-DQEMU_PLUGIN_VERSION={}", qemu.plugin_interface());
         let source = lab.project.lab().join("plugin");
-        let inputs = Inputs::of("plugin", RECIPE)
+        let inputs = Inputs::new("plugin", RECIPE)
             .value("compiler", &compiler_version()?)
             .value("flags", &FLAGS.join(" "))
             .value("interface", &interface)

@@ -21,7 +21,8 @@ const RECIPE: u32 = 2;
 pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
     let pins = Pins::read(&lab.project)?;
     let version = pins.busybox.get(&arch).ok_or(GuestError::NoBusybox { arch })?;
-    let inputs = Inputs::of("busybox", RECIPE).value("arch", arch.name()).value("version", version);
+    let inputs =
+        Inputs::new("busybox", RECIPE).value("arch", arch.name()).value("version", version);
     let product =
         Product { kind: "guest", label: format!("busybox-{arch}"), inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {

@@ -45,7 +45,7 @@ pub fn compile_program(lab: &Lab, arch: Arch, name: &str) -> Result<PathBuf, Gue
     }
     let includes = [directory, lab.project.module("intsight")];
     let toolchain = Toolchain::provide(lab, arch)?;
-    let mut inputs = Inputs::of("guest program", RECIPE)
+    let mut inputs = Inputs::new("guest program", RECIPE)
         .value("toolchain", &toolchain.identity())
         .value("flags", &FLAGS.join(" "))
         .file("source", &source)?;
@@ -79,7 +79,7 @@ pub fn compile_selftest(
     let directory = source.parent().unwrap_or(selftests).to_owned();
     let includes = vec![directory.join("../include"), directory, selftests.to_owned()];
     let toolchain = Toolchain::provide(lab, arch)?;
-    let inputs = Inputs::of("selftest", RECIPE)
+    let inputs = Inputs::new("selftest", RECIPE)
         .value("toolchain", &toolchain.identity())
         .value("flags", &SELFTEST_FLAGS.join(" "))
         // Whatever it includes: the name has the source's hash.

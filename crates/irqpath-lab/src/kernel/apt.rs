@@ -220,7 +220,7 @@ impl<'a> Apt<'a> {
         version: Option<&str>,
     ) -> Result<PathBuf, KernelError> {
         let package = self.find(name, arch, version)?;
-        let inputs = Inputs::of("package", RECIPE)
+        let inputs = Inputs::new("package", RECIPE)
             .value("name", name)
             .value("version", &package.version)
             .value("architecture", arch.name())

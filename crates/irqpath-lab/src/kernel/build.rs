@@ -109,7 +109,7 @@ impl Described {
 
     /// Built from this source with these tools.
     fn inputs(&self, source: &SourcePin, tools: &str) -> Result<Inputs, KernelError> {
-        let inputs = Inputs::of("own kernel", RECIPE)
+        let inputs = Inputs::new("own kernel", RECIPE)
             .value("flavour", self.flavour.name())
             .value("source", &source.package)
             .value("version", &source.version)

@@ -31,7 +31,7 @@ pub fn build(
     let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let compiler = kernel.compiler_program();
     let toolchain = Toolchain::provide(lab, kernel.arch)?;
-    let mut inputs = Inputs::of("module", RECIPE)
+    let mut inputs = Inputs::new("module", RECIPE)
         .value("kernel", &kernel.directory.file_name().unwrap_or_default().to_string_lossy())
         .value("kernel image", &kernel.sha256)
         .value("compiler", toolchain.versions(&[&compiler])?.trim_end())

@@ -90,7 +90,7 @@ impl Additions {
 
 /// The source as Debian has it.
 pub(super) fn unpack_pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, KernelError> {
-    let inputs = Inputs::of("kernel source", UNPACK)
+    let inputs = Inputs::new("kernel source", UNPACK)
         .value("package", &listed.package)
         .value("version", &listed.version);
     let label = listed.package.clone();
@@ -138,7 +138,7 @@ pub(super) fn with_additions(
         return Ok(pristine.to_owned());
     }
     let base = pristine.file_name().unwrap_or_default().to_string_lossy();
-    let inputs = additions.add_to(Inputs::of("patched source", APPLY).value("base", &base))?;
+    let inputs = additions.add_to(Inputs::new("patched source", APPLY).value("base", &base))?;
     let product = Product { kind: "sources", label: PATCHED.to_owned(), inputs, resumable: false };
     lab.cache.product(&product, &lab.progress, |staging| {
         lab.progress.step("applying overlay and hooks", None, Unit::Steps);

@@ -56,7 +56,7 @@ pub(super) fn newest_image(lab: &Lab, pin: &ImagePin, arch: Arch) -> Result<Imag
 }
 
 fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
-    let inputs = Inputs::of("stock kernel", RECIPE)
+    let inputs = Inputs::new("stock kernel", RECIPE)
         .value("flavour", flavour.name())
         .value("arch", arch.name())
         .value("host", Arch::host().map_or("", Arch::name))

@@ -49,7 +49,7 @@ impl Toolchain {
         let pin = host.and_then(|host| pins.toolchain.get(&host)?.get(&arch));
         let pin = pin.ok_or(KernelError::NoToolchain { arch, host: env::consts::ARCH })?;
         let compiler = format!("{}{}", arch.cross_prefix(), pins.compiler);
-        let mut inputs = Inputs::of("toolchain", RECIPE)
+        let mut inputs = Inputs::new("toolchain", RECIPE)
             .value("compiler", &compiler)
             .value("host", env::consts::ARCH);
         for (part, packages) in [("tool", &pin.tools), ("sysroot", &pin.sysroot)] {

@@ -40,7 +40,7 @@ fn kvm_runs(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
         return Ok(false);
     }
     let boot_id = own::read_text("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let inputs = Inputs::of("trial of KVM", RECIPE)
+    let inputs = Inputs::new("trial of KVM", RECIPE)
         .file("image", &machine.image)?
         .value("host", boot_id.trim())
         .value("qemu", &version::text(machine.arch));

@@ -35,7 +35,7 @@ pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<P
     if machine.arch != Arch::X86_64 || accelerator == Accelerator::Kvm {
         return Ok(machine.image.clone());
     }
-    let inputs = Inputs::of("unpacked kernel", RECIPE).file("image", &machine.image)?;
+    let inputs = Inputs::new("unpacked kernel", RECIPE).file("image", &machine.image)?;
     let name = machine.image.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let product = Product { kind: "vmlinux", label: name, inputs, resumable: false };
     let made = lab.cache.product(&product, &lab.progress, |staging| {

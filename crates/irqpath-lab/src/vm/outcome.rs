@@ -127,7 +127,7 @@ fn is_handover(line: &str) -> bool {
 }
 
 impl Outcome {
-    pub(super) fn of(evidence: Evidence) -> Self {
+    pub(super) fn from_evidence(evidence: Evidence) -> Self {
         let Evidence { console, head, results, forced, wall, accelerator } = evidence;
         let splats = splat::find(&console);
         let stale_breakpoint = forced.as_ref().is_some_and(|forced| forced.stale_breakpoint);

@@ -279,5 +279,5 @@ fn collect(
         }
     };
     let console = shared.console.text().map_err(VmError::at("console".as_ref(), "read"))?;
-    Ok(Outcome::of(Evidence { console, head, results, forced, wall, accelerator }))
+    Ok(Outcome::from_evidence(Evidence { console, head, results, forced, wall, accelerator }))
 }

@@ -301,7 +301,7 @@ impl Definition {
             measures.insert("column".to_owned(), variants);
         }
         measures.retain(|key, _| !SAID.contains(&key));
-        let mut inputs = Inputs::of("experiment", 1).value("file", &measures.to_string());
+        let mut inputs = Inputs::new("experiment", 1).value("file", &measures.to_string());
         let jobs = path.with_file_name("jobs");
         for script in definition.guest.scripts() {
             inputs = inputs.file(script, &jobs.join(script))?;

@@ -105,7 +105,7 @@ fn read_trace(
     values: &BTreeMap<String, f64>,
 ) -> Result<BTreeMap<String, f64>, String> {
     let Document { meta, summary, .. } = json::read_document(trace).map_err(|e| e.to_string())?;
-    let mut metrics = truth::looked_on(&meta, &summary);
+    let mut metrics = truth::measure_coverage(&meta, &summary);
     let csv = own::read_text(csv).unwrap_or_default();
     if truth::is_truth(&csv) {
         let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();

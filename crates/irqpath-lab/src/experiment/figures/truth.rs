@@ -41,7 +41,7 @@ pub fn is_truth(csv: &str) -> bool {
 /// What can be said of any trace: `events` that its programs saw, those `lost`, and whether they
 /// ran for each interrupt and softirq that the kernel counted in the window, which lies within
 /// the trace: `counted` by the kernel, `unseen` by the tracer.
-pub fn looked_on(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
+pub fn measure_coverage(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
     let checks =
         compare_counts(&meta.before, &meta.after, &found.traced().lines, &found.traced().softirqs);
     let counted: u64 = checks.iter().map(|check| check.kernel).sum();
@@ -88,7 +88,7 @@ pub fn metrics(
         .filter_map(|event| {
             let path = path_of(event, line, found.slow())?;
             let Some(truth_ns) = truth_ns else { return largest_error(&event.expected, path) };
-            let ns = named_ns(path, |cause| is_disturber(kind, values, cause));
+            let ns = sum_named_ns(path, |cause| is_disturber(kind, values, cause));
             error(ns, truth_ns)
         })
         .collect();
@@ -114,7 +114,7 @@ fn events(csv: &str) -> Result<Vec<Event>, String> {
         let cells: Vec<&str> = line.split(',').collect();
         let event = || {
             let due_ns = cells.get(due)?.parse().ok()?;
-            let expected = who.map_or(Some(Vec::new()), |who| expected(cells.get(who)?))?;
+            let expected = who.map_or(Some(Vec::new()), |who| parse_expected(cells.get(who)?))?;
             Some(Event { due_ns, disturbed: *cells.get(disturbed)? == "1", expected })
         };
         event().ok_or_else(|| format!("line {}: {line:?} is not an event", number + 2))
@@ -123,7 +123,7 @@ fn events(csv: &str) -> Result<Vec<Event>, String> {
 }
 
 /// `KIND:WHO:NS` of each who made an event wait.
-fn expected(cell: &str) -> Option<Vec<Expected>> {
+fn parse_expected(cell: &str) -> Option<Vec<Expected>> {
     let one = |text: &str| {
         let (kind, rest) = text.split_once(':')?;
         let (who, ns) = rest.rsplit_once(':')?;
@@ -165,7 +165,7 @@ fn path_of<'a>(event: &Event, line: Option<f64>, slow: &'a [SlowPath]) -> Option
 }
 
 /// Time that the path's causes give to a disturber.
-fn named_ns(path: &SlowPath, is_disturber: impl Fn(&Cause) -> bool) -> u64 {
+fn sum_named_ns(path: &SlowPath, is_disturber: impl Fn(&Cause) -> bool) -> u64 {
     let causes = path.stages.iter().flat_map(|stage| &stage.causes);
     causes.filter(|cause| is_disturber(cause)).map(|cause| cause.ns).sum()
 }
@@ -180,7 +180,7 @@ fn largest_error(expected: &[Expected], path: &SlowPath) -> Option<f64> {
     let one = |expected: &Expected| {
         let is_it =
             |cause: &Cause| cause.kind == expected.kind && cause.who.starts_with(&expected.who);
-        error(named_ns(path, is_it), expected.ns as f64)
+        error(sum_named_ns(path, is_it), expected.ns as f64)
     };
     expected.iter().map(one).try_fold(0.0_f64, |worst, error| Some(worst.max(error?)))
 }
@@ -281,7 +281,7 @@ mod tests {
         let meta = Meta { before: counts(10, 100), after: counts(50, 103), ..Meta::default() };
         let line = LineStats { origin: Origin::Irq(24), cpu: 0, nr: 41, run_ns: 0, max_run_ns: 0 };
         let found = Summary::of(Measured::Paths(Paths { lines: vec![line], ..Paths::default() }));
-        let metrics = looked_on(&meta, &found);
+        let metrics = measure_coverage(&meta, &found);
         // 40 of the line, of which 41 were seen, since the trace is longer; 3 and 3 of the timer.
         assert!((metrics["counted"] - 46.0).abs() < 1e-9, "{metrics:?}");
         assert!((metrics["unseen"] - 6.0).abs() < 1e-9, "{metrics:?}");
