@@ -68,9 +68,9 @@ void irqpath_set_peek(unsigned int irq, void *dev_id, irqpath_peek_t peek);
 void irqpath_finalize_oneshot(struct irq_desc *desc, struct irqaction *action);
 void irqpath_wake_secondary(struct irq_desc *desc, struct irqaction *action);
 
-void __irqpath_waking(struct task_struct *p);
+void __irqpath_learn_wakeup(struct task_struct *p);
 irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq);
-void __irqpath_softirq_raise(unsigned int nr);
+void __irqpath_note_raise(unsigned int nr);
 void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr);
 void __irqpath_schedule(void);
 long __irqpath_schedule_timeout(long timeout);
@@ -80,7 +80,7 @@ void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
 void __irqpath_wait_for_runner(struct irqaction *action);
 void __irqpath_sched_switch(struct task_struct *next);
-struct mm_struct *__irqpath_mm(struct task_struct *p);
+struct mm_struct *__irqpath_task_mm(struct task_struct *p);
 bool __irqpath_direct_wake(struct task_struct *p);
 struct task_struct *__irqpath_direct_next(struct rq *rq,
 					  struct task_struct *prev,
@@ -88,18 +88,18 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 void irqpath_direct_settle(struct rq *rq);
 
 /**
- * irqpath_waking() - learn from a wakeup
+ * irqpath_learn_wakeup() - learn from a wakeup
  * @p: the task that is being woken, its state matched
  * @hooked: false in the scheduler's copy that runs while no policy is on, see
  *	    kernel/sched/irqpath.h
  *
  * Context: try_to_wake_up(), preemption disabled.
  */
-static inline void irqpath_waking(struct task_struct *p, bool hooked)
+static inline void irqpath_learn_wakeup(struct task_struct *p, bool hooked)
 {
 	if (hooked && static_branch_unlikely(&irqpath_learn_key) &&
 	    (rt_or_dl_prio(p->normal_prio) || p->flags & PF_KTHREAD))
-		__irqpath_waking(p);
+		__irqpath_learn_wakeup(p);
 }
 
 /**
@@ -118,10 +118,10 @@ static inline irqreturn_t irqpath_run_hardirq(struct irqaction *action,
 }
 
 /* Context: interrupts disabled. */
-static inline void irqpath_softirq_raise(unsigned int nr)
+static inline void irqpath_note_raise(unsigned int nr)
 {
 	if (static_branch_unlikely(&irqpath_learn_key))
-		__irqpath_softirq_raise(nr);
+		__irqpath_note_raise(nr);
 }
 
 static inline void irqpath_run_softirq(struct softirq_action *h,
@@ -231,23 +231,24 @@ static inline bool irqpath_keeps_slice(void)
 }
 
 /**
- * irqpath_mm() - get the address space that a task needs while it runs
+ * irqpath_task_mm() - get the address space that a task needs while it runs
  * @p: a task in a context switch
- * @hooked: see irqpath_waking()
+ * @hooked: see irqpath_learn_wakeup()
  *
  * Return: p->mm, or NULL if the task only runs a handler.
  */
-static inline struct mm_struct *irqpath_mm(struct task_struct *p, bool hooked)
+static inline struct mm_struct *irqpath_task_mm(struct task_struct *p,
+						bool hooked)
 {
 	if (hooked && static_branch_unlikely(&irqpath_las_key))
-		return __irqpath_mm(p);
+		return __irqpath_task_mm(p);
 	return p->mm;
 }
 
 /**
  * irqpath_direct_wake() - let a task run next without being queued
  * @p: the task, its state matched, in no queue and on no CPU as far as known
- * @hooked: see irqpath_waking()
+ * @hooked: see irqpath_learn_wakeup()
  *
  * Not for kernel threads. They save little on their long path, and a more
  * urgent task whose interrupt comes meanwhile would have to settle the loan.
@@ -269,9 +270,9 @@ static inline bool irqpath_direct_wake(struct task_struct *p, bool hooked)
  * Some are macros, because with an empty inline function the compiler writes
  * the operands of a comparison in another order.
  */
-#define irqpath_waking(p, hooked) ((void)(p), (void)(hooked))
+#define irqpath_learn_wakeup(p, hooked) ((void)(p), (void)(hooked))
 #define irqpath_direct_wake(p, hooked) ((void)(p), (void)(hooked), false)
-#define irqpath_mm(p, hooked) ((void)(hooked), (p)->mm)
+#define irqpath_task_mm(p, hooked) ((void)(hooked), (p)->mm)
 #define irqpath_wait_socket(sk) ((void)(sk))
 #define irqpath_run_hardirq(action, irq) \
 	((action)->handler(irq, (action)->dev_id))
@@ -291,7 +292,7 @@ static inline void irqpath_setscheduler(struct task_struct *p) { }
 static inline void irqpath_action_add(struct irq_desc *desc,
 				      struct irqaction *action) { }
 static inline void irqpath_action_del(struct irqaction *action) { }
-static inline void irqpath_softirq_raise(unsigned int nr) { }
+static inline void irqpath_note_raise(unsigned int nr) { }
 static inline void irqpath_set_peek(unsigned int irq, void *dev_id,
 				    irqpath_peek_t peek) { }
 static inline bool irqpath_offer(struct irq_desc *desc,
@@ -321,7 +322,7 @@ static inline void irqpath_handler_end(struct irqaction *action) { }
 DECLARE_STATIC_KEY_FALSE(irqpath_netprio_key);
 
 /* The use of sockets, and their end, which is always on. */
-void __irqpath_socket_used(struct sock *sk);
+void __irqpath_add_receiver(struct sock *sk);
 void irqpath_socket_free(struct sock *sk);
 
 /* net/core/dev.c, for the threads that serve held packets and NAPIs. */
@@ -336,10 +337,10 @@ void __irqpath_napi_end(struct napi_struct *n);
 void __irqpath_napi_disable(void);
 
 /* The current task sends, receives or polls. */
-static inline void irqpath_socket_used(struct sock *sk)
+static inline void irqpath_add_receiver(struct sock *sk)
 {
 	if (static_branch_unlikely(&irqpath_netprio_key))
-		__irqpath_socket_used(sk);
+		__irqpath_add_receiver(sk);
 }
 
 /**
@@ -400,7 +401,7 @@ static inline bool irqpath_napi_hold(struct napi_struct *n)
 
 #define irqpath_socket_free(sk) ((void)(sk))
 
-static inline void irqpath_socket_used(struct sock *sk) { }
+static inline void irqpath_add_receiver(struct sock *sk) { }
 static inline bool irqpath_netprio_hold(struct sk_buff *skb) { return false; }
 static inline void irqpath_netprio_hold_list(struct list_head *head) { }
 static inline void irqpath_napi_begin(struct napi_struct *n) { }

@@ -22,10 +22,11 @@ DECLARE_STATIC_KEY_FALSE(irqpath_ltmrs_key);
 
 void irqpath_shield_task(struct task_struct *p, const struct cpumask *asked,
 			 bool yield);
-bool irqpath_shield_settled(struct task_struct *p, const struct cpumask *asked);
+bool irqpath_shield_is_settled(struct task_struct *p,
+			       const struct cpumask *asked);
 void __irqpath_shield_fork(struct task_struct *p);
 void __irqpath_shield_irq(struct cpumask *cpus);
-bool __irqpath_shield_ticks(int cpu);
+bool __irqpath_shield_keeps_tick(int cpu);
 
 /* The CPUs that a task may run on when nothing is shielded. */
 static inline const struct cpumask *irqpath_asked(struct task_struct *p)
@@ -90,10 +91,10 @@ static inline void irqpath_shield_irq(struct cpumask *cpus)
 }
 
 /* The tick of this CPU in nohz_full= must not stop. */
-static inline bool irqpath_shield_ticks(int cpu)
+static inline bool irqpath_shield_keeps_tick(int cpu)
 {
 	return static_branch_unlikely(&irqpath_ltmrs_key) &&
-	       __irqpath_shield_ticks(cpu);
+	       __irqpath_shield_keeps_tick(cpu);
 }
 
 #else /* !CONFIG_IRQPATH_SHIELD */
@@ -102,8 +103,8 @@ static inline void irqpath_shield_task(struct task_struct *p,
 				       const struct cpumask *asked,
 				       bool yield) { }
 
-static inline bool irqpath_shield_settled(struct task_struct *p,
-					  const struct cpumask *asked)
+static inline bool irqpath_shield_is_settled(struct task_struct *p,
+					     const struct cpumask *asked)
 {
 	return cpumask_equal(&p->cpus_mask, asked);
 }
@@ -122,7 +123,7 @@ static inline unsigned int irqpath_shield_dest(struct task_struct *p,
 
 static inline void irqpath_shield_fork(struct task_struct *p) { }
 static inline void irqpath_shield_irq(struct cpumask *cpus) { }
-static inline bool irqpath_shield_ticks(int cpu) { return false; }
+static inline bool irqpath_shield_keeps_tick(int cpu) { return false; }
 
 #endif /* CONFIG_IRQPATH_SHIELD */
 

@@ -134,12 +134,12 @@ static inline struct irqpath_origin *irqpath_current_origin(void)
 }
 
 /**
- * irqpath_was_set_going() - whether the handler ends before this context begins
+ * irqpath_is_indirect() - whether the handler ends before this context begins
  *
  * Context: as irqpath_current_origin(), which has found an origin.
  * Return: true in a thread that the origin's handler only woke.
  */
-static inline bool irqpath_was_set_going(void)
+static inline bool irqpath_is_indirect(void)
 {
 	return in_task() && !current->irqpath->origin;
 }

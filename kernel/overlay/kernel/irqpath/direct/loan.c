@@ -54,8 +54,8 @@ static bool is_pinned(struct task_struct *curr)
 
 /*
  * @curr can stay in its queue as the running task while another one runs. A
- * real-time task that may move cannot: other CPUs must get it at once. Nor can a
- * task that a deadline server runs: its time is charged to the server.
+ * real-time task that may move cannot: other CPUs must get it at once. Nor can
+ * a task that a deadline server runs: its time is charged to the server.
  */
 static bool may_lend(struct task_struct *curr)
 {
@@ -72,7 +72,7 @@ static bool may_lend(struct task_struct *curr)
  * local_bh_disable() takes a lock that somebody has. The switch would be made
  * twice.
  */
-static bool is_blocked(void)
+static bool would_block(void)
 {
 	return this_cpu_read(irqpath_cpus.predicting) && local_bh_blocked();
 }
@@ -109,7 +109,7 @@ bool __irqpath_direct_wake(struct task_struct *p)
 		irqpath_count(unfit);
 		return false;
 	}
-	if (is_blocked()) {
+	if (would_block()) {
 		irqpath_count(blocked);
 		return false;
 	}
@@ -159,7 +159,7 @@ static void settle_noted(struct rq *rq, struct task_struct *p)
 
 #ifdef CONFIG_PSI
 /* psi_enqueue() leaves a task alone that is on a CPU. */
-static void psi_catch_up(struct task_struct *prev, struct task_struct *p)
+static void update_psi(struct task_struct *prev, struct task_struct *p)
 {
 	int set = TSK_RUNNING;
 
@@ -171,7 +171,7 @@ static void psi_catch_up(struct task_struct *prev, struct task_struct *p)
 	psi_task_switch(prev, p, false);
 }
 #else
-static void psi_catch_up(struct task_struct *prev, struct task_struct *p) { }
+static void update_psi(struct task_struct *prev, struct task_struct *p) { }
 #endif
 
 /* The task runs: do the work that __schedule() left out, as of that time. */
@@ -186,7 +186,7 @@ static void settle_running(struct rq *rq, struct task_struct *p,
 	if (prev->sched_class != &rt_sched_class)
 		update_rt_rq_load_avg(rq_clock_pelt(rq), rq, 0);
 	p->sched_class->set_next_task(rq, p, false);
-	psi_catch_up(prev, p);
+	update_psi(prev, p);
 }
 
 /**

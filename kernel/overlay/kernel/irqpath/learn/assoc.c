@@ -24,14 +24,14 @@
 DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
 
 /**
- * irqpath_slot_pick() - pick the slot for one more association
+ * irqpath_pick_slot() - pick the slot for one more association
  * @slots: an array of IRQPATH_NR_SLOTS
  * @now: jiffies
  *
  * Return: a free slot, else the one with the oldest hit; NULL if all are
  * pinned.
  */
-struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
+struct irqpath_slot *irqpath_pick_slot(struct irqpath_slot *slots,
 				       unsigned long now)
 {
 	struct irqpath_slot *oldest = NULL;
@@ -49,25 +49,25 @@ struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
 }
 
 /**
- * irqpath_credit() - compute the trust in an association after an event
+ * irqpath_update_credit() - compute the trust in an association after an event
  * @credit: the trust so far
  * @woke: the origin woke the task; if not, it ran there without doing so
  *
  * Return: the new trust; at 0 the task is offered nothing.
  */
-unsigned int irqpath_credit(unsigned int credit, bool woke)
+unsigned int irqpath_update_credit(unsigned int credit, bool woke)
 {
 	if (woke)
 		return min(credit + IRQPATH_CREDIT_GAIN, IRQPATH_CREDIT_MAX);
 	return credit ? credit - 1 : 0;
 }
 
-static void slot_clear(struct irqpath_slot *slot)
+static void clear_slot(struct irqpath_slot *slot)
 {
 	if (!slot->origin)
 		return;
 	if (atomic_dec_and_test(&slot->origin->nr_targets))
-		irqpath_select();
+		irqpath_adjust_threads();
 	WRITE_ONCE(slot->origin, NULL);
 }
 
@@ -77,7 +77,7 @@ static bool task_may_learn(struct task_struct *p)
 	       rt_or_dl_prio(p->normal_prio);
 }
 
-static struct irqpath_slot *slot_find(struct irqpath_task *t,
+static struct irqpath_slot *find_slot(struct irqpath_task *t,
 				      struct irqpath_origin *o)
 {
 	int i;
@@ -90,7 +90,7 @@ static struct irqpath_slot *slot_find(struct irqpath_task *t,
 }
 
 /* Return: the new association, or NULL without room or when it is too late. */
-static struct irqpath_slot *slot_make(struct irqpath_task *t,
+static struct irqpath_slot *make_slot(struct irqpath_task *t,
 				      struct irqpath_origin *o)
 {
 	struct irqpath_slot *slot;
@@ -100,10 +100,10 @@ static struct irqpath_slot *slot_make(struct irqpath_task *t,
 	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
 	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
 		return NULL;
-	slot = irqpath_slot_pick(t->slot, jiffies);
+	slot = irqpath_pick_slot(t->slot, jiffies);
 	if (!slot)
 		return NULL;
-	slot_clear(slot);
+	clear_slot(slot);
 	slot->hits = 0;
 	slot->runs = 0;
 	slot->misses = 0;
@@ -115,23 +115,23 @@ static struct irqpath_slot *slot_make(struct irqpath_task *t,
 	WRITE_ONCE(slot->origin, o);
 	WRITE_ONCE(o->quiet, 0);
 	if (atomic_inc_return(&o->nr_targets) == 1)
-		irqpath_select();
+		irqpath_adjust_threads();
 	irqpath_count(learned);
 	trace_irqpath_learn(o, t->task);
 	return slot;
 }
 
 /* The rare case: an origin that @t does not know woke it. */
-static void slot_learn(struct irqpath_task *t, struct irqpath_origin *o)
+static void learn_origin(struct irqpath_task *t, struct irqpath_origin *o)
 {
 	struct irqpath_slot *slot;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&t->lock, flags);
-	slot = slot_find(t, o) ? NULL : slot_make(t, o);
+	slot = find_slot(t, o) ? NULL : make_slot(t, o);
 	if (slot) {
 		slot->hits = 1;
-		slot->indirect = irqpath_was_set_going();
+		slot->indirect = irqpath_is_indirect();
 	}
 	raw_spin_unlock_irqrestore(&t->lock, flags);
 }
@@ -156,13 +156,13 @@ int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 		return -ENXIO;
 	if (!task_may_learn(p))
 		return -EINVAL;
-	t = irqpath_task_get(p, GFP_KERNEL);
+	t = irqpath_get_task(p, GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	raw_spin_lock_irq(&t->lock);
-	slot = slot_find(t, o);
+	slot = find_slot(t, o);
 	if (!slot && pinned)
-		slot = slot_make(t, o);
+		slot = make_slot(t, o);
 	if (!slot)
 		ret = pinned ? -ENOSPC : -ENOENT;
 	else if (pinned)
@@ -174,23 +174,23 @@ int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 }
 
 /* The interrupt served a task: it is quiet no longer. */
-static void irqpath_confirm(struct irqpath_origin *o)
+static void confirm_service(struct irqpath_origin *o)
 {
 	unsigned int quiet = READ_ONCE(o->quiet);
 
 	if (quiet)
 		WRITE_ONCE(o->quiet, 0);
 	if (unlikely(quiet >= READ_ONCE(irqpath_quiet)))
-		irqpath_select();
+		irqpath_adjust_threads();
 }
 
-static void thread_waking(struct irqpath_task *t)
+static void pass_origin_on(struct irqpath_task *t)
 {
 	if (!t->origin)
 		WRITE_ONCE(t->woken_for, irqpath_current_origin());
 }
 
-void __irqpath_waking(struct task_struct *p)
+void __irqpath_learn_wakeup(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 	struct irqpath_origin *o;
@@ -201,7 +201,7 @@ void __irqpath_waking(struct task_struct *p)
 	    this_cpu_read(irqpath_cpus.predicting))
 		return;
 	if (p->flags & PF_KTHREAD) {
-		thread_waking(t);
+		pass_origin_on(t);
 		return;
 	}
 	o = irqpath_current_origin();
@@ -214,25 +214,26 @@ void __irqpath_waking(struct task_struct *p)
 		if (READ_ONCE(slot->origin) == o) {
 			slot->hits++;
 			slot->last = jiffies;
-			slot->indirect = irqpath_was_set_going();
+			slot->indirect = irqpath_is_indirect();
 			if (!slot->indirect)
-				slot->credit = irqpath_credit(slot->credit,
+				slot->credit =
+					irqpath_update_credit(slot->credit,
 							      true);
-			irqpath_confirm(o);
+			confirm_service(o);
 			return;
 		}
 	}
-	slot_learn(t, o);
+	learn_origin(t, o);
 }
 
 /**
- * irqpath_task_get() - get the state of a task, made if there is none
+ * irqpath_get_task() - get the state of a task, made if there is none
  * @p: the task
  * @gfp: how to allocate
  *
  * Return: the state, or NULL without memory.
  */
-struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp)
+struct irqpath_task *irqpath_get_task(struct task_struct *p, gfp_t gfp)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
@@ -261,7 +262,7 @@ void irqpath_fork(struct task_struct *p)
 	p->irqpath = NULL;
 	if (current->flags & PF_KTHREAD ||
 	    (rt_task(current) && !current->sched_reset_on_fork))
-		irqpath_task_get(p, GFP_KERNEL);
+		irqpath_get_task(p, GFP_KERNEL);
 }
 
 void irqpath_task_free(struct task_struct *p)
@@ -269,7 +270,8 @@ void irqpath_task_free(struct task_struct *p)
 	kfree(p->irqpath);
 }
 
-static void task_forget(struct irqpath_task *t, struct irqpath_origin *only)
+static void forget_associations(struct irqpath_task *t,
+				struct irqpath_origin *only)
 {
 	unsigned long flags;
 	int i;
@@ -277,7 +279,7 @@ static void task_forget(struct irqpath_task *t, struct irqpath_origin *only)
 	raw_spin_lock_irqsave(&t->lock, flags);
 	for (i = 0; i < IRQPATH_NR_SLOTS; i++) {
 		if (!only || t->slot[i].origin == only)
-			slot_clear(&t->slot[i]);
+			clear_slot(&t->slot[i]);
 	}
 	raw_spin_unlock_irqrestore(&t->lock, flags);
 }
@@ -288,23 +290,23 @@ void irqpath_setscheduler(struct task_struct *p)
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
 	if (!t && rt_or_dl_prio(p->normal_prio) && preemptible())
-		t = irqpath_task_get(p, GFP_NOWAIT);
+		t = irqpath_get_task(p, GFP_NOWAIT);
 	if (!t)
 		return;
 	/* It may sleep on, but its place among the parked tasks is wrong. */
 	irqpath_leave_place(t);
 	if (!rt_or_dl_prio(p->normal_prio))
-		task_forget(t, NULL);
+		forget_associations(t, NULL);
 	/* An interrupt's thread that starts has just set its own priority. */
 	if (p == current && p->flags & PF_KTHREAD && READ_ONCE(t->origin))
-		irqpath_select();
+		irqpath_adjust_threads();
 }
 
 /* PF_EXITING is set: nothing is learned after this. */
 void irqpath_exit(struct task_struct *p)
 {
 	if (p->irqpath)
-		task_forget(p->irqpath, NULL);
+		forget_associations(p->irqpath, NULL);
 }
 
 /**
@@ -320,7 +322,7 @@ void irqpath_forget_origin(struct irqpath_origin *o)
 		struct irqpath_task *t = READ_ONCE(p->irqpath);
 
 		if (t)
-			task_forget(t, o);
+			forget_associations(t, o);
 	}
 	rcu_read_unlock();
 }

@@ -27,7 +27,7 @@ struct irqpath_task;
  * @misses: of these, those that did not wake the task
  * @mm_switched: address spaces loaded for these handlers
  * @last: jiffies of the last hit
- * @credit: trust, see irqpath_credit()
+ * @credit: trust, see irqpath_update_credit()
  * @indirect: at the last hit a thread woke the task, and the handler only woke
  *	      that thread: running the handler would not have woken the task
  * @pinned: made by hand, see proc.c: is not replaced, and keeps its trust
@@ -54,16 +54,16 @@ static inline bool irqpath_handler_wakes(const struct irqpath_slot *slot)
 }
 
 /* The trust that counts when a handler is offered, and that files show. */
-static inline unsigned int irqpath_trust(const struct irqpath_slot *slot)
+static inline unsigned int irqpath_get_trust(const struct irqpath_slot *slot)
 {
 	return irqpath_handler_wakes(slot) ? slot->credit : 0;
 }
 
-struct irqpath_slot *irqpath_slot_pick(struct irqpath_slot *slots,
+struct irqpath_slot *irqpath_pick_slot(struct irqpath_slot *slots,
 				       unsigned long now);
-unsigned int irqpath_credit(unsigned int credit, bool woke);
+unsigned int irqpath_update_credit(unsigned int credit, bool woke);
 int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned);
 void irqpath_forget_origin(struct irqpath_origin *o);
-struct irqpath_task *irqpath_task_get(struct task_struct *p, gfp_t gfp);
+struct irqpath_task *irqpath_get_task(struct task_struct *p, gfp_t gfp);
 
 #endif /* _KERNEL_IRQPATH_ASSOC_H */

@@ -33,7 +33,7 @@ static void slot_free_is_taken(struct kunit *test)
 
 	/* The newest: free all the same. */
 	s->slot[IRQPATH_NR_SLOTS - 1].origin = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_pick_slot(s->slot, 2000),
 			    &s->slot[IRQPATH_NR_SLOTS - 1]);
 }
 
@@ -41,10 +41,10 @@ static void slot_oldest_is_forgotten(struct kunit *test)
 {
 	struct slots *s = full_slots(test, 1000);
 
-	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_pick_slot(s->slot, 2000),
 			    &s->slot[0]);
 	s->slot[0].last = 2000;
-	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_pick_slot(s->slot, 2000),
 			    &s->slot[1]);
 }
 
@@ -54,11 +54,11 @@ static void slot_pinned_stays(struct kunit *test)
 	int i;
 
 	s->slot[0].pinned = true;
-	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 2000),
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_pick_slot(s->slot, 2000),
 			    &s->slot[1]);
 	for (i = 0; i < IRQPATH_NR_SLOTS; i++)
 		s->slot[i].pinned = true;
-	KUNIT_EXPECT_NULL(test, irqpath_slot_pick(s->slot, 2000));
+	KUNIT_EXPECT_NULL(test, irqpath_pick_slot(s->slot, 2000));
 }
 
 static void slot_age_survives_jiffies_wrap(struct kunit *test)
@@ -66,7 +66,7 @@ static void slot_age_survives_jiffies_wrap(struct kunit *test)
 	/* The first two were hit before the wrap, the others after it. */
 	struct slots *s = full_slots(test, ULONG_MAX - 1);
 
-	KUNIT_EXPECT_PTR_EQ(test, irqpath_slot_pick(s->slot, 100),
+	KUNIT_EXPECT_PTR_EQ(test, irqpath_pick_slot(s->slot, 100),
 			    &s->slot[0]);
 }
 
@@ -77,16 +77,17 @@ static void credit_ends_after_mispredictions(struct kunit *test)
 
 	for (i = 0; i < IRQPATH_CREDIT_START; i++) {
 		KUNIT_EXPECT_GT(test, credit, 0);
-		credit = irqpath_credit(credit, false);
+		credit = irqpath_update_credit(credit, false);
 	}
 	KUNIT_EXPECT_EQ(test, credit, 0);
-	KUNIT_EXPECT_EQ(test, irqpath_credit(credit, false), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_update_credit(credit, false), 0);
 }
 
 static void credit_comes_back_with_wakeups(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, irqpath_credit(0, true), IRQPATH_CREDIT_GAIN);
-	KUNIT_EXPECT_EQ(test, irqpath_credit(IRQPATH_CREDIT_MAX, true),
+	KUNIT_EXPECT_EQ(test, irqpath_update_credit(0, true),
+			IRQPATH_CREDIT_GAIN);
+	KUNIT_EXPECT_EQ(test, irqpath_update_credit(IRQPATH_CREDIT_MAX, true),
 			IRQPATH_CREDIT_MAX);
 }
 
@@ -97,7 +98,7 @@ static unsigned int credit_after(unsigned int every, unsigned int nr)
 	unsigned int i;
 
 	for (i = 1; i <= nr; i++)
-		credit = irqpath_credit(credit, i % every == 0);
+		credit = irqpath_update_credit(credit, i % every == 0);
 	return credit;
 }
 

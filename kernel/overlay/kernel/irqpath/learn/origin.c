@@ -42,13 +42,13 @@ irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq)
 	this_cpu_write(irqpath_cpus.hardirq, o);
 	if (static_branch_unlikely(&irqpath_selective_key) && o &&
 	    o->quiet != UINT_MAX && ++o->quiet == READ_ONCE(irqpath_quiet))
-		irqpath_select();
+		irqpath_adjust_threads();
 	res = action->handler(irq, action->dev_id);
 	this_cpu_write(irqpath_cpus.hardirq, outer);
 	return res;
 }
 
-void __irqpath_softirq_raise(unsigned int nr)
+void __irqpath_note_raise(unsigned int nr)
 {
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 	struct irqpath_origin *o = irqpath_current_origin();
@@ -94,7 +94,7 @@ void irqpath_forget_raised(void)
 	}
 }
 
-static struct irqpath_origin *origin_find_free(void)
+static struct irqpath_origin *get_free_origin(void)
 {
 	struct irqpath_origin *o;
 
@@ -116,19 +116,20 @@ static struct irqpath_origin *origin_find_free(void)
 	return o;
 }
 
-static void origin_set_thread(struct irqpath_origin *o,
+static void set_thread_origin(struct irqpath_origin *o,
 			      struct irqaction *action)
 {
 	struct irqpath_task *t;
 
 	if (!action || !action->thread)
 		return;
-	t = irqpath_task_get(action->thread, GFP_KERNEL);
+	t = irqpath_get_task(action->thread, GFP_KERNEL);
 	if (t)
 		WRITE_ONCE(t->origin, o);
 }
 
-static struct irqpath_origin *other_of_line(struct irqpath_origin *o, bool file)
+static struct irqpath_origin *find_other_origin(struct irqpath_origin *o,
+						bool file)
 {
 	struct irqpath_origin *other;
 
@@ -143,30 +144,30 @@ static struct irqpath_origin *other_of_line(struct irqpath_origin *o, bool file)
 }
 
 /* A line has one file, which belongs to one of its origins. */
-static void file_add(struct irqpath_origin *o)
+static void add_file(struct irqpath_origin *o)
 {
-	if (!o->has_file && o->desc->dir && !other_of_line(o, true))
-		o->has_file = irqpath_proc_add(o->desc, o->irq);
+	if (!o->has_file && o->desc->dir && !find_other_origin(o, true))
+		o->has_file = irqpath_add_proc_file(o->desc, o->irq);
 }
 
-static void file_del(struct irqpath_origin *o)
+static void remove_file(struct irqpath_origin *o)
 {
 	struct irqpath_origin *other;
 
 	if (!o->has_file)
 		return;
 	o->has_file = false;
-	other = other_of_line(o, false);
+	other = find_other_origin(o, false);
 	if (other)
 		other->has_file = true;
 	else
-		irqpath_proc_del(o->desc);
+		irqpath_remove_proc_file(o->desc);
 }
 
 /* Lines that were requested before there was /proc. */
 static int __init irqpath_files_init(void)
 {
-	irqpath_visit_actions(file_add);
+	irqpath_visit_actions(add_file);
 	return 0;
 }
 late_initcall(irqpath_files_init);
@@ -201,7 +202,7 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 		return;
 
 	mutex_lock(&irqpath_origins_mutex);
-	o = origin_find_free();
+	o = get_free_origin();
 	if (o) {
 		o->desc = desc;
 		o->irq = action->irq;
@@ -216,24 +217,24 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 		o->peek = NULL;
 		/* Pairs with the address dependency of its readers. */
 		smp_store_release(&action->irqpath, o);
-		origin_set_thread(o, action);
-		origin_set_thread(o, action->secondary);
-		file_add(o);
-		irqpath_select();
+		set_thread_origin(o, action);
+		set_thread_origin(o, action->secondary);
+		add_file(o);
+		irqpath_adjust_threads();
 	}
 	mutex_unlock(&irqpath_origins_mutex);
 }
 
 /**
- * irqpath_origin_of() - find the origin of a line
+ * irqpath_find_origin() - find the origin of a line
  * @irq: its number
  *
- * It does not take the mutex: the files call it, and irqpath_proc_del() waits
- * for them with the mutex held.
+ * It does not take the mutex: the files call it, and irqpath_remove_proc_file()
+ * waits for them with the mutex held.
  *
  * Return: the origin of a handler that can migrate, else another one, or NULL.
  */
-struct irqpath_origin *irqpath_origin_of(unsigned int irq)
+struct irqpath_origin *irqpath_find_origin(unsigned int irq)
 {
 	struct irqpath_origin *o, *found = NULL;
 
@@ -248,12 +249,12 @@ struct irqpath_origin *irqpath_origin_of(unsigned int irq)
 }
 
 /**
- * irqpath_origin_set_peek() - see irqpath_set_peek()
+ * irqpath_set_origin_peek() - see irqpath_set_peek()
  * @irq: the line
  * @dev_id: of its action
  * @peek: looks at its packets
  */
-void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+void irqpath_set_origin_peek(unsigned int irq, void *dev_id,
 			     irqpath_peek_t peek)
 {
 	struct irqpath_origin *o;
@@ -299,7 +300,7 @@ void irqpath_action_del(struct irqaction *action)
 	mutex_lock(&irqpath_origins_mutex);
 	WRITE_ONCE(action->irqpath, NULL);
 	WRITE_ONCE(o->action, NULL);
-	file_del(o);
+	remove_file(o);
 	irqpath_end_offers(o);
 	irqpath_forget_origin(o);
 	mutex_unlock(&irqpath_origins_mutex);

@@ -69,8 +69,8 @@ typedef void (*irqpath_visit_t)(struct irqpath_origin *o);
 
 void irqpath_visit_actions(irqpath_visit_t visit);
 void irqpath_forget_raised(void);
-struct irqpath_origin *irqpath_origin_of(unsigned int irq);
-void irqpath_origin_set_peek(unsigned int irq, void *dev_id,
+struct irqpath_origin *irqpath_find_origin(unsigned int irq);
+void irqpath_set_origin_peek(unsigned int irq, void *dev_id,
 			     irqpath_peek_t peek);
 
 #endif /* _KERNEL_IRQPATH_ORIGIN_H */

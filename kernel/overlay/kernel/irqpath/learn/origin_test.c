@@ -31,7 +31,7 @@ static irqreturn_t handler(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-static unsigned int line(struct kunit *test)
+static unsigned int make_line(struct kunit *test)
 {
 	int irq = irq_alloc_desc(NUMA_NO_NODE);
 
@@ -43,13 +43,13 @@ static unsigned int line(struct kunit *test)
 
 static void handler_is_origin_until_freed(struct kunit *test)
 {
-	unsigned int irq = line(test);
+	unsigned int irq = make_line(test);
 
-	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
+	KUNIT_EXPECT_NULL(test, irqpath_find_origin(irq));
 	KUNIT_ASSERT_EQ(test, request_irq(irq, handler, 0, NULL, test), 0);
-	KUNIT_EXPECT_NOT_NULL(test, irqpath_origin_of(irq));
+	KUNIT_EXPECT_NOT_NULL(test, irqpath_find_origin(irq));
 	free_irq(irq, test);
-	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
+	KUNIT_EXPECT_NULL(test, irqpath_find_origin(irq));
 	irq_free_desc(irq);
 }
 
@@ -58,15 +58,15 @@ static void handler_is_origin_until_freed(struct kunit *test)
  */
 static void nmi_is_no_origin(struct kunit *test)
 {
-	unsigned int irq = line(test);
+	unsigned int irq = make_line(test);
 
 	KUNIT_ASSERT_EQ(test, request_nmi(irq, handler,
 					  IRQF_PERCPU | IRQF_NO_AUTOEN, NULL,
 					  test), 0);
-	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
+	KUNIT_EXPECT_NULL(test, irqpath_find_origin(irq));
 	free_nmi(irq, test);
 	/* An origin of the NMI would still be there, with a freed action. */
-	KUNIT_EXPECT_NULL(test, irqpath_origin_of(irq));
+	KUNIT_EXPECT_NULL(test, irqpath_find_origin(irq));
 	irq_free_desc(irq);
 }
 

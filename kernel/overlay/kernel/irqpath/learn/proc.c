@@ -39,7 +39,7 @@ static void show_task(struct seq_file *m, struct task_struct *p,
 			   comm, p->rt_priority, slot->hits, slot->runs,
 			   slot->misses,
 			   jiffies_to_msecs(jiffies - slot->last),
-			   irqpath_trust(slot), slot->pinned);
+			   irqpath_get_trust(slot), slot->pinned);
 	}
 }
 
@@ -89,7 +89,7 @@ static ssize_t target_write(struct file *file, const char __user *buf,
 	p = get_task(abs(pid));
 	if (!p)
 		return -ESRCH;
-	ret = irqpath_pin(p, irqpath_origin_of(irq), pid > 0);
+	ret = irqpath_pin(p, irqpath_find_origin(irq), pid > 0);
 	put_task_struct(p);
 	return ret ?: count;
 }
@@ -103,25 +103,25 @@ static const struct proc_ops target_ops = {
 };
 
 /**
- * irqpath_proc_add() - make the file of a line
+ * irqpath_add_proc_file() - make the file of a line
  * @desc: the line, whose directory is there
  * @irq: its number
  *
  * Return: whether it was made.
  */
-bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq)
+bool irqpath_add_proc_file(struct irq_desc *desc, unsigned int irq)
 {
 	return proc_create_data(NAME, 0600, desc->dir, &target_ops,
 				(void *)(unsigned long)irq);
 }
 
 /**
- * irqpath_proc_del() - remove the file of a line
+ * irqpath_remove_proc_file() - remove the file of a line
  * @desc: the line
  *
  * Context: may sleep; waits for readers and writers.
  */
-void irqpath_proc_del(struct irq_desc *desc)
+void irqpath_remove_proc_file(struct irq_desc *desc)
 {
 	remove_proc_entry(NAME, desc->dir);
 }

@@ -14,7 +14,7 @@ struct irq_desc;
 
 pid_t irqpath_visible_pid(struct task_struct *p);
 void irqpath_escape_name(char *shown, size_t size, const char *name);
-bool irqpath_proc_add(struct irq_desc *desc, unsigned int irq);
-void irqpath_proc_del(struct irq_desc *desc);
+bool irqpath_add_proc_file(struct irq_desc *desc, unsigned int irq);
+void irqpath_remove_proc_file(struct irq_desc *desc);
 
 #endif /* _KERNEL_IRQPATH_SHOW_H */

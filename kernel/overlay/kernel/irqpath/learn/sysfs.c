@@ -30,7 +30,7 @@ static int show_slot(char *buf, int at, const struct irqpath_slot *slot,
 			    o->irq, name, pid, comm, p->rt_priority, slot->hits,
 			    slot->runs, slot->misses,
 			    jiffies_to_msecs(jiffies - slot->last),
-			    irqpath_trust(slot), slot->pinned,
+			    irqpath_get_trust(slot), slot->pinned,
 			    slot->mm_switched);
 	return at + len + MORE_LEN <= PAGE_SIZE ? len : 0;
 }

@@ -32,7 +32,7 @@ unsigned int irqpath_early_demux = 1;
  */
 void irqpath_set_peek(unsigned int irq, void *dev_id, irqpath_peek_t peek)
 {
-	irqpath_origin_set_peek(irq, dev_id, peek);
+	irqpath_set_origin_peek(irq, dev_id, peek);
 }
 EXPORT_SYMBOL_GPL(irqpath_set_peek);
 
@@ -67,7 +67,7 @@ bool irqpath_waits_for(const struct irqpath_flow *waits,
 }
 
 /**
- * irqpath_peek() - get the flow of the packet behind an interrupt
+ * irqpath_peek_flow() - get the flow of the packet behind an interrupt
  * @o: the interrupt's origin
  * @action: its action
  * @flow: filled in
@@ -75,8 +75,8 @@ bool irqpath_waits_for(const struct irqpath_flow *waits,
  * Context: hardirq of @action.
  * Return: whether the flow is known.
  */
-bool irqpath_peek(struct irqpath_origin *o, struct irqaction *action,
-		  struct irqpath_flow *flow)
+bool irqpath_peek_flow(struct irqpath_origin *o, struct irqaction *action,
+		       struct irqpath_flow *flow)
 {
 	irqpath_peek_t peek = READ_ONCE(o->peek);
 

@@ -17,12 +17,12 @@
 unsigned int irqpath_watchdog_us = 200;
 
 /**
- * irqpath_watch() - start the watchdog of this CPU's offers
+ * irqpath_start_watchdog() - start the watchdog of this CPU's offers
  * @c: this CPU
  *
  * Context: interrupts disabled, perhaps rq->lock held.
  */
-void irqpath_watch(struct irqpath_cpu *c)
+void irqpath_start_watchdog(struct irqpath_cpu *c)
 {
 	u64 limit_ns = READ_ONCE(irqpath_watchdog_us) * (u64)NSEC_PER_USEC;
 
@@ -39,13 +39,13 @@ void __irqpath_sched_switch(struct task_struct *next)
 	if (!expected)
 		return;
 	if (unlikely(expected != next))
-		irqpath_watch(c);
+		irqpath_start_watchdog(c);
 	else if (!next->irqpath->lazy && next->mm != current->active_mm)
 		irqpath_count_mm(next->irqpath);
 }
 
 /* The token is still there for the thread, or the thread has it already. */
-static void revoke(struct irqpath_cpu *c, struct irqpath_task *t)
+static void revoke_offer(struct irqpath_cpu *c, struct irqpath_task *t)
 {
 	lockdep_assert_held(&c->lock);
 
@@ -56,22 +56,22 @@ static void revoke(struct irqpath_cpu *c, struct irqpath_task *t)
 }
 
 /* Context: interrupts disabled. */
-static void revoke_all(struct irqpath_cpu *c)
+static void revoke_cpu_offers(struct irqpath_cpu *c)
 {
 	struct irqpath_task *t, *next;
 
 	raw_spin_lock(&c->lock);
 	list_for_each_entry_safe(t, next, &c->offered, node) {
-		revoke(c, t);
+		revoke_offer(c, t);
 		irqpath_count(rescued);
 	}
 	irqpath_update_expected(c);
 	raw_spin_unlock(&c->lock);
 }
 
-static enum hrtimer_restart watchdog(struct hrtimer *timer)
+static enum hrtimer_restart run_watchdog(struct hrtimer *timer)
 {
-	revoke_all(container_of(timer, struct irqpath_cpu, watchdog));
+	revoke_cpu_offers(container_of(timer, struct irqpath_cpu, watchdog));
 	return HRTIMER_NORESTART;
 }
 
@@ -89,18 +89,18 @@ void irqpath_revoke_offers(void)
 	synchronize_rcu();
 	for_each_possible_cpu(cpu) {
 		local_irq_disable();
-		revoke_all(per_cpu_ptr(&irqpath_cpus, cpu));
+		revoke_cpu_offers(per_cpu_ptr(&irqpath_cpus, cpu));
 		local_irq_enable();
 	}
 }
 
 /**
- * irqpath_disarm() - take a task off the list of parked tasks
+ * irqpath_disarm_task() - take a task off the list of parked tasks
  * @t: the task
  *
  * Return: false if it has an offer, which only the task itself can take.
  */
-bool irqpath_disarm(struct irqpath_task *t)
+bool irqpath_disarm_task(struct irqpath_task *t)
 {
 	enum irqpath_state state;
 	struct irqpath_cpu *c;
@@ -130,13 +130,13 @@ bool irqpath_disarm(struct irqpath_task *t)
 }
 
 /**
- * irqpath_withdraw() - remove the offers of an origin's action
+ * irqpath_withdraw_offers() - remove the offers of an origin's action
  * @o: the origin; its line is quiet and nobody has a token of it
  *
  * The thread took all offers that are left. Their tasks have not run since, and
  * must not find them.
  */
-void irqpath_withdraw(struct irqpath_origin *o)
+void irqpath_withdraw_offers(struct irqpath_origin *o)
 {
 	int cpu;
 
@@ -174,7 +174,7 @@ static int __init irqpath_cpus_init(void)
 		INIT_LIST_HEAD(&c->offered);
 		hrtimer_init(&c->watchdog, CLOCK_MONOTONIC,
 			     HRTIMER_MODE_REL_PINNED_HARD);
-		c->watchdog.function = watchdog;
+		c->watchdog.function = run_watchdog;
 	}
 	return 0;
 }

@@ -27,7 +27,7 @@ DEFINE_STATIC_KEY_FALSE(irqpath_las_key);
 /* Run offers lazily. The key stays on once it was on. */
 unsigned int irqpath_las;
 
-struct mm_struct *__irqpath_mm(struct task_struct *p)
+struct mm_struct *__irqpath_task_mm(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
@@ -42,12 +42,12 @@ struct mm_struct *__irqpath_mm(struct task_struct *p)
 }
 
 /**
- * irqpath_own_mm() - load the address space of the running task
+ * irqpath_load_mm() - load the address space of the running task
  * @t: of the running task, lazy
  *
  * It does as kthread_use_mm(), for a task that has the mm already.
  */
-void irqpath_own_mm(struct irqpath_task *t)
+void irqpath_load_mm(struct irqpath_task *t)
 {
 	struct mm_struct *borrowed, *mm = current->mm;
 
@@ -65,13 +65,13 @@ void irqpath_own_mm(struct irqpath_task *t)
 }
 
 /**
- * irqpath_las_set() - switch the lazy address space on or off
+ * irqpath_set_las() - switch the lazy address space on or off
  * @on: 1 or 0
  *
  * Return: 0, or -EOPNOTSUPP where the architecture does not protect readers of
  * user memory.
  */
-int irqpath_las_set(unsigned int on)
+int irqpath_set_las(unsigned int on)
 {
 	if (on && !IS_ENABLED(CONFIG_X86))
 		return -EOPNOTSUPP;

@@ -61,15 +61,15 @@ bool irqpath_unpark(bool may_sleep_on);
 
 bool irqpath_waits_for(const struct irqpath_flow *waits,
 		       const struct irqpath_flow *packet);
-bool irqpath_peek(struct irqpath_origin *o, struct irqaction *action,
-		  struct irqpath_flow *flow);
+bool irqpath_peek_flow(struct irqpath_origin *o, struct irqaction *action,
+		       struct irqpath_flow *flow);
 
-void irqpath_own_mm(struct irqpath_task *t);
-int irqpath_las_set(unsigned int on);
+void irqpath_load_mm(struct irqpath_task *t);
+int irqpath_set_las(unsigned int on);
 
-bool irqpath_disarm(struct irqpath_task *t);
-void irqpath_watch(struct irqpath_cpu *c);
+bool irqpath_disarm_task(struct irqpath_task *t);
+void irqpath_start_watchdog(struct irqpath_cpu *c);
 void irqpath_revoke_offers(void);
-void irqpath_withdraw(struct irqpath_origin *o);
+void irqpath_withdraw_offers(struct irqpath_origin *o);
 
 #endif /* _KERNEL_IRQPATH_MIGRATE_H */

@@ -22,8 +22,8 @@ static bool is_eligible(struct irqpath_task *t, struct irqaction *action)
 	       irqpath_may_run_here(p);
 }
 
-static struct irqpath_slot *slot_of(struct irqpath_task *t,
-				    struct irqpath_origin *o)
+static struct irqpath_slot *find_slot(struct irqpath_task *t,
+				      struct irqpath_origin *o)
 {
 	int i;
 
@@ -39,17 +39,17 @@ static struct irqpath_slot *slot_of(struct irqpath_task *t,
  * of the packet behind the interrupt, or NULL. A task that waits for another
  * flow is passed over. One that waits for this flow needs no trust.
  */
-static struct irqpath_task *choose(struct irqpath_cpu *c,
-				   struct irqpath_origin *o,
-				   struct irqaction *action,
-				   const struct irqpath_flow *flow)
+static struct irqpath_task *choose_task(struct irqpath_cpu *c,
+					struct irqpath_origin *o,
+					struct irqaction *action,
+					const struct irqpath_flow *flow)
 {
 	struct irqpath_task *t;
 
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(t, &c->parked, node) {
-		struct irqpath_slot *slot = slot_of(t, o);
+		struct irqpath_slot *slot = find_slot(t, o);
 		bool named = flow && t->flow.protocol;
 
 		if (!slot || !irqpath_handler_wakes(slot) ||
@@ -69,7 +69,7 @@ static struct irqpath_task *choose(struct irqpath_cpu *c,
  * The handler still runs. If a thread runs it, the task that would run it once
  * more might preempt the thread.
  */
-static bool is_running(struct irqpath_origin *o, struct irq_desc *desc)
+static bool handler_is_running(struct irqpath_origin *o, struct irq_desc *desc)
 {
 	return !irqpath_has_one_token(desc) || irqpath_has_runner(o);
 }
@@ -83,12 +83,12 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	bool known, others;
 
 	if (!o || !irqpath_may_migrate(o) || !in_hardirq() ||
-	    list_empty(&c->parked) || is_running(o, desc))
+	    list_empty(&c->parked) || handler_is_running(o, desc))
 		return false;
 
-	known = READ_ONCE(o->peek) && irqpath_peek(o, action, &flow);
+	known = READ_ONCE(o->peek) && irqpath_peek_flow(o, action, &flow);
 	raw_spin_lock(&c->lock);
-	t = choose(c, o, action, known ? &flow : NULL);
+	t = choose_task(c, o, action, known ? &flow : NULL);
 	others = !list_empty(&c->offered);
 	if (t) {
 		list_move_tail(&t->node, &c->offered);
@@ -113,6 +113,6 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 
 	/* A task that runs next needs no watchdog: irqpath_sched_switch(). */
 	if (others || (!need_resched() && t->task != current))
-		irqpath_watch(c);
+		irqpath_start_watchdog(c);
 	return true;
 }

@@ -15,7 +15,7 @@ struct rivals {
 };
 
 /* A task and an interrupt's thread, both with FIFO priorities. */
-static struct rivals *rivals(struct kunit *test, int task, int thread)
+static struct rivals *make_rivals(struct kunit *test, int task, int thread)
 {
 	struct rivals *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 
@@ -31,7 +31,7 @@ static struct rivals *rivals(struct kunit *test, int task, int thread)
 
 static void task_outranks_its_equals(struct kunit *test)
 {
-	struct rivals *r = rivals(test, 50, 50);
+	struct rivals *r = make_rivals(test, 50, 50);
 
 	KUNIT_EXPECT_TRUE(test, irqpath_outranks(&r->task, &r->action));
 	r->task.normal_prio++;
@@ -41,7 +41,7 @@ static void task_outranks_its_equals(struct kunit *test)
 /* An RR task yields to its equals when its slice ends, the thread does not. */
 static void task_with_a_slice_must_be_above(struct kunit *test)
 {
-	struct rivals *r = rivals(test, 50, 50);
+	struct rivals *r = make_rivals(test, 50, 50);
 
 	r->task.policy = SCHED_RR;
 	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
@@ -51,7 +51,7 @@ static void task_with_a_slice_must_be_above(struct kunit *test)
 
 static void lent_priority_does_not_count(struct kunit *test)
 {
-	struct rivals *r = rivals(test, 30, 50);
+	struct rivals *r = make_rivals(test, 30, 50);
 
 	r->task.prio = MAX_RT_PRIO - 1 - 60;
 	KUNIT_EXPECT_FALSE(test, irqpath_outranks(&r->task, &r->action));
@@ -60,7 +60,7 @@ static void lent_priority_does_not_count(struct kunit *test)
 /* Not even a thread that selective has made an ordinary task. */
 static void ordinary_tasks_outrank_nobody(struct kunit *test)
 {
-	struct rivals *r = rivals(test, 50, 50);
+	struct rivals *r = make_rivals(test, 50, 50);
 
 	r->task.policy = SCHED_NORMAL;
 	r->task.normal_prio = DEFAULT_PRIO;

@@ -46,7 +46,7 @@ static inline bool __irqpath_parks_before(const struct irqpath_task *t,
 static inline void __irqpath_leave_place(struct irqpath_task *t)
 {
 	if (READ_ONCE(t->state) != IRQPATH_IDLE)
-		irqpath_disarm(t);
+		irqpath_disarm_task(t);
 }
 
 /* Handlers are offered by a task's own priority, not by one it was lent. */
@@ -214,7 +214,7 @@ static inline bool __irqpath_must_lend(struct irqpath_origin *o)
 /* The offers of an action go with it. */
 static inline void __irqpath_end_offers(struct irqpath_origin *o)
 {
-	irqpath_withdraw(o);
+	irqpath_withdraw_offers(o);
 }
 
 #endif /* _KERNEL_IRQPATH_RULES_H */

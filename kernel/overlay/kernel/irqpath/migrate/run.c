@@ -70,7 +70,7 @@ static bool has_trusted_slot(struct irqpath_task *t)
 	return trusted;
 }
 
-static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
+static void insert_parked(struct irqpath_cpu *c, struct irqpath_task *t)
 {
 	struct irqpath_task *other;
 
@@ -81,7 +81,7 @@ static void park_by_priority(struct irqpath_cpu *c, struct irqpath_task *t)
 			break;
 	}
 	list_add_tail(&t->node, &other->node);
-	/* With t->cpu: pairs with irqpath_disarm() by another task. */
+	/* With t->cpu: pairs with irqpath_disarm_task() by another task. */
 	smp_store_release(&t->state, IRQPATH_PARKED);
 }
 
@@ -92,7 +92,7 @@ static bool may_park(struct irqpath_task *t)
 	       irqpath_stack_is_deep_enough();
 }
 
-static void park(struct irqpath_task *t)
+static void park_task(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c;
 	unsigned long flags;
@@ -102,7 +102,7 @@ static void park(struct irqpath_task *t)
 	c = this_cpu_ptr(&irqpath_cpus);
 	WRITE_ONCE(t->cpu, smp_processor_id());
 	raw_spin_lock(&c->lock);
-	park_by_priority(c, t);
+	insert_parked(c, t);
 	raw_spin_unlock(&c->lock);
 	local_irq_restore(flags);
 }
@@ -114,14 +114,14 @@ bool irqpath_park(void)
 	/* It inherited its priority by fork(), which found no memory. */
 	if (unlikely(!t)) {
 		if (rt_task(current))
-			irqpath_task_get(current, GFP_NOWAIT);
+			irqpath_get_task(current, GFP_NOWAIT);
 		return false;
 	}
 	if (!may_park(t)) {
 		t->flow.protocol = 0;
 		return false;
 	}
-	park(t);
+	park_task(t);
 	return true;
 }
 
@@ -142,7 +142,7 @@ static void give_up_run(struct irqpath_task *t)
 }
 
 /* Return: whether the task takes the offer; if not, the thread does. */
-static bool accept(struct irqpath_task *t)
+static bool accept_offer(struct irqpath_task *t)
 {
 	if (irqpath_begin_run(t)) {
 		bool fit = irqpath_is_fit(t);
@@ -161,7 +161,7 @@ static bool accept(struct irqpath_task *t)
 }
 
 /* Take the token of the offer, or leave it to the thread. */
-static struct irqaction *claim(struct irqpath_task *t)
+static struct irqaction *claim_handler(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, t->cpu);
 	struct irqaction *action = NULL;
@@ -170,7 +170,7 @@ static struct irqaction *claim(struct irqpath_task *t)
 	if (t->state == IRQPATH_OFFERED) {
 		list_del_init(&t->node);
 		irqpath_update_expected(c);
-		if (accept(t))
+		if (accept_offer(t))
 			action = t->action;
 	}
 	t->state = IRQPATH_IDLE;
@@ -182,7 +182,7 @@ static struct irqaction *claim(struct irqpath_task *t)
  * Enable bottom halves. Softirqs that the handler raised run here, at the
  * task's priority. Softirqs that others raised are left to ksoftirqd.
  */
-static void bh_enable_own(struct irqpath_task *t)
+static void enable_bh(struct irqpath_task *t)
 {
 	u32 foreign = 0;
 
@@ -238,14 +238,14 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	if (ret == IRQ_HANDLED)
 		atomic_inc(&desc->threads_handled);
 	irqpath_unmask_line(desc, action);
-	bh_enable_own(t);
+	enable_bh(t);
 
 	woke = READ_ONCE(current->__state) == TASK_RUNNING;
 	if (!woke) {
 		t->offered->misses++;
 		if (!t->offered->pinned)
-			t->offered->credit = irqpath_credit(t->offered->credit,
-							    false);
+			t->offered->credit =
+				irqpath_update_credit(t->offered->credit, false);
 		irqpath_count(mispredicted);
 	}
 	t->offered->runs++;
@@ -274,7 +274,7 @@ static bool take_offer(struct irqpath_task *t)
 	irqpath_map_acquire(o);
 	/* This keeps the task on its CPU, and the handler expects it. */
 	local_bh_disable();
-	action = claim(t);
+	action = claim_handler(t);
 	if (action)
 		woke = run_handler(t, o, action);
 	else
@@ -292,17 +292,18 @@ bool irqpath_unpark(bool may_sleep_on)
 	struct irqpath_task *t = current->irqpath;
 	bool offered, woke = true;
 
-	offered = READ_ONCE(t->state) == IRQPATH_OFFERED || !irqpath_disarm(t);
+	offered = READ_ONCE(t->state) == IRQPATH_OFFERED ||
+		  !irqpath_disarm_task(t);
 	if (offered)
 		woke = take_offer(t);
 	if (!woke && may_sleep_on && t->lazy && may_park(t)) {
-		park(t);
+		park_task(t);
 		return true;
 	}
 	/* The task is in no list that is searched. */
 	t->flow.protocol = 0;
 	if (t->lazy)
-		irqpath_own_mm(t);
+		irqpath_load_mm(t);
 	__set_current_state(TASK_RUNNING);
 	return false;
 }
@@ -369,7 +370,8 @@ void irqpath_prio_changed(struct task_struct *p)
 	if (!o || !irqpath_must_lend(o))
 		return;
 	/*
-	 * The action stays until irqpath_withdraw() has had every CPU's lock.
+	 * The action stays until irqpath_withdraw_offers() has had the lock of
+	 * every CPU.
 	 */
 	c = this_cpu_ptr(&irqpath_cpus);
 	raw_spin_lock_irqsave(&c->lock, flags);

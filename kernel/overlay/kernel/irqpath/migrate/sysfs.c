@@ -7,7 +7,7 @@
 #define WATCHDOG_MIN_US	10
 #define WATCHDOG_MAX_US	1000000
 
-static int migrate_start(void)
+static int start_migrate(void)
 {
 	/* A group may have no time left in the middle of a handler. */
 	if (IS_ENABLED(CONFIG_RT_GROUP_SCHED))
@@ -17,7 +17,7 @@ static int migrate_start(void)
 	return 0;
 }
 
-static void migrate_stop(void)
+static void stop_migrate(void)
 {
 	static_branch_disable(&irqpath_migrate_key);
 	irqpath_revoke_offers();
@@ -26,12 +26,12 @@ static void migrate_stop(void)
 static struct irqpath_switch migrate = {
 	.file = IRQPATH_SWITCH_FILE,
 	.learns = true,
-	.start = migrate_start,
-	.stop = migrate_stop,
+	.start = start_migrate,
+	.stop = stop_migrate,
 };
 
 /* Offers that were made with a limit must not stay without one. */
-static int watchdog_set(unsigned int us)
+static int set_watchdog(unsigned int us)
 {
 	WRITE_ONCE(irqpath_watchdog_us, us);
 	if (!us)
@@ -42,7 +42,7 @@ static int watchdog_set(unsigned int us)
 static struct irqpath_setting watchdog_us = {
 	.file = IRQPATH_SETTING_FILE(watchdog_us),
 	.value = &irqpath_watchdog_us,
-	.set = watchdog_set,
+	.set = set_watchdog,
 	.min = WATCHDOG_MIN_US,
 	.max = WATCHDOG_MAX_US,
 	/* Without a limit an interrupt can be lost, which tests need. */
@@ -59,7 +59,7 @@ static struct irqpath_setting las = {
 	.file = IRQPATH_SETTING_FILE(las),
 	.value = &irqpath_las,
 	.max = 1,
-	.set = irqpath_las_set,
+	.set = irqpath_set_las,
 };
 
 static struct attribute *attrs[] = {

@@ -31,7 +31,7 @@ struct ports {
 	__be16 dest;
 };
 
-static struct irqpath_receiver *receiver_udp(struct sock *sk)
+static struct irqpath_receiver *get_udp_receiver(struct sock *sk)
 {
 	/* A tunnel's packet carries one for somebody else. */
 	if (!sk || udp_test_bit(ENCAP_ENABLED, sk))
@@ -40,7 +40,8 @@ static struct irqpath_receiver *receiver_udp(struct sock *sk)
 }
 
 /* Receivers are freed by RCU, so the socket's reference can go. */
-static struct irqpath_receiver *receiver_tcp(struct sock *sk, bool refcounted)
+static struct irqpath_receiver *get_tcp_receiver(struct sock *sk,
+						 bool refcounted)
 {
 	struct irqpath_receiver *r = NULL;
 
@@ -55,7 +56,7 @@ static struct irqpath_receiver *receiver_tcp(struct sock *sk, bool refcounted)
 	return r;
 }
 
-static struct irqpath_receiver *receiver_of_ipv4(struct sk_buff *skb)
+static struct irqpath_receiver *find_ipv4_receiver(struct sk_buff *skb)
 {
 	struct net *net = dev_net(skb->dev);
 	const struct ports *ports;
@@ -74,21 +75,20 @@ static struct irqpath_receiver *receiver_of_ipv4(struct sk_buff *skb)
 		return NULL;
 
 	if (ip->protocol == IPPROTO_UDP)
-		return receiver_udp(__udp4_lib_lookup(net, ip->saddr,
-						      ports->source, ip->daddr,
-						      ports->dest,
-						      skb->dev->ifindex, 0,
-						      net->ipv4.udp_table,
-						      NULL));
+		return get_udp_receiver(
+			__udp4_lib_lookup(net, ip->saddr, ports->source,
+					  ip->daddr, ports->dest,
+					  skb->dev->ifindex, 0,
+					  net->ipv4.udp_table, NULL));
 	sk = __inet_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
 			   ip->saddr, ports->source, ip->daddr, ports->dest,
 			   skb->dev->ifindex, 0, &refcounted);
-	return receiver_tcp(sk, refcounted);
+	return get_tcp_receiver(sk, refcounted);
 }
 
 #if IS_BUILTIN(CONFIG_IPV6)
 /* A packet with an extension header, such as a fragment, has no receiver. */
-static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
+static struct irqpath_receiver *find_ipv6_receiver(struct sk_buff *skb)
 {
 	struct net *net = dev_net(skb->dev);
 	const struct ipv6hdr *ip;
@@ -107,20 +107,19 @@ static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
 		return NULL;
 
 	if (ip->nexthdr == IPPROTO_UDP)
-		return receiver_udp(__udp6_lib_lookup(net, &ip->saddr,
-						      ports->source, &ip->daddr,
-						      ports->dest,
-						      skb->dev->ifindex, 0,
-						      net->ipv4.udp_table,
-						      NULL));
+		return get_udp_receiver(
+			__udp6_lib_lookup(net, &ip->saddr, ports->source,
+					  &ip->daddr, ports->dest,
+					  skb->dev->ifindex, 0,
+					  net->ipv4.udp_table, NULL));
 	sk = __inet6_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
 			    &ip->saddr, ports->source, &ip->daddr,
 			    ntohs(ports->dest), skb->dev->ifindex, 0,
 			    &refcounted);
-	return receiver_tcp(sk, refcounted);
+	return get_tcp_receiver(sk, refcounted);
 }
 #else
-static struct irqpath_receiver *receiver_of_ipv6(struct sk_buff *skb)
+static struct irqpath_receiver *find_ipv6_receiver(struct sk_buff *skb)
 {
 	return NULL;
 }
@@ -134,20 +133,20 @@ static bool is_part_of_another(const struct net_device *dev)
 }
 
 /**
- * irqpath_receiver_of() - find the receivers of a packet
+ * irqpath_find_receiver() - find the receivers of a packet
  * @skb: the packet, its data at the network header
  *
  * Context: RCU read side, bottom halves disabled.
  * Return: the receivers, valid on this read side, or NULL.
  */
-struct irqpath_receiver *irqpath_receiver_of(struct sk_buff *skb)
+struct irqpath_receiver *irqpath_find_receiver(struct sk_buff *skb)
 {
 	if (skb->pkt_type != PACKET_HOST || skb_vlan_tag_present(skb) ||
 	    is_part_of_another(skb->dev))
 		return NULL;
 	if (skb->protocol == htons(ETH_P_IP))
-		return receiver_of_ipv4(skb);
+		return find_ipv4_receiver(skb);
 	if (skb->protocol == htons(ETH_P_IPV6))
-		return receiver_of_ipv6(skb);
+		return find_ipv6_receiver(skb);
 	return NULL;
 }

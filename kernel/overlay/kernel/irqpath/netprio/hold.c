@@ -50,20 +50,20 @@ struct poll {
 static DEFINE_PER_CPU(struct poll, polls);
 
 /**
- * irqpath_level_of() - map a priority to its level
+ * irqpath_prio_to_level() - map a priority to its level
  * @prio: as in task_struct.prio; deadline tasks are above all others
  */
-unsigned int irqpath_level_of(int prio)
+unsigned int irqpath_prio_to_level(int prio)
 {
 	return clamp(prio, 0, IRQPATH_LEVEL_ORDINARY);
 }
 
 /**
- * irqpath_waits() - whether a receiver's packet waits for the current work
+ * irqpath_must_wait() - whether a receiver's packet waits for the current work
  * @receiver: level of the receiver
  * @work: level of the work
  */
-bool irqpath_waits(unsigned int receiver, unsigned int work)
+bool irqpath_must_wait(unsigned int receiver, unsigned int work)
 {
 	return receiver != IRQPATH_LEVEL_NONE && receiver > work;
 }
@@ -77,9 +77,9 @@ bool irqpath_waits(unsigned int receiver, unsigned int work)
  *
  * The queue is read without its lock, as it may change at any moment anyway.
  */
-static unsigned int work_level(void)
+static unsigned int get_work_level(void)
 {
-	unsigned int level = irqpath_level_of(READ_ONCE(current->prio));
+	unsigned int level = irqpath_prio_to_level(READ_ONCE(current->prio));
 	struct irqpath_level *serving = irqpath_current_level();
 
 	/* The level's thread polls, and serves these packets in their turn. */
@@ -94,8 +94,8 @@ static unsigned int work_level(void)
 }
 
 /* Return: the level in which the packet must wait; NULL if it goes on. */
-static struct irqpath_level *choose(struct irqpath_receiver *r,
-				    unsigned int work)
+static struct irqpath_level *choose_level(struct irqpath_receiver *r,
+					  unsigned int work)
 {
 	unsigned int level;
 
@@ -103,13 +103,13 @@ static struct irqpath_level *choose(struct irqpath_receiver *r,
 
 	if (irqpath_must_follow(r))
 		return r->where;
-	level = irqpath_receiver_level(r);
-	if (!irqpath_waits(level, work) || !READ_ONCE(irqpath_may_hold))
+	level = irqpath_get_receiver_level(r);
+	if (!irqpath_must_wait(level, work) || !READ_ONCE(irqpath_may_hold))
 		return NULL;
-	return irqpath_level_get(level);
+	return irqpath_get_level(level);
 }
 
-static void drop(struct sk_buff *skb)
+static void drop_packet(struct sk_buff *skb)
 {
 	irqpath_count(dropped);
 	dev_core_stats_rx_dropped_inc(skb->dev);
@@ -117,20 +117,20 @@ static void drop(struct sk_buff *skb)
 }
 
 /* Return: the level that took the packet, or NULL. */
-static struct irqpath_level *hold(struct irqpath_receiver *r,
-				  struct sk_buff *skb, unsigned int work)
+static struct irqpath_level *hold_packet(struct irqpath_receiver *r,
+					 struct sk_buff *skb, unsigned int work)
 {
 	struct irqpath_level *level;
 	bool first = false, full = false;
 
 	raw_spin_lock(&r->lock);
-	level = choose(r, work);
+	level = choose_level(r, work);
 	/* Without a reference to get, its socket has gone. */
 	if (level && refcount_inc_not_zero(&r->refs)) {
 		irqpath_held(skb)->receiver = r;
 		irqpath_held(skb)->since_ns = ktime_get_ns();
 		trace_irqpath_hold(skb, level->nr, work);
-		full = !irqpath_level_add(level, skb, &first);
+		full = !irqpath_queue_packet(level, skb, &first);
 		if (!full) {
 			r->nr_held++;
 			r->where = level;
@@ -146,16 +146,16 @@ static struct irqpath_level *hold(struct irqpath_receiver *r,
 	}
 	if (full) {
 		irqpath_receiver_put(r);
-		drop(skb);
+		drop_packet(skb);
 		return level;
 	}
 	irqpath_count(held);
 	if (first)
-		irqpath_level_kick(level);
+		irqpath_kick_level(level);
 	return level;
 }
 
-static void note(struct irqpath_level *level)
+static void note_packet(struct irqpath_level *level)
 {
 	struct poll *poll = this_cpu_ptr(&polls);
 
@@ -165,7 +165,7 @@ static void note(struct irqpath_level *level)
 		poll->level = level;
 }
 
-static bool consider(struct sk_buff *skb, unsigned int work)
+static bool hold_or_pass(struct sk_buff *skb, unsigned int work)
 {
 	struct irqpath_level *level = NULL;
 	struct irqpath_receiver *r;
@@ -177,34 +177,34 @@ static bool consider(struct sk_buff *skb, unsigned int work)
 	if ((work == IRQPATH_LEVEL_ORDINARY &&
 	     !atomic_read(&irqpath_nr_held)) ||
 	    !netif_running(skb->dev)) {
-		note(NULL);
+		note_packet(NULL);
 		return false;
 	}
-	r = irqpath_receiver_of(skb);
+	r = irqpath_find_receiver(skb);
 	if (r) {
 		irqpath_count(classified);
-		level = hold(r, skb, work);
+		level = hold_packet(r, skb, work);
 	} else {
 		irqpath_count(exempt);
 	}
-	note(level);
+	note_packet(level);
 	return level;
 }
 
 bool __irqpath_netprio_hold(struct sk_buff *skb)
 {
-	return consider(skb, work_level());
+	return hold_or_pass(skb, get_work_level());
 }
 
 void __irqpath_netprio_hold_list(struct list_head *head)
 {
-	unsigned int work = work_level();
+	unsigned int work = get_work_level();
 	struct sk_buff *skb, *next;
 	LIST_HEAD(rest);
 
 	list_for_each_entry_safe(skb, next, head, list) {
 		skb_list_del_init(skb);
-		if (!consider(skb, work))
+		if (!hold_or_pass(skb, work))
 			list_add_tail(&skb->list, &rest);
 	}
 	list_splice(&rest, head);
@@ -272,7 +272,7 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
 	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
-	    !irqpath_waits(poll->level->nr, work_level()))
+	    !irqpath_must_wait(poll->level->nr, get_work_level()))
 		return false;
 	/*
 	 * The next poll may be on any CPU, so this one must recycle no pages.
@@ -297,5 +297,5 @@ void __irqpath_napi_end(struct napi_struct *n)
 	if (!hold)
 		return;
 	irqpath_count(kept);
-	irqpath_level_add_napi(poll->level, n);
+	irqpath_add_napi(poll->level, n);
 }

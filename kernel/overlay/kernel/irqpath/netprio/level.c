@@ -25,21 +25,21 @@ struct irqpath_level *irqpath_levels[IRQPATH_NR_LEVELS];
 static DEFINE_MUTEX(levels_mutex);
 static DECLARE_BITMAP(wanted, IRQPATH_NR_LEVELS);
 
-static struct irqpath_level *level_make(unsigned int nr)
+static struct irqpath_level *make_level(unsigned int nr)
 {
 	struct irqpath_level *level = kzalloc(sizeof(*level), GFP_KERNEL);
 
 	if (!level)
 		return NULL;
 	level->nr = nr;
-	if (irqpath_level_begin(level)) {
+	if (irqpath_start_level(level)) {
 		kfree(level);
 		return NULL;
 	}
 	return level;
 }
 
-static void levels_make(struct work_struct *work)
+static void make_levels(struct work_struct *work)
 {
 	unsigned int nr;
 
@@ -48,21 +48,21 @@ static void levels_make(struct work_struct *work)
 		clear_bit(nr, wanted);
 		if (!irqpath_levels[nr])
 			/* A reader that finds it finds it initialised. */
-			smp_store_release(&irqpath_levels[nr], level_make(nr));
+			smp_store_release(&irqpath_levels[nr], make_level(nr));
 	}
 	mutex_unlock(&levels_mutex);
 }
 
-static DECLARE_WORK(make_work, levels_make);
+static DECLARE_WORK(make_work, make_levels);
 
 /**
- * irqpath_level_get() - get a level, or have it made
+ * irqpath_get_level() - get a level, or have it made
  * @nr: its number, not IRQPATH_LEVEL_NONE
  *
  * Context: RCU read side; raw spinlocks may be held.
  * Return: the level, or NULL if it is still to be made.
  */
-struct irqpath_level *irqpath_level_get(unsigned int nr)
+struct irqpath_level *irqpath_get_level(unsigned int nr)
 {
 	struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
 
@@ -73,13 +73,13 @@ struct irqpath_level *irqpath_level_get(unsigned int nr)
 }
 
 /**
- * irqpath_max_hold_set() - set irqpath_max_hold_us
+ * irqpath_set_max_hold() - set irqpath_max_hold_us
  * @us: microseconds, or 0
  *
  * Context: the switches' mutex is held: no level goes.
  * Return: 0.
  */
-int irqpath_max_hold_set(unsigned int us)
+int irqpath_set_max_hold(unsigned int us)
 {
 	unsigned int nr;
 
@@ -88,19 +88,19 @@ int irqpath_max_hold_set(unsigned int us)
 		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
 
 		if (level)
-			irqpath_level_limit(level);
+			irqpath_restart_limit(level);
 	}
 	return 0;
 }
 
 /**
- * irqpath_napi_hold_set() - set irqpath_napi_hold_us
+ * irqpath_set_napi_hold() - set irqpath_napi_hold_us
  * @us: microseconds, or 0 to hold none
  *
  * Context: the switches' mutex is held: no level goes.
  * Return: 0.
  */
-int irqpath_napi_hold_set(unsigned int us)
+int irqpath_set_napi_hold(unsigned int us)
 {
 	unsigned int nr;
 
@@ -109,13 +109,13 @@ int irqpath_napi_hold_set(unsigned int us)
 		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
 
 		if (level)
-			irqpath_level_napi_limit(level);
+			irqpath_restart_napi_limit(level);
 	}
 	return 0;
 }
 
 /* Drop the packets of a device that goes, as a CPU's backlog does. */
-static void purge(struct irqpath_level *level, struct net_device *dev)
+static void purge_device(struct irqpath_level *level, struct net_device *dev)
 {
 	struct sk_buff *skb, *next;
 	struct sk_buff_head gone;
@@ -131,7 +131,7 @@ static void purge(struct irqpath_level *level, struct net_device *dev)
 	raw_spin_unlock(&level->lock);
 
 	while ((skb = __skb_dequeue(&gone))) {
-		irqpath_held_end(irqpath_held(skb)->receiver);
+		irqpath_end_held(irqpath_held(skb)->receiver);
 		irqpath_count(purged);
 		kfree_skb_reason(skb, SKB_DROP_REASON_DEV_READY);
 	}
@@ -152,7 +152,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 	mutex_lock(&levels_mutex);
 	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
 		if (irqpath_levels[nr])
-			purge(irqpath_levels[nr], dev);
+			purge_device(irqpath_levels[nr], dev);
 	}
 	mutex_unlock(&levels_mutex);
 	synchronize_net();
@@ -171,13 +171,13 @@ static struct notifier_block netdev_notifier = {
  */
 int irqpath_netprio_start(void)
 {
-	int ret = irqpath_guard_begin();
+	int ret = irqpath_start_guard();
 
 	if (ret)
 		return ret;
 	ret = register_netdevice_notifier(&netdev_notifier);
 	if (ret) {
-		irqpath_guard_end();
+		irqpath_stop_guard();
 		return ret;
 	}
 	WRITE_ONCE(irqpath_may_follow, true);
@@ -186,24 +186,24 @@ int irqpath_netprio_start(void)
 	return 0;
 }
 
-static bool drain_once(void)
+static bool drain_levels_once(void)
 {
 	bool more = false;
 	unsigned int nr;
 
 	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
 		if (irqpath_levels[nr])
-			more |= irqpath_level_drain(irqpath_levels[nr]);
+			more |= irqpath_drain_level(irqpath_levels[nr]);
 	}
 	return more;
 }
 
 /* Serve all held packets, until @deadline in jiffies if there is one. */
-static void drain(const unsigned long *deadline)
+static void drain_levels(const unsigned long *deadline)
 {
 	while (irqpath_holds_any() &&
 	       !(deadline && time_after(jiffies, *deadline))) {
-		if (drain_once())
+		if (drain_levels_once())
 			cond_resched();
 		else
 			/* Somebody else serves the rest. */
@@ -223,27 +223,27 @@ void irqpath_netprio_stop(void)
 
 	WRITE_ONCE(irqpath_may_hold, false);
 	/* Packets still queue behind others of their receiver. */
-	drain(&deadline);
+	drain_levels(&deadline);
 	WRITE_ONCE(irqpath_may_follow, false);
 	/* Before RCU, which may not get to the CPUs while packets are held. */
-	drain(NULL);
+	drain_levels(NULL);
 	synchronize_net();
 	/* Serve the packets that were added meanwhile. */
-	drain(NULL);
+	drain_levels(NULL);
 	static_branch_disable(&irqpath_netprio_key);
 	/* Wait for CPUs that still use a level. They find it empty. */
 	synchronize_net();
 
 	cancel_work_sync(&make_work);
 	unregister_netdevice_notifier(&netdev_notifier);
-	irqpath_guard_end();
+	irqpath_stop_guard();
 	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
 		struct irqpath_level *level = irqpath_levels[nr];
 
 		if (!level)
 			continue;
 		irqpath_levels[nr] = NULL;
-		irqpath_level_end(level);
+		irqpath_stop_level(level);
 		kfree(level);
 	}
 	bitmap_zero(wanted, IRQPATH_NR_LEVELS);

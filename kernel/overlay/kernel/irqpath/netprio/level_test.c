@@ -9,22 +9,22 @@
 
 static void level_is_a_priority(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, irqpath_level_of(-1), 0);
-	KUNIT_EXPECT_EQ(test, irqpath_level_of(0), 0);
-	KUNIT_EXPECT_EQ(test, irqpath_level_of(49), 49);
+	KUNIT_EXPECT_EQ(test, irqpath_prio_to_level(-1), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_prio_to_level(0), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_prio_to_level(49), 49);
 	/* Ordinary tasks are equal, whatever their nice values. */
-	KUNIT_EXPECT_EQ(test, irqpath_level_of(MAX_RT_PRIO),
+	KUNIT_EXPECT_EQ(test, irqpath_prio_to_level(MAX_RT_PRIO),
 			IRQPATH_LEVEL_ORDINARY);
-	KUNIT_EXPECT_EQ(test, irqpath_level_of(MAX_PRIO - 1),
+	KUNIT_EXPECT_EQ(test, irqpath_prio_to_level(MAX_PRIO - 1),
 			IRQPATH_LEVEL_ORDINARY);
 }
 
 static void only_lower_receivers_wait(struct kunit *test)
 {
-	KUNIT_EXPECT_TRUE(test, irqpath_waits(80, 79));
-	KUNIT_EXPECT_FALSE(test, irqpath_waits(79, 79));
-	KUNIT_EXPECT_FALSE(test, irqpath_waits(20, 79));
-	KUNIT_EXPECT_TRUE(test, irqpath_waits(IRQPATH_LEVEL_ORDINARY, 98));
+	KUNIT_EXPECT_TRUE(test, irqpath_must_wait(80, 79));
+	KUNIT_EXPECT_FALSE(test, irqpath_must_wait(79, 79));
+	KUNIT_EXPECT_FALSE(test, irqpath_must_wait(20, 79));
+	KUNIT_EXPECT_TRUE(test, irqpath_must_wait(IRQPATH_LEVEL_ORDINARY, 98));
 }
 
 static void nobody_waits_for_ordinary_work(struct kunit *test)
@@ -32,21 +32,22 @@ static void nobody_waits_for_ordinary_work(struct kunit *test)
 	unsigned int level;
 
 	for (level = 0; level <= IRQPATH_LEVEL_NONE; level++)
-		KUNIT_EXPECT_FALSE(test, irqpath_waits(level,
-						       IRQPATH_LEVEL_ORDINARY));
+		KUNIT_EXPECT_FALSE(test,
+				   irqpath_must_wait(level,
+						     IRQPATH_LEVEL_ORDINARY));
 }
 
 static void unknown_receivers_do_not_wait(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, irqpath_waits(IRQPATH_LEVEL_NONE, 0));
+	KUNIT_EXPECT_FALSE(test, irqpath_must_wait(IRQPATH_LEVEL_NONE, 0));
 }
 
 static void rest_ends_with_the_limit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1000, 50), 50);
-	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1049, 50), 1);
-	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 1050, 50), 0);
-	KUNIT_EXPECT_EQ(test, irqpath_rest_ns(1000, 5000, 50), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_get_rest_ns(1000, 1000, 50), 50);
+	KUNIT_EXPECT_EQ(test, irqpath_get_rest_ns(1000, 1049, 50), 1);
+	KUNIT_EXPECT_EQ(test, irqpath_get_rest_ns(1000, 1050, 50), 0);
+	KUNIT_EXPECT_EQ(test, irqpath_get_rest_ns(1000, 5000, 50), 0);
 }
 
 static struct kunit_case irqpath_netprio_cases[] = {

@@ -19,7 +19,7 @@ unsigned int irqpath_napi_hold_us;
 static atomic_t nr_napis;
 
 /* With 0, NAPIs that are still held are polled at once. */
-static u64 hold_ns(void)
+static u64 get_hold_ns(void)
 {
 	return max(READ_ONCE(irqpath_napi_hold_us), 1U) * (u64)NSEC_PER_USEC;
 }
@@ -28,18 +28,18 @@ static u64 hold_ns(void)
  * Have the guard poll the level's NAPIs once, now. It lends its priority to a
  * thread that is polling one.
  */
-static void hasten(struct irqpath_level *level)
+static void hasten_polls(struct irqpath_level *level)
 {
 	if (list_empty_careful(&level->napis)) {
 		/*
-		 * Pairs with napi_take(): a NAPI that left the list is polled.
+		 * Pairs with take_napi(): a NAPI that left the list is polled.
 		 */
 		smp_rmb();
 		if (!READ_ONCE(level->polling))
 			return;
 	}
 	WRITE_ONCE(level->napi_due, true);
-	irqpath_guard_wake();
+	irqpath_wake_guard();
 }
 
 /*
@@ -48,34 +48,36 @@ static void hasten(struct irqpath_level *level)
  * Context: an RCU read side, without which the NAPI could be gone once it is in
  * the list.
  */
-static void napi_put(struct irqpath_level *level, struct napi_struct *n)
+static void queue_napi(struct irqpath_level *level, struct napi_struct *n)
 {
 	raw_spin_lock(&level->lock);
 	list_add_tail(&n->poll_list, &level->napis);
 	raw_spin_unlock(&level->lock);
-	/* Pairs with irqpath_napi_limit(): as in irqpath_level_kick(). */
+	/*
+	 * Pairs with irqpath_expire_napi_limit(): as in irqpath_kick_level().
+	 */
 	smp_mb();
 	if (!hrtimer_is_queued(&level->napi_limit))
-		irqpath_start_timer(&level->napi_limit, hold_ns());
+		irqpath_start_timer(&level->napi_limit, get_hold_ns());
 	/*
 	 * Pairs with __irqpath_napi_disable(): one of the two sees the other.
 	 */
 	smp_mb();
 	if (napi_disable_pending(n))
-		hasten(level);
+		hasten_polls(level);
 }
 
 /**
- * irqpath_level_add_napi() - keep a NAPI for a level
+ * irqpath_add_napi() - keep a NAPI for a level
  * @level: the level
  * @n: the NAPI, scheduled, and in no list
  *
  * Context: the poll of @n, on an RCU read side.
  */
-void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n)
+void irqpath_add_napi(struct irqpath_level *level, struct napi_struct *n)
 {
 	atomic_inc(&nr_napis);
-	napi_put(level, n);
+	queue_napi(level, n);
 	wake_up_process(level->thread);
 }
 
@@ -86,7 +88,7 @@ void __irqpath_napi_disable(void)
 {
 	unsigned int nr;
 
-	/* Pairs with napi_put(). */
+	/* Pairs with queue_napi(). */
 	smp_mb__after_atomic();
 	if (!atomic_read(&nr_napis))
 		return;
@@ -95,12 +97,12 @@ void __irqpath_napi_disable(void)
 		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
 
 		if (level)
-			hasten(level);
+			hasten_polls(level);
 	}
 	rcu_read_unlock();
 }
 
-static struct napi_struct *napi_take(struct irqpath_level *level)
+static struct napi_struct *take_napi(struct irqpath_level *level)
 {
 	struct napi_struct *n;
 
@@ -109,7 +111,7 @@ static struct napi_struct *napi_take(struct irqpath_level *level)
 				     poll_list);
 	if (n) {
 		WRITE_ONCE(level->polling, true);
-		/* Pairs with hasten(). */
+		/* Pairs with hasten_polls(). */
 		smp_wmb();
 		list_del_init(&n->poll_list);
 	}
@@ -121,12 +123,12 @@ static struct napi_struct *napi_take(struct irqpath_level *level)
  * The NAPI completes, is held again, or has more packets. Those are for this
  * level, or for the softirq once nothing is to be held.
  */
-static void poll(struct irqpath_level *level, struct napi_struct *n)
+static void poll_napi(struct irqpath_level *level, struct napi_struct *n)
 {
 	bool more = irqpath_napi_poll(n);
 
 	if (more && READ_ONCE(irqpath_may_hold)) {
-		napi_put(level, n);
+		queue_napi(level, n);
 		return;
 	}
 	if (more)
@@ -135,22 +137,22 @@ static void poll(struct irqpath_level *level, struct napi_struct *n)
 }
 
 /**
- * irqpath_level_poll() - poll one NAPI of a level once
+ * irqpath_poll_level() - poll one NAPI of a level once
  * @level: the level
  *
  * Return: whether there was one.
  */
-bool irqpath_level_poll(struct irqpath_level *level)
+bool irqpath_poll_level(struct irqpath_level *level)
 {
 	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
 	struct napi_struct *n;
 
 	mutex_lock(&level->serving);
-	n = napi_take(level);
+	n = take_napi(level);
 	if (n) {
 		local_bh_disable();
 		bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
-		poll(level, n);
+		poll_napi(level, n);
 		bpf_net_ctx_clear(bpf_net_ctx);
 		local_bh_enable();
 		WRITE_ONCE(level->polling, false);
@@ -160,44 +162,45 @@ bool irqpath_level_poll(struct irqpath_level *level)
 }
 
 /* The function of the timer irqpath_level.napi_limit. */
-enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer)
+enum hrtimer_restart irqpath_expire_napi_limit(struct hrtimer *timer)
 {
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
 						   napi_limit);
 
-	/* Pairs with napi_put(). */
+	/* Pairs with queue_napi(). */
 	smp_mb();
-	hasten(level);
+	hasten_polls(level);
 	return HRTIMER_NORESTART;
 }
 
 /**
- * irqpath_level_napi_limit() - apply a new irqpath_napi_hold_us to a level
+ * irqpath_restart_napi_limit() - apply a new irqpath_napi_hold_us to a level
  * @level: the level
  *
  * NAPIs that are held now wait no longer than a new one.
  */
-void irqpath_level_napi_limit(struct irqpath_level *level)
+void irqpath_restart_napi_limit(struct irqpath_level *level)
 {
 	if (hrtimer_is_queued(&level->napi_limit) &&
-	    ktime_to_ns(hrtimer_get_remaining(&level->napi_limit)) > hold_ns())
-		irqpath_start_timer(&level->napi_limit, hold_ns());
+	    ktime_to_ns(hrtimer_get_remaining(&level->napi_limit)) >
+		    get_hold_ns())
+		irqpath_start_timer(&level->napi_limit, get_hold_ns());
 }
 
 /**
- * irqpath_relieve_napis() - poll each held NAPI of a level once
+ * irqpath_poll_napis() - poll each held NAPI of a level once
  * @level: the level
  *
  * It waits for a NAPI that is being polled.
  */
-void irqpath_relieve_napis(struct irqpath_level *level)
+void irqpath_poll_napis(struct irqpath_level *level)
 {
 	size_t nr;
 
 	raw_spin_lock(&level->lock);
 	nr = list_count_nodes(&level->napis) + level->polling;
 	raw_spin_unlock(&level->lock);
-	while (nr-- && irqpath_level_poll(level))
+	while (nr-- && irqpath_poll_level(level))
 		;
 }
 

@@ -123,46 +123,46 @@ static inline bool __irqpath_must_follow(const struct irqpath_receiver *r)
 }
 
 /* hold.c */
-unsigned int irqpath_level_of(int prio);
+unsigned int irqpath_prio_to_level(int prio);
 void irqpath_forget_polls(void);
-bool irqpath_waits(unsigned int receiver, unsigned int work);
+bool irqpath_must_wait(unsigned int receiver, unsigned int work);
 
 /* flow.c */
-struct irqpath_receiver *irqpath_receiver_of(struct sk_buff *skb);
+struct irqpath_receiver *irqpath_find_receiver(struct sk_buff *skb);
 
 /* receiver.c */
-unsigned int irqpath_receiver_level(struct irqpath_receiver *r);
+unsigned int irqpath_get_receiver_level(struct irqpath_receiver *r);
 void irqpath_receiver_put(struct irqpath_receiver *r);
 
 /* level.c */
-struct irqpath_level *irqpath_level_get(unsigned int nr);
-int irqpath_max_hold_set(unsigned int us);
-int irqpath_napi_hold_set(unsigned int us);
+struct irqpath_level *irqpath_get_level(unsigned int nr);
+int irqpath_set_max_hold(unsigned int us);
+int irqpath_set_napi_hold(unsigned int us);
 int irqpath_netprio_start(void);
 void irqpath_netprio_stop(void);
 
 /* serve.c */
-bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
-		       bool *first);
-void irqpath_level_kick(struct irqpath_level *level);
-void irqpath_level_limit(struct irqpath_level *level);
-void irqpath_held_end(struct irqpath_receiver *r);
+bool irqpath_queue_packet(struct irqpath_level *level, struct sk_buff *skb,
+			  bool *first);
+void irqpath_kick_level(struct irqpath_level *level);
+void irqpath_restart_limit(struct irqpath_level *level);
+void irqpath_end_held(struct irqpath_receiver *r);
 struct irqpath_level *irqpath_current_level(void);
-u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns);
-int irqpath_level_begin(struct irqpath_level *level);
-void irqpath_level_end(struct irqpath_level *level);
-bool irqpath_level_drain(struct irqpath_level *level);
+u64 irqpath_get_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns);
+int irqpath_start_level(struct irqpath_level *level);
+void irqpath_stop_level(struct irqpath_level *level);
+bool irqpath_drain_level(struct irqpath_level *level);
 bool irqpath_holds_any(void);
-int irqpath_guard_begin(void);
-void irqpath_guard_wake(void);
-void irqpath_guard_end(void);
+int irqpath_start_guard(void);
+void irqpath_wake_guard(void);
+void irqpath_stop_guard(void);
 
 /* napi.c */
-void irqpath_level_add_napi(struct irqpath_level *level, struct napi_struct *n);
-bool irqpath_level_poll(struct irqpath_level *level);
-void irqpath_level_napi_limit(struct irqpath_level *level);
-enum hrtimer_restart irqpath_napi_limit(struct hrtimer *timer);
-void irqpath_relieve_napis(struct irqpath_level *level);
+void irqpath_add_napi(struct irqpath_level *level, struct napi_struct *n);
+bool irqpath_poll_level(struct irqpath_level *level);
+void irqpath_restart_napi_limit(struct irqpath_level *level);
+enum hrtimer_restart irqpath_expire_napi_limit(struct hrtimer *timer);
+void irqpath_poll_napis(struct irqpath_level *level);
 bool irqpath_holds_napis(void);
 
 /* Start a timer of a level, unless there is no limit. */

@@ -21,28 +21,29 @@
 
 #include "netprio.h"
 
-static struct task_struct *task_of(struct pid *pid)
+static struct task_struct *find_task(struct pid *pid)
 {
 	struct task_struct *p = pid ? pid_task(pid, PIDTYPE_PID) : NULL;
 
 	return p && !(p->flags & PF_EXITING) ? p : NULL;
 }
 
-static unsigned int level_of(struct pid *pid)
+static unsigned int get_task_level(struct pid *pid)
 {
-	struct task_struct *p = task_of(pid);
+	struct task_struct *p = find_task(pid);
 
-	return p ? irqpath_level_of(READ_ONCE(p->prio)) : IRQPATH_LEVEL_NONE;
+	return p ? irqpath_prio_to_level(READ_ONCE(p->prio)) :
+		   IRQPATH_LEVEL_NONE;
 }
 
 /**
- * irqpath_receiver_level() - find the highest level of a socket's receivers
+ * irqpath_get_receiver_level() - find the highest level of a socket's receivers
  * @r: the receivers, locked
  *
  * Context: RCU read side.
  * Return: the level, or IRQPATH_LEVEL_NONE.
  */
-unsigned int irqpath_receiver_level(struct irqpath_receiver *r)
+unsigned int irqpath_get_receiver_level(struct irqpath_receiver *r)
 {
 	unsigned int level = IRQPATH_LEVEL_NONE;
 	int i;
@@ -50,14 +51,14 @@ unsigned int irqpath_receiver_level(struct irqpath_receiver *r)
 	lockdep_assert_held(&r->lock);
 
 	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++)
-		level = min(level, level_of(r->pid[i]));
+		level = min(level, get_task_level(r->pid[i]));
 	return level;
 }
 
 /* Take a free place, or that of the lowest if it is lower than this task. */
-static struct pid *add(struct irqpath_receiver *r, struct pid *pid)
+static struct pid *add_receiver(struct irqpath_receiver *r, struct pid *pid)
 {
-	unsigned int lowest = level_of(pid), level;
+	unsigned int lowest = get_task_level(pid), level;
 	struct pid **place = NULL, *old;
 	int i;
 
@@ -66,7 +67,7 @@ static struct pid *add(struct irqpath_receiver *r, struct pid *pid)
 	for (i = 0; i < IRQPATH_NR_RECEIVERS; i++) {
 		if (r->pid[i] == pid)
 			return NULL;
-		level = level_of(r->pid[i]);
+		level = get_task_level(r->pid[i]);
 		if (level > lowest) {
 			lowest = level;
 			place = &r->pid[i];
@@ -79,7 +80,7 @@ static struct pid *add(struct irqpath_receiver *r, struct pid *pid)
 	return old;
 }
 
-static struct irqpath_receiver *receiver_make(struct sock *sk)
+static struct irqpath_receiver *make_receiver(struct sock *sk)
 {
 	struct irqpath_receiver *r = kzalloc(sizeof(*r),
 					     GFP_NOWAIT | __GFP_NOWARN);
@@ -108,7 +109,7 @@ static bool is_known(struct irqpath_receiver *r, struct pid *pid)
 }
 
 /* The current task uses a socket. Without memory, the next use counts. */
-void __irqpath_socket_used(struct sock *sk)
+void __irqpath_add_receiver(struct sock *sk)
 {
 	struct irqpath_receiver *r;
 	struct pid *old;
@@ -117,23 +118,23 @@ void __irqpath_socket_used(struct sock *sk)
 	if (current->flags & PF_KTHREAD ||
 	    (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return;
-	r = READ_ONCE(sk->sk_irqpath) ?: receiver_make(sk);
+	r = READ_ONCE(sk->sk_irqpath) ?: make_receiver(sk);
 	/* Only the current task adds its own entry. */
 	if (!r || is_known(r, task_pid(current)))
 		return;
 
 	rcu_read_lock();
 	raw_spin_lock(&r->lock);
-	old = add(r, task_pid(current));
+	old = add_receiver(r, task_pid(current));
 	raw_spin_unlock(&r->lock);
 	/* Have the thread of its level made before it is needed. */
-	irqpath_level_get(irqpath_level_of(current->prio));
+	irqpath_get_level(irqpath_prio_to_level(current->prio));
 	rcu_read_unlock();
 	put_pid(old);
 }
 
 /* put_pid() frees at once, and a reader may still look at the receivers. */
-static void receiver_free(struct rcu_head *head)
+static void free_receiver(struct rcu_head *head)
 {
 	struct irqpath_receiver *r = container_of(head, struct irqpath_receiver,
 						  rcu);
@@ -151,7 +152,7 @@ static void receiver_free(struct rcu_head *head)
 void irqpath_receiver_put(struct irqpath_receiver *r)
 {
 	if (refcount_dec_and_test(&r->refs))
-		call_rcu(&r->rcu, receiver_free);
+		call_rcu(&r->rcu, free_receiver);
 }
 
 /* The socket goes. Packets that are held for it may stay. */

@@ -32,21 +32,21 @@ unsigned int irqpath_queue_limit = 1000;
 static struct task_struct *guard;
 
 /**
- * irqpath_rest_ns() - compute how much longer a packet may wait
+ * irqpath_get_rest_ns() - compute how much longer a packet may wait
  * @since_ns: when it came
  * @now_ns: the time
  * @limit_ns: how long it may wait
  *
  * Return: the rest, or 0 if there is none.
  */
-u64 irqpath_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns)
+u64 irqpath_get_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns)
 {
 	u64 waited_ns = now_ns - since_ns;
 
 	return waited_ns < limit_ns ? limit_ns - waited_ns : 0;
 }
 
-static u64 limit_ns(void)
+static u64 get_limit_ns(void)
 {
 	return READ_ONCE(irqpath_max_hold_us) * (u64)NSEC_PER_USEC;
 }
@@ -55,7 +55,7 @@ static u64 limit_ns(void)
  * Compute how much longer the oldest packet may wait: the one that is being
  * served, else the queue's first. Return whether there is one.
  */
-static bool oldest(struct irqpath_level *level, bool *served, u64 *rest)
+static bool find_oldest(struct irqpath_level *level, bool *served, u64 *rest)
 {
 	struct sk_buff *first;
 	u64 since = 0;
@@ -69,35 +69,35 @@ static bool oldest(struct irqpath_level *level, bool *served, u64 *rest)
 		since = irqpath_held(first)->since_ns;
 	raw_spin_unlock(&level->lock);
 
-	*rest = irqpath_rest_ns(since, ktime_get_ns(), limit_ns());
+	*rest = irqpath_get_rest_ns(since, ktime_get_ns(), get_limit_ns());
 	return *served || first;
 }
 
 /**
- * irqpath_level_limit() - apply a new irqpath_max_hold_us to a level
+ * irqpath_restart_limit() - apply a new irqpath_max_hold_us to a level
  * @level: the level
  *
  * Context: a task.
  */
-void irqpath_level_limit(struct irqpath_level *level)
+void irqpath_restart_limit(struct irqpath_level *level)
 {
 	bool served;
 	u64 rest;
 
-	if (limit_ns() && oldest(level, &served, &rest))
+	if (get_limit_ns() && find_oldest(level, &served, &rest))
 		irqpath_start_timer(&level->limit, max(rest, 1ULL));
 }
 
 /**
- * irqpath_level_add() - queue a packet
+ * irqpath_queue_packet() - queue a packet
  * @level: the level
  * @skb: the packet
  * @first: set if the queue was empty
  *
  * Return: false if there is no room.
  */
-bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
-		       bool *first)
+bool irqpath_queue_packet(struct irqpath_level *level, struct sk_buff *skb,
+			  bool *first)
 {
 	bool room;
 
@@ -113,24 +113,25 @@ bool irqpath_level_add(struct irqpath_level *level, struct sk_buff *skb,
 }
 
 /**
- * irqpath_level_kick() - start the limit and the thread for a first packet
+ * irqpath_kick_level() - start the limit and the thread for a first packet
  * @level: the level
  *
  * Context: RCU read side, no lock is held.
  */
-void irqpath_level_kick(struct irqpath_level *level)
+void irqpath_kick_level(struct irqpath_level *level)
 {
 	/*
-	 * Pairs with level_limit(): it sees the packet, or is seen to have run.
+	 * Pairs with expire_limit(): it sees the packet, or is seen to have
+	 * run.
 	 */
 	smp_mb();
 	/* A timer that runs already expires too early, and is started again. */
 	if (!hrtimer_is_queued(&level->limit))
-		irqpath_start_timer(&level->limit, limit_ns());
+		irqpath_start_timer(&level->limit, get_limit_ns());
 	wake_up_process(level->thread);
 }
 
-static struct sk_buff *take(struct irqpath_level *level)
+static struct sk_buff *take_packet(struct irqpath_level *level)
 {
 	struct sk_buff *skb;
 
@@ -146,7 +147,7 @@ static struct sk_buff *take(struct irqpath_level *level)
 	return skb;
 }
 
-static void taken_end(struct irqpath_level *level)
+static void end_serving(struct irqpath_level *level)
 {
 	raw_spin_lock(&level->lock);
 	WRITE_ONCE(level->serving_ns, 0);
@@ -154,10 +155,10 @@ static void taken_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_held_end() - account for a packet that was served or freed
+ * irqpath_end_held() - account for a packet that was served or freed
  * @r: its receiver; the next packet need not go behind it
  */
-void irqpath_held_end(struct irqpath_receiver *r)
+void irqpath_end_held(struct irqpath_receiver *r)
 {
 	raw_spin_lock(&r->lock);
 	r->nr_held--;
@@ -170,7 +171,7 @@ void irqpath_held_end(struct irqpath_receiver *r)
  * Return: the number of packets served. Another server waits and lends its
  * priority, because two servers at once could change the order.
  */
-static unsigned int serve(struct irqpath_level *level, bool expired)
+static unsigned int serve_batch(struct irqpath_level *level, bool expired)
 {
 	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
 	struct sk_buff *skb;
@@ -179,7 +180,7 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 	mutex_lock(&level->serving);
 	local_bh_disable();
 	bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
-	while (nr < BATCH && (skb = take(level))) {
+	while (nr < BATCH && (skb = take_packet(level))) {
 		struct irqpath_held held = *irqpath_held(skb);
 
 		trace_irqpath_serve(skb, level->nr,
@@ -187,8 +188,8 @@ static unsigned int serve(struct irqpath_level *level, bool expired)
 		rcu_read_lock();
 		irqpath_netprio_receive(skb);
 		rcu_read_unlock();
-		taken_end(level);
-		irqpath_held_end(held.receiver);
+		end_serving(level);
+		irqpath_end_held(held.receiver);
 		nr++;
 	}
 	if (expired)
@@ -216,7 +217,7 @@ static bool has_work(struct irqpath_level *level)
 	return any;
 }
 
-static int level_thread(void *data)
+static int run_level(void *data)
 {
 	struct irqpath_level *level = data;
 
@@ -230,10 +231,10 @@ static int level_thread(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		/* Let receivers of this priority run between the packets. */
-		if (serve(level, false) == BATCH)
+		if (serve_batch(level, false) == BATCH)
 			yield();
 		else
-			irqpath_level_poll(level);
+			irqpath_poll_level(level);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -244,33 +245,36 @@ static bool has_packets(struct irqpath_level *level)
 {
 	if (!skb_queue_empty_lockless(&level->queue))
 		return true;
-	/* Pairs with take(): a packet that left the queue is being served. */
+	/*
+	 * Pairs with take_packet(): a packet that left the queue is being
+	 * served.
+	 */
 	smp_rmb();
 	return READ_ONCE(level->serving_ns);
 }
 
-static enum hrtimer_restart level_limit(struct hrtimer *timer)
+static enum hrtimer_restart expire_limit(struct hrtimer *timer)
 {
 	struct irqpath_level *level = container_of(timer, struct irqpath_level,
 						   limit);
 
-	/* Pairs with irqpath_level_kick(). */
+	/* Pairs with irqpath_kick_level(). */
 	smp_mb();
 	if (has_packets(level)) {
 		WRITE_ONCE(level->due, true);
-		irqpath_guard_wake();
+		irqpath_wake_guard();
 	}
 	return HRTIMER_NORESTART;
 }
 
 /* Serve the packets of a level that have waited for too long. */
-static void relieve(struct irqpath_level *level)
+static void serve_expired(struct irqpath_level *level)
 {
 	unsigned int nr;
 	bool served;
 	u64 rest;
 
-	if (!limit_ns() || !oldest(level, &served, &rest))
+	if (!get_limit_ns() || !find_oldest(level, &served, &rest))
 		return;
 	if (!rest && served) {
 		/*
@@ -278,13 +282,13 @@ static void relieve(struct irqpath_level *level)
 		 */
 		mutex_lock(&level->serving);
 		mutex_unlock(&level->serving);
-		if (!oldest(level, &served, &rest))
+		if (!find_oldest(level, &served, &rest))
 			return;
 	}
 	if (!rest) {
-		rest = limit_ns();
+		rest = get_limit_ns();
 		for (nr = 0; nr < NAPI_POLL_WEIGHT; nr += BATCH) {
-			if (serve(level, true) < BATCH)
+			if (serve_batch(level, true) < BATCH)
 				break;
 		}
 	}
@@ -293,26 +297,26 @@ static void relieve(struct irqpath_level *level)
 }
 
 /* Return: whether there was work; then the guard is running. */
-static bool look_after(struct irqpath_level *level)
+static bool relieve_level(struct irqpath_level *level)
 {
 	bool any = false;
 
 	if (READ_ONCE(level->due)) {
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(level->due, false);
-		relieve(level);
+		serve_expired(level);
 		any = true;
 	}
 	if (READ_ONCE(level->napi_due)) {
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(level->napi_due, false);
-		irqpath_relieve_napis(level);
+		irqpath_poll_napis(level);
 		any = true;
 	}
 	return any;
 }
 
-static int guard_thread(void *data)
+static int run_guard(void *data)
 {
 	unsigned int nr;
 
@@ -327,7 +331,7 @@ static int guard_thread(void *data)
 				READ_ONCE(irqpath_levels[nr]);
 
 			if (level)
-				any |= look_after(level);
+				any |= relieve_level(level);
 		}
 		if (!any)
 			schedule();
@@ -344,18 +348,18 @@ static int guard_thread(void *data)
 struct irqpath_level *irqpath_current_level(void)
 {
 	if (!(current->flags & PF_KTHREAD) ||
-	    kthread_func(current) != level_thread)
+	    kthread_func(current) != run_level)
 		return NULL;
 	return kthread_data(current);
 }
 
 /**
- * irqpath_level_begin() - initialise a level and start its thread
+ * irqpath_start_level() - initialise a level and start its thread
  * @level: the level, its number set
  *
  * Return: 0, or why there is no thread.
  */
-int irqpath_level_begin(struct irqpath_level *level)
+int irqpath_start_level(struct irqpath_level *level)
 {
 	bool ordinary = level->nr == IRQPATH_LEVEL_ORDINARY;
 	struct sched_param param = {
@@ -367,12 +371,12 @@ int irqpath_level_begin(struct irqpath_level *level)
 	INIT_LIST_HEAD(&level->napis);
 	mutex_init(&level->serving);
 	hrtimer_init(&level->limit, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	level->limit.function = level_limit;
+	level->limit.function = expire_limit;
 	hrtimer_init(&level->napi_limit, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_HARD);
-	level->napi_limit.function = irqpath_napi_limit;
+	level->napi_limit.function = irqpath_expire_napi_limit;
 
-	level->thread = kthread_create(level_thread, level, "netprio/%d",
+	level->thread = kthread_create(run_level, level, "netprio/%d",
 				       param.sched_priority);
 	if (IS_ERR(level->thread))
 		return PTR_ERR(level->thread);
@@ -383,10 +387,10 @@ int irqpath_level_begin(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_end() - stop a level's thread and timers
+ * irqpath_stop_level() - stop a level's thread and timers
  * @level: the level, which is empty; the guard has ended
  */
-void irqpath_level_end(struct irqpath_level *level)
+void irqpath_stop_level(struct irqpath_level *level)
 {
 	kthread_stop(level->thread);
 	hrtimer_cancel(&level->limit);
@@ -396,16 +400,16 @@ void irqpath_level_end(struct irqpath_level *level)
 }
 
 /**
- * irqpath_level_drain() - serve some held packets, beside the level's thread
+ * irqpath_drain_level() - serve some held packets, beside the level's thread
  * @level: the level
  *
  * Return: whether there may be more to serve at once.
  */
-bool irqpath_level_drain(struct irqpath_level *level)
+bool irqpath_drain_level(struct irqpath_level *level)
 {
-	bool more = serve(level, false) == BATCH;
+	bool more = serve_batch(level, false) == BATCH;
 
-	return irqpath_level_poll(level) || more;
+	return irqpath_poll_level(level) || more;
 }
 
 /**
@@ -417,17 +421,17 @@ bool irqpath_holds_any(void)
 }
 
 /**
- * irqpath_guard_begin() - start the guard
+ * irqpath_start_guard() - start the guard
  *
  * Return: 0, or why there is no thread.
  */
-int irqpath_guard_begin(void)
+int irqpath_start_guard(void)
 {
 	/* The threads of interrupts might leave it no time: run above them. */
 	struct sched_param param = { .sched_priority = MAX_RT_PRIO / 2 + 1 };
 	struct task_struct *p;
 
-	p = kthread_create(guard_thread, NULL, "netprio_guard");
+	p = kthread_create(run_guard, NULL, "netprio_guard");
 	if (IS_ERR(p))
 		return PTR_ERR(p);
 	sched_setscheduler_nocheck(p, SCHED_FIFO, &param);
@@ -437,16 +441,16 @@ int irqpath_guard_begin(void)
 }
 
 /**
- * irqpath_guard_wake() - wake the guard for a level that is due
+ * irqpath_wake_guard() - wake the guard for a level that is due
  *
  * Context: any.
  */
-void irqpath_guard_wake(void)
+void irqpath_wake_guard(void)
 {
 	wake_up_process(guard);
 }
 
-void irqpath_guard_end(void)
+void irqpath_stop_guard(void)
 {
 	kthread_stop(guard);
 }

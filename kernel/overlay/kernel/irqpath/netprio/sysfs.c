@@ -19,7 +19,7 @@ static struct irqpath_setting max_hold_us = {
 	.min = HOLD_MIN_US,
 	.max = HOLD_MAX_US,
 	.or_zero = true,
-	.set = irqpath_max_hold_set,
+	.set = irqpath_set_max_hold,
 };
 
 static struct irqpath_setting napi_hold_us = {
@@ -28,7 +28,7 @@ static struct irqpath_setting napi_hold_us = {
 	.min = HOLD_MIN_US,
 	.max = HOLD_MAX_US,
 	.or_zero = true,
-	.set = irqpath_napi_hold_set,
+	.set = irqpath_set_napi_hold,
 };
 
 static struct irqpath_setting queue_limit = {

@@ -92,7 +92,7 @@ static void adjust_thread(struct irqpath_origin *o, struct irqaction *action,
  * The primary handler's thread rises first and falls last. It might never run
  * below its secondary thread, which waits for it.
  */
-static void adjust(struct irqpath_origin *o)
+static void adjust_origin(struct irqpath_origin *o)
 {
 	bool on = static_key_enabled(&irqpath_selective_key);
 	bool serves = !on ||
@@ -108,12 +108,12 @@ static void adjust(struct irqpath_origin *o)
 		adjust_thread(o, o->action, serves);
 }
 
-static void adjust_all(struct kthread_work *work)
+static void adjust_origins(struct kthread_work *work)
 {
-	irqpath_visit_actions(adjust);
+	irqpath_visit_actions(adjust_origin);
 }
 
-static DEFINE_KTHREAD_WORK(adjust_work, adjust_all);
+static DEFINE_KTHREAD_WORK(adjust_work, adjust_origins);
 
 static void queue_adjust(struct irq_work *work)
 {
@@ -123,26 +123,28 @@ static void queue_adjust(struct irq_work *work)
 static struct irq_work kick = IRQ_WORK_INIT_HARD(queue_adjust);
 
 /**
- * irqpath_select() - adjust the threads after associations or lists changed
+ * irqpath_adjust_threads() - have the worker adjust the interrupts' threads
+ *
+ * Called after associations or lists have changed.
  *
  * Context: any; p->pi_lock may be held.
  */
-void irqpath_select(void)
+void irqpath_adjust_threads(void)
 {
 	if (static_branch_unlikely(&irqpath_selective_key))
 		irq_work_queue(&kick);
 }
 
 /**
- * irqpath_quiet_set() - set irqpath_quiet, and adjust the threads
+ * irqpath_set_quiet() - set irqpath_quiet, and adjust the threads
  * @quiet: activations
  *
  * Return: 0.
  */
-int irqpath_quiet_set(unsigned int quiet)
+int irqpath_set_quiet(unsigned int quiet)
 {
 	WRITE_ONCE(irqpath_quiet, quiet);
-	irqpath_select();
+	irqpath_adjust_threads();
 	return 0;
 }
 
@@ -194,7 +196,7 @@ int irqpath_selective_start(void)
 		WRITE_ONCE(worker, w);
 	}
 	static_branch_enable(&irqpath_selective_key);
-	irqpath_select();
+	irqpath_adjust_threads();
 	return 0;
 }
 

@@ -32,8 +32,8 @@ static inline int __irqpath_set_sched(struct task_struct *p,
 
 bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 		    unsigned int limit, bool allowed, bool denied);
-void irqpath_select(void);
-int irqpath_quiet_set(unsigned int quiet);
+void irqpath_adjust_threads(void);
+int irqpath_set_quiet(unsigned int quiet);
 int irqpath_selective_start(void);
 void irqpath_selective_stop(void);
 

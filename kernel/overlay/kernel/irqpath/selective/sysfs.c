@@ -17,7 +17,7 @@ static struct irqpath_setting quiet = {
 	.value = &irqpath_quiet,
 	.min = 1,
 	.max = UINT_MAX,
-	.set = irqpath_quiet_set,
+	.set = irqpath_set_quiet,
 };
 
 /* An interrupt is in one list at most, the one written last. */
@@ -32,7 +32,7 @@ static ssize_t store_list(unsigned long *list, unsigned long *other,
 	mutex_lock(&irqpath_sysfs_mutex);
 	bitmap_copy(list, parsed, IRQPATH_NR_LISTED);
 	bitmap_andnot(other, other, parsed, IRQPATH_NR_LISTED);
-	irqpath_select();
+	irqpath_adjust_threads();
 	mutex_unlock(&irqpath_sysfs_mutex);
 	return count;
 }

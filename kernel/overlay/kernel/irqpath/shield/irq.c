@@ -28,7 +28,7 @@ void __irqpath_shield_irq(struct cpumask *cpus)
  * An interrupt that is not started gets the new affinity when it starts, and
  * one that is about to move when it moves.
  */
-static void aim_again(struct irq_desc *desc)
+static void reapply_affinity(struct irq_desc *desc)
 {
 	struct irq_data *data = irq_desc_get_irq_data(desc);
 	struct irq_chip *chip = irq_data_get_irq_chip(data);
@@ -61,7 +61,7 @@ static void walk_irqs(void)
 		if (!desc)
 			continue;
 		raw_spin_lock_irqsave(&desc->lock, flags);
-		aim_again(desc);
+		reapply_affinity(desc);
 		raw_spin_unlock_irqrestore(&desc->lock, flags);
 	}
 	irq_unlock_sparse();

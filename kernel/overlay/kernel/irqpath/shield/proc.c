@@ -26,7 +26,7 @@ static DEFINE_MUTEX(shield_mutex);
 /* CPUs whose tick may stop: those of nohz_full= at boot. */
 static struct cpumask ltmrs;
 
-bool __irqpath_shield_ticks(int cpu)
+bool __irqpath_shield_keeps_tick(int cpu)
 {
 	return !cpumask_test_cpu(cpu, &ltmrs);
 }
@@ -160,7 +160,7 @@ static ssize_t shield_write(struct file *file, const char __user *buffer,
  * hotplug reports it, the CPU is not usable yet, or still is. The work waits
  * until the change is done.
  */
-static void walk_again(struct work_struct *work)
+static void reapply_shields(struct work_struct *work)
 {
 	mutex_lock(&shield_mutex);
 	cpus_read_lock();
@@ -172,9 +172,9 @@ static void walk_again(struct work_struct *work)
 	mutex_unlock(&shield_mutex);
 }
 
-static DECLARE_WORK(walk_work, walk_again);
+static DECLARE_WORK(walk_work, reapply_shields);
 
-static int cpu_changes(unsigned int cpu)
+static int queue_walk(unsigned int cpu)
 {
 	queue_work(system_unbound_wq, &walk_work);
 	return 0;
@@ -245,7 +245,7 @@ static int __init shield_init(void)
 	if (tick_nohz_full_enabled())
 		cpumask_copy(&ltmrs, tick_nohz_full_mask);
 	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "irqpath:shield",
-					  cpu_changes, cpu_changes);
+					  queue_walk, queue_walk);
 	if (state < 0)
 		return state;
 	dir = proc_mkdir("shield", NULL);

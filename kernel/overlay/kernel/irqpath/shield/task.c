@@ -84,7 +84,7 @@ static bool is_exempt(struct task_struct *p)
 }
 
 /* @p->cpus_mask is the affinity that was asked for. Remove shielded CPUs. */
-static void reduce(struct task_struct *p)
+static void cut_affinity(struct task_struct *p)
 {
 	struct irqpath_cpuset *set;
 
@@ -109,17 +109,18 @@ void irqpath_shield_task(struct task_struct *p, const struct cpumask *asked,
 	if (asked != &p->irqpath_asked)
 		cpumask_copy(&p->irqpath_asked, asked);
 	if (static_branch_unlikely(&irqpath_procs_key) && !yield)
-		reduce(p);
+		cut_affinity(p);
 }
 
 /**
- * irqpath_shield_settled() - whether setting a task's affinity changes nothing
+ * irqpath_shield_is_settled() - whether a task has the affinity asked for
  * @p: the task
  * @asked: the affinity that is asked for
  *
  * Context: p->pi_lock is held.
  */
-bool irqpath_shield_settled(struct task_struct *p, const struct cpumask *asked)
+bool irqpath_shield_is_settled(struct task_struct *p,
+			       const struct cpumask *asked)
 {
 	struct irqpath_cpuset *set;
 
@@ -139,7 +140,7 @@ void __irqpath_shield_fork(struct task_struct *p)
 
 	cpumask_copy(&p->cpus_mask, &p->irqpath_asked);
 	p->nr_cpus_allowed = cpumask_weight(&p->cpus_mask);
-	reduce(p);
+	cut_affinity(p);
 }
 
 /* Find the next task with at least this number, and advance the number. */
