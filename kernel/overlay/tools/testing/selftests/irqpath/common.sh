@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the tests of irqpath share: KTAP output, and files that take a value or
-# refuse it. Sourced; POSIX sh, with the commands of busybox or coreutils.
+# Sourced by the tests of irqpath: KTAP output, and checks of files that take or
+# refuse a value. POSIX sh, with the commands of busybox or coreutils.
 #
-# A test is a function whose name begins with test_. It returns 0, or says
-# with fail why not; `skip why` ends it as skipped. The rest of its name is
-# the test's. ../kselftest/ktap_helpers.sh only counts: here a test runs by
-# itself, so that it can end where it fails and what it leaves is put back.
+# A test is a function test_NAME. It returns 0, or calls `fail why` or `skip
+# why`. Unlike with ../kselftest/ktap_helpers.sh, each test runs in a subshell,
+# so that it can end where it fails and its leftovers are cleaned up.
 
-# Errors are told apart by their messages.
+# Errors are distinguished by their messages.
 LC_ALL=C
 export LC_ALL
 # shellcheck disable=SC2034 # for those who source this
@@ -27,7 +26,7 @@ skip() {
 	exit $KSFT_SKIP
 }
 
-# skip_all WHY: there is no test that could run here.
+# skip_all WHY: skips the whole script.
 skip_all() {
 	echo "KTAP version 1"
 	echo "1..0 # SKIP $*"
@@ -38,12 +37,12 @@ milliseconds() {
 	awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime
 }
 
-# For the next test, after one that failed. Who needs it says more.
+# Cleans up after a test that failed. A script may redefine it.
 recover() {
 	:
 }
 
-# run_tests NAME...: fails if one does, and skips if all do. Each is in a subshell.
+# run_tests NAME...: fails if a test fails, and skips if all tests skip.
 run_tests() {
 	number=0
 	failed=0

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The files of /sys/kernel/irqpath, and /proc/irq/N/irqpath_target: what they
-# take, what they refuse, and that all of them are described. Needs root. What
-# was set is set again at the end. TESTS chooses some of the tests, and their order.
+# Tests /sys/kernel/irqpath and /proc/irq/N/irqpath_target: which values the
+# files take and refuse, and that each file is described. Needs root, and
+# restores all settings at the end. TESTS selects tests and their order.
 #
-# What the policies do to interrupts is tested where there is a device to make
-# them, by the module intsight of the project that this comes from.
+# The tests of irqpath's module intsight, which has a device that raises
+# interrupts, cover what the policies do to interrupts.
 
 here=$(dirname "$(readlink -f "$0")")
 . "$here/common.sh"
@@ -21,7 +21,7 @@ policies() {
 	done
 }
 
-# What can be set, switches first: they go off before anything changes.
+# Lists the files that can be written, switches first: they go off first.
 settable() {
 	ls "$P"/*/enabled
 	find $P -type f -perm -200 ! -name enabled
@@ -69,8 +69,8 @@ switch_on() {
 	return 1
 }
 
-# Every file is described, and what is described is there, but for what another
-# configuration has.
+# Every file is described, and every described file is there, unless it needs
+# another configuration.
 test_controls_described() {
 	[ -r "$ABI" ] || skip "no $ABI"
 	find $P -type f > "$T/there"
@@ -92,7 +92,7 @@ test_controls_described() {
 	}' "$T/there" "$ABI" || fail "the description is of another kernel"
 }
 
-# Each by itself, in every spelling, and twice; the others stay off.
+# Each switch works alone, in every spelling, and twice; the others stay off.
 test_controls_switches() {
 	for policy in $(policies); do
 		switch_on "$policy" || continue
@@ -104,7 +104,7 @@ test_controls_switches() {
 	done
 }
 
-# All at once, off in the order in which they came on.
+# All policies are on at once, and go off in the order in which they came on.
 test_controls_switches_together() {
 	for policy in $(policies); do
 		switch_on "$policy"
@@ -126,8 +126,8 @@ test_controls_switches_refuse() {
 	done
 }
 
-# setting FILE LEAST MOST [zero]: takes what is within its limits, and 0 if so
-# said, and nothing else.
+# setting FILE LEAST MOST [zero]: FILE takes values within its limits, with
+# "zero" also 0, and no others.
 setting() {
 	if ! [ -e "$P/$1" ]; then
 		echo "# no $1"
@@ -166,7 +166,7 @@ test_controls_settings() {
 	refuses $P/migrate/las -1 "$EINVAL"
 }
 
-# Every file that can be set is one of those above and below.
+# A test above or below knows every file that can be written.
 test_controls_all_settings() {
 	for file in $(settable); do
 		case ${file#"$P/"} in
@@ -199,7 +199,7 @@ test_controls_lists() {
 	takes $deny ""
 }
 
-# read_only FILE MODE: not even root may write it.
+# read_only FILE MODE: not even root can write FILE.
 read_only() {
 	[ "$(stat -c %a "$1")" = "$2" ] || fail "the mode of $1 is not $2"
 	if (put "$1" 1) 2> /dev/null; then
@@ -219,7 +219,7 @@ test_controls_counters() {
 		fail "associations: $(head -n 1 $P/associations)"
 }
 
-# With all policies off nothing is counted and nothing learned, whatever runs.
+# With all policies off, no counter changes and nothing is learned.
 test_controls_off() {
 	command -v chrt > /dev/null || skip "no program chrt"
 	# shellcheck disable=SC2046 # words are what is wanted
@@ -233,7 +233,7 @@ test_controls_off() {
 		fail "counted: $(diff "$T/before" "$T/after")"
 }
 
-# real_time: $task sleeps at FIFO 20, until the test ends.
+# real_time: $task sleeps at FIFO 20 until the test ends.
 real_time() {
 	command -v chrt > /dev/null || skip "no program chrt"
 	chrt -f 20 sleep 1000 &
@@ -248,7 +248,7 @@ real_time() {
 	done
 }
 
-# several NR: so many more of them, in $sleepers.
+# several NR: starts NR more of them, in $sleepers.
 several() {
 	sleepers=
 	while [ "$(echo $sleepers | wc -w)" -lt "$1" ]; do
@@ -268,19 +268,19 @@ several() {
 	done
 }
 
-# Lines that can be told of their targets, and have none.
+# Lists the lines that can have associations, and have none.
 free_lines() {
 	for file in /proc/irq/*/irqpath_target; do
 		[ ! -e "$file" ] || [ "$(wc -l < "$file")" != 1 ] || echo "$file"
 	done
 }
 
-# pinned FILE: 1 or 0 as the association with $task is by hand, nothing if none.
+# pinned FILE: prints the field "pinned" of $task, or nothing.
 pinned() {
 	awk -v task="$task" '$1 == task { print $9 }' "$1"
 }
 
-# pinned_is STATE WHEN: at $line, and in the list of all.
+# pinned_is STATE WHEN: in the files of $line and of all associations.
 pinned_is() {
 	[ "$(pinned "$line")" = "$1" ] || fail "$2: pinned is '$(pinned "$line")'"
 	listed=$(awk -v task="$task" '$3 == task { n++ } END { print n + 0 }' \
@@ -307,8 +307,8 @@ test_controls_target_refuses() {
 	refuses "$line" "-$task" "No such file or directory"
 }
 
-# An association that was made by hand is shown, and ends with the real-time class
-# of its task, or with the task.
+# An association by hand is shown. It ends with the real-time class of its task,
+# and with the task.
 test_controls_target() {
 	real_time
 	line=$(free_lines | head -n 1)
@@ -341,7 +341,7 @@ test_controls_target_limit() {
 	refuses "$line" "$task" "No space left on device"
 }
 
-# Who may not look at a task is not told of it, whatever file it has got hold of.
+# A reader that may not see a task does not see it in the files either.
 test_controls_strangers() {
 	real_time
 	line=$(free_lines | head -n 1)
@@ -368,7 +368,7 @@ test_controls_strangers() {
 	done
 }
 
-# A reader in a namespace of its own sees its tasks, by its numbers, and no others.
+# A reader in another PID namespace sees only its tasks, by its numbers.
 test_controls_namespace() {
 	real_time
 	line=$(free_lines | head -n 1)
@@ -393,7 +393,7 @@ test_controls_namespace() {
 		fail "not $inner: $(cat "$T/inner.all")"
 }
 
-# A name is one field of one line, whatever is in it.
+# Every name is one field of one line.
 test_controls_names() {
 	command -v chrt > /dev/null || skip "no program chrt"
 	line=$(free_lines | head -n 1)
@@ -416,7 +416,7 @@ test_controls_names() {
 	[ "$(sed 1d $P/associations | cut -f 4)" = "$want" ] || fail "$(cat $P/associations)"
 }
 
-# What does not fit is counted, and all lines are whole.
+# Lines that do not fit are counted, and all others are whole.
 test_controls_many() {
 	real_time
 	[ "$(free_lines | wc -l)" -ge 4 ] || skip "less than four lines"

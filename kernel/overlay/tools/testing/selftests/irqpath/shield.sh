@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# /proc/shield: whom it keeps off, what comes back when it is lifted, and that
-# nobody slips through meanwhile. Needs root and two CPUs; nohz_full=1 at boot for
-# all of it. TESTS chooses some of the tests, and their order.
+# Tests /proc/shield: which tasks it keeps off, that lifting it restores their
+# affinities, and that no task escapes meanwhile. Needs root and two CPUs, and
+# nohz_full=1 at boot for the tick. TESTS selects tests and their order.
 #
-# Interrupts are tested where there is a device to make them, by the module
-# intsight of the project that this comes from.
+# The tests of irqpath's module intsight, which has a device that raises
+# interrupts, cover interrupts.
 
 # shellcheck disable=SC2154 # shield() sets task
 here=$(dirname "$(readlink -f "$0")")
@@ -31,7 +31,7 @@ test_shield_files() {
 	lifted "after bad values"
 }
 
-# Whoever could run elsewhere leaves, whoever could not stays, before or after.
+# Tasks that can run elsewhere leave, and others stay, in either order.
 test_shield_tasks() {
 	shield
 	taskset 2 sleep 1000 & bound=$!
@@ -53,7 +53,7 @@ test_shield_tasks() {
 	lifted "after tasks"
 }
 
-# A shield that moves to the other CPU takes from nobody what it asked for.
+# A shield that moves to the other CPU leaves every task what it asked for.
 test_shield_moves() {
 	shield
 	taskset 1 sleep 1000 & first=$!
@@ -66,7 +66,7 @@ test_shield_moves() {
 	lifted "after a shield that moved"
 }
 
-# everybody_has LIST WHEN: every program, but not those that end meanwhile.
+# everybody_has LIST WHEN: every program that does not end meanwhile has LIST.
 everybody_has() {
 	cat /proc/[0-9]*/status 2> /dev/null | awk -v cpus="$1" '
 		$1 == "Name:" { name = $2 }
@@ -85,8 +85,8 @@ fork_without_end() {
 	done
 }
 
-# Tasks that are born while a shield comes and goes: nobody slips through, and
-# nobody keeps less than it has a right to.
+# Tasks are forked while a shield comes and goes. None escapes the shield, and
+# none keeps a narrowed affinity.
 test_shield_forks() {
 	shield
 	fork_without_end & forker=$!
@@ -101,8 +101,8 @@ test_shield_forks() {
 	lifted "after forks"
 }
 
-# A task that asks for one CPU and for both all the time gets what it asked for
-# last, less the shield.
+# A task that keeps asking for one CPU or both gets what it asked for last,
+# without the shielded CPU.
 test_shield_setaffinity() {
 	shield
 	(while :; do
@@ -126,7 +126,7 @@ test_shield_setaffinity() {
 	lifted "after a task that asked"
 }
 
-# The shield yields when its CPU is the last, and is there again with the other.
+# The shield yields while its CPU is the last one, and then holds again.
 test_shield_hotplug() {
 	shield
 	[ -w $CPU1 ] || skip "CPU 1 cannot go"
@@ -171,8 +171,8 @@ test_shield_storm() {
 	lifted "after a storm"
 }
 
-# A group with both CPUs. The hierarchy is mounted here whether or not it is
-# elsewhere; nothing below this place is ever removed but the group.
+# Makes a group with both CPUs. The hierarchy is mounted here, even if it is
+# mounted elsewhere, and only the group is removed from it.
 make_group() {
 	mkdir "$T/cgroup"
 	mount -t cgroup2 none "$T/cgroup" || skip "no cgroups"
@@ -198,7 +198,8 @@ also_clean_up() {
 	rmdir "$T/cgroup"
 }
 
-# A group of tasks may use what its cpuset and the shield leave. Both change.
+# A group's tasks use the CPUs that its cpuset and the shield leave. Both
+# change.
 test_shield_cpuset() {
 	had_cpusets='' born='' group='' control=''
 	shield
@@ -227,8 +228,9 @@ test_shield_cpuset() {
 	lifted "after cpusets"
 }
 
-# Local timer interrupts in half a second of computing on CPU 1: there, and on
-# CPU 0, which keeps the time and its tick. A busy host loses some of both.
+# Counts local timer interrupts in half a second of computing on CPU 1: there,
+# and on CPU 0, which keeps the time and its tick. A busy host loses some of
+# both.
 ticks() {
 	taskset 2 sh -c 'while :; do :; done' & spinner=$!
 	sleep 0.5

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What tests of /proc/shield share. They need two CPUs, no more and no less: what
-# they ask for is written as masks of these. Sourced after common.sh.
+# Sourced by the tests of /proc/shield, after common.sh. They need exactly two
+# CPUs, because their masks name these.
 
 S=/proc/shield
 CPU1=/sys/devices/system/cpu/cpu1/online
 BOTH=0-1
 
-# What is missing for these tests, or nothing.
+# Prints what these tests lack here, or nothing.
 shield_lacks() {
 	cpus=$(cat /sys/devices/system/cpu/online)
 	if [ "$(id -u)" != 0 ]; then
@@ -23,7 +23,7 @@ shield_lacks() {
 	fi
 }
 
-# Begins a test: a task that may run anywhere, and what everybody has now.
+# Begins a test: starts a task that may run anywhere, and notes all affinities.
 shield() {
 	lacks=$(shield_lacks)
 	[ -z "$lacks" ] || skip "$lacks"
@@ -38,7 +38,7 @@ shield() {
 	asked_of_irqs > "$T/irqs"
 }
 
-# However the test ends. A test that has more to put back says so in also_clean_up.
+# Runs however the test ends. A test may add its own part in also_clean_up.
 clean_up() {
 	# By way of a file: $(jobs) is about the subshell's own in dash.
 	jobs -p > "$T/jobs"
@@ -68,9 +68,9 @@ affinity_is() {
 		fail "$3: a task has $(affinity "$1"), not $2"
 }
 
-# The affinity of every thread that lives through the test; irq threads follow
-# their interrupt, which may stay where a shield has sent it, and workers of
-# workqueues come and go between their pools.
+# Prints the affinity of every thread that lives through the test. Irq threads
+# are left out, as they follow their interrupts, which may stay where a shield
+# sent them. Kworkers are left out, as they move between their pools.
 affinities() {
 	cat /proc/[0-9]*/task/[0-9]*/status 2> /dev/null | awk '
 		$1 == "Name:" { name = $2 }
@@ -83,17 +83,17 @@ asked_of_irqs() {
 	grep . /proc/irq/*/smp_affinity
 }
 
-# set_shield FILE MASK: is taken and read back.
+# set_shield FILE MASK: FILE takes MASK, and reads back as MASK.
 set_shield() {
 	takes "$S/$1" "$2"
 }
 
-# shield_refuses FILE MASK: nothing changes.
+# shield_refuses FILE MASK: FILE refuses MASK, and does not change.
 shield_refuses() {
 	refuses "$S/$1" "$2" "$EINVAL"
 }
 
-# Everything has back what it had. A task that has ended since is none of ours.
+# Everything has its old affinity again. Tasks that ended since do not count.
 lifted() {
 	echo 0 > $S/irqs
 	echo 0 > $S/procs
