@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs a benchmark: fire, wait, take the row, again. Knows no mechanism and
- * no trigger by name but in the two tables below; debugfs.c calls it with one
- * benchmark at a time.
+ * Runs a benchmark: fire, wait, take the row, again. Only the two tables below
+ * name mechanisms and triggers. debugfs.c calls it with one benchmark at a
+ * time.
  *
- * Everything is on one CPU, the one that the writer of do_trigger was on: it
- * does not migrate until the benchmark has ended, and the interrupt, timers,
- * softirqs, bound work items and the interrupt's thread stay with it. Only an
- * unbound work item may run elsewhere.
+ * Everything is on the CPU of the task that writes do_trigger. The task does
+ * not migrate until the benchmark has ended. The interrupt, timers, softirqs,
+ * bound work items and the interrupt's thread stay with it. Only an unbound
+ * work item may run elsewhere.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,7 +23,7 @@
 
 /* How long a run waits for its bottom half after its delay has passed. */
 #define BOTTOM_HALF_TIMEOUT_MS	10000
-/* An active wait gives others a chance, and is killable, this often. */
+/* An active wait yields, and checks for fatal signals, this often. */
 #define ACTIVE_SLICE_US		100000U
 
 struct intsight_recorder intsight_recorder = {
@@ -73,15 +73,14 @@ static int wait_passive(unsigned int delay_us)
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (!schedule_hrtimeout_range(&end, 0, HRTIMER_MODE_ABS))
 			return 0;
-		/* Woken by somebody, who need not be a signal. */
+		/* The wakeup need not be a signal's. */
 	}
 }
 
 /*
- * Keep the CPU busy. That others do not get it is what this wait is for;
- * therefore it only yields after each slice, which is much longer than the
- * intervals of interest and much shorter than what the watchdogs and RCU
- * tolerate.
+ * Keep the CPU busy, so that others do not get it. The wait yields only after
+ * each slice. A slice is much longer than the intervals of interest, and much
+ * shorter than the watchdogs and RCU tolerate.
  */
 static int wait_active(unsigned int delay_us)
 {
@@ -201,7 +200,7 @@ static int run_with_irq(struct intsight_matrix *matrix)
 
 	if (config->trigger->stop)
 		config->trigger->stop();
-	/* A run that was given up may still be on its way: close behind it. */
+	/* A run that was given up may still come: close the row behind it. */
 	atomic_set(&intsight_recorder.next, INTSIGHT_CLOSED);
 	free_irq(irq, &intsight_recorder);
 	if (config->mechanism->quiesce)
@@ -235,10 +234,10 @@ static int run_pinned(struct intsight_matrix *matrix)
  * @matrix: filled in
  *
  * Context: may sleep; one at a time.
- * Return: 0; -EINTR when a signal came; -ETIMEDOUT when a bottom half did not;
- * -ENODEV when the trigger's device is gone; -EOPNOTSUPP when the clock of
- * another CPU would be compared with ours; -EBUSY when perf has the counter.
- * Unless 0, the matrix is not complete and to be thrown away.
+ * Return: 0, or an error after which the matrix is incomplete and useless:
+ * -EINTR after a signal, -ETIMEDOUT without a bottom half, -ENODEV if the
+ * trigger's device is gone, -EOPNOTSUPP if stamps of two CPUs would be compared
+ * whose clocks differ, -EBUSY if perf has the counter.
  */
 int intsight_bench_run(struct intsight_matrix *matrix)
 {

@@ -13,7 +13,7 @@
  * lock prefix that is one instruction, as it would be without; see README.md
  * for what it costs in time.
  *
- * What a full row could not take is counted by the same increment: the
+ * The same increment counts the checkpoints that a full row cannot take: the
  * position runs on past the capacity. The last cell is the bottom half's, so
  * that a run that overflowed still has both its ends.
  */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The names of the clocks, the rate of the TSC, and the one clock that must be
- * asked for: the cycle counter of the arm64 PMU. It belongs to perf, so a pinned
- * kernel counter holds it on the CPU that measures, and clock.h reads the
- * register.
+ * The names of the clocks, the rate of the TSC, and the cycle counter of the
+ * arm64 PMU. That counter belongs to perf, so a pinned kernel counter holds it
+ * on the CPU that measures, and clock.h reads the register.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -5,12 +5,11 @@
  * cycle counter comes first: it is the one that checkpoint_cost is given in
  * and the one the marker stands beside.
  *
- * The counters are read without a barrier, as the next instruction would be
- * executed: rdtsc and not rdtsc_ordered(), mrs without isb. A barrier drains
- * the pipeline of the very code that is measured, and on both ends of an
- * interval, whereas the skew of an unordered read is bounded by the reorder
- * window (some tens of cycles) and an interrupt entry, which serialises, lies
- * between most pairs of points. Under TCG nothing is reordered.
+ * The counters are read without a barrier: rdtsc and not rdtsc_ordered(), mrs
+ * without isb. A barrier drains the pipeline of the code that is measured, on
+ * both ends of an interval. The skew of an unordered read is bounded by the
+ * reorder window, some tens of cycles. Between most pairs of points lies an
+ * interrupt entry, which serialises. Under TCG nothing is reordered.
  */
 #ifndef INTSIGHT_CLOCK_H
 #define INTSIGHT_CLOCK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only place with version checks. Everything here looks like the newest
- * kernel and is mapped to what older ones have; each entry names the release
- * that changed it. A new check belongs here, not beside its user.
+ * The only place with version checks. The rest of the module uses the
+ * interfaces of the newest kernel, and this maps them to older ones. Each entry
+ * names the release that changed the interface. A new check belongs here.
  *
  * Built and booted with 6.1 and 6.12 (PREEMPT_RT and not).
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The cycle counter of the device and of the test NIC: the one that user space
- * can read too (TSC, CNTVCT), so that the stamps of a path can be compared from
- * the raise to the task.
+ * The cycle counter of the device and of the test NIC. User space can read it,
+ * too (TSC, CNTVCT), so that all stamps from the raise to the task compare.
  */
 #ifndef INTSIGHT_CYCLES_H
 #define INTSIGHT_CYCLES_H

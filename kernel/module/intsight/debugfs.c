@@ -4,14 +4,13 @@
  * parameters are in params.c, README.md has the table of files. There is only
  * `init` until it is written.
  *
- * Two locks. run_lock makes the steps (init, prepare, do, postprocess) come
- * one after another and is held for as long as a benchmark takes; waiting for
+ * There are two locks, in this order. run_lock serialises the steps (init,
+ * prepare, do, postprocess). It is held while a benchmark runs, and waiting for
  * it can be interrupted. intsight_config_lock is held for moments, so that
- * parameters can be read and written, and results opened, at any time. Order:
- * run_lock, intsight_config_lock. debugfs_remove() waits for opens, which take
- * the latter: it is called without.
+ * parameters and results are available at any time. debugfs_remove() waits for
+ * opens, which take it, and so is called without it.
  *
- * Open files hold the module (owner), so it cannot go under anybody.
+ * Open files hold a reference to the module.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -210,7 +209,7 @@ static int set_parameter(const struct intsight_file *desc,
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 
-	/* What follows a NUL would be taken for read and is not. */
+	/* Text after a NUL would be ignored: refuse it. */
 	if (strlen(text) == count) {
 		mutex_lock(&intsight_config_lock);
 		ret = desc->set(strim(text));

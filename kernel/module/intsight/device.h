@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the device share, and nobody else uses: device.c (files
- * and ioctls), device_irq.c (raise and handler), device_wait.c (sleep),
- * device_disturb.c (delays of known size) and device_check.c (what tests ask).
+ * Private to the files of the device: device.c (files and ioctls), device_irq.c
+ * (raise and handler), device_wait.c (sleep), device_disturb.c (delays of known
+ * size) and device_check.c (checks for tests).
  *
  * One raise is under way at a time. It lives in intsight_dev.shot, which
  * changes hands without a lock: the timer claims it, the handler sets it free.
- * So raised == handled holds exactly: a timer that finds the shot taken counts
- * an overrun and raises nothing.
+ * A timer that finds the shot taken counts an overrun and raises nothing, so
+ * that raised == handled holds exactly.
  */
 #ifndef INTSIGHT_DEVICE_H
 #define INTSIGHT_DEVICE_H
@@ -234,7 +234,7 @@ void intsight_disturb_raise(struct intsight_dev *dev);
 void intsight_disturb_in_handler(struct intsight_dev *dev,
 				 const struct intsight_shot *shot);
 
-/* device_check.c: what tests ask */
+/* device_check.c: checks for tests */
 u64 intsight_check_begin(struct intsight_dev *dev);
 void intsight_check_end(struct intsight_dev *dev, u64 handled);
 

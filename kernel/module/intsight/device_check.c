@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What tests ask about the handlers of /dev/intsightN, for who lets something
- * else than the interrupt's thread run them.
+ * Checks for tests of kernels that run the handlers of /dev/intsightN elsewhere
+ * than in the interrupt's thread.
  *
- * All of it happens in handlers that a disturbance makes long
- * (INTSIGHT_DISTURB_HANDLER), so that those that are measured do not pay for it.
+ * Only handlers that a disturbance makes long (INTSIGHT_DISTURB_HANDLER) check,
+ * so that measured handlers do not pay for it.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -25,7 +25,7 @@ MODULE_PARM_DESC(overlaps, "handlers that ran while a long one of their device d
 enum {
 	INVERSION_NONE,
 	INVERSION_HANDLER,	/* long handlers take the lock */
-	INVERSION_SLEEPER,	/* who writes it sleeps with the lock held */
+	INVERSION_SLEEPER,	/* the writer sleeps with the lock held */
 };
 
 static unsigned int inversion;
@@ -92,9 +92,9 @@ MODULE_PARM_DESC(synchronize, "write: wait for a long handler of device 0, and u
 
 #ifdef CONFIG_PREEMPT_RCU
 /*
- * RCU readers, one after the other, for so many milliseconds; each of them reads
- * until it is left for another task. -ETIMEDOUT if none was, -EBUSY if RCU,
- * which must wait for those that were, does not know of one.
+ * Runs RCU readers for the given milliseconds, one after the other. Each reads
+ * until it is preempted. -ETIMEDOUT if none was. -EBUSY if RCU, which must wait
+ * for preempted readers, does not know of one.
  */
 static int read_set(const char *text, const struct kernel_param *kp)
 {
@@ -131,8 +131,8 @@ MODULE_PARM_DESC(read, "write N: be an RCU reader for N ms, one that RCU knows o
 #endif
 
 /*
- * A lock that the handler takes, and a task that sleeps with it where it offers
- * to run handlers.
+ * The handler takes a lock, and a task holds it while it sleeps where it may be
+ * offered handlers.
  */
 static int inversion_set(const char *text, const struct kernel_param *kp)
 {
@@ -144,7 +144,9 @@ static int inversion_set(const char *text, const struct kernel_param *kp)
 	WRITE_ONCE(inversion, value);
 	if (value != INVERSION_SLEEPER)
 		return 0;
-	/* Running, so that it comes back at once; what matters is where it waits. */
+	/*
+	 * The task is running and comes back at once. Only the place matters.
+	 */
 	lock_map_acquire(&inverted);
 	intsight_schedule();
 	lock_map_release(&inverted);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Delays of known kind and size on the way from the raise to the task, for
- * those who want to see whether they find them.
+ * Delays of known kind and size on the way from the raise to the task. They
+ * test tools that should find them.
  *
  * There is one disturber per kind. The timer plans which of them meet the next
- * raise; each then spins on the cycle counter in the context that gives it its
- * name, and counts how often and how long it did.
+ * raise. Each then spins on the cycle counter in the context that gives it its
+ * name. It counts how often and how long it did.
  */
 #include <linux/err.h>
 #include <linux/preempt.h>
@@ -80,7 +80,7 @@ static void disturb_inject(struct intsight_dev *dev)
 	}
 }
 
-/* What is raised with interrupts off is delivered when they are on again. */
+/* A raise with interrupts off is delivered when they are on again. */
 static void disturb_meek(struct kthread_work *work)
 {
 	struct intsight_dev *dev = container_of(work, struct intsight_dev,
@@ -143,7 +143,7 @@ void intsight_disturb_raise(struct intsight_dev *dev)
 }
 
 /**
- * intsight_disturb_in_handler() - what a raise has planned for its handler
+ * intsight_disturb_in_handler() - make the delays planned for the handler
  * @dev: the device
  * @shot: the raise
  *
@@ -195,8 +195,8 @@ static int disturb_need_thread(struct intsight_dev *dev, u32 kind)
  * @dev: the device, with its mutex held
  * @set: what to do; size and flags are checked
  *
- * Return: 0, -EINVAL, -EBUSY while the device is in use, or what the making of
- * a thread says. On errors nothing is changed.
+ * Return: 0, -EINVAL, -EBUSY while the device is in use, or an error of thread
+ * creation. After an error nothing has changed.
  */
 int intsight_disturb_set(struct intsight_dev *dev,
 			 const struct intsight_disturb *set)
@@ -228,9 +228,9 @@ int intsight_disturb_set(struct intsight_dev *dev,
 }
 
 /**
- * intsight_disturb_get() - what was programmed, and how much of it happened
+ * intsight_disturb_get() - get the program of a disturbance, and its counts
  * @dev: the device, with its mutex held
- * @get: gets it; its kind says of what
+ * @get: filled in for the kind that it names
  *
  * Return: 0 or -EINVAL.
  */
@@ -252,7 +252,7 @@ int intsight_disturb_get(struct intsight_dev *dev, struct intsight_disturb *get)
 }
 
 /**
- * intsight_disturb_follow() - have the threads on the CPU of the timer
+ * intsight_disturb_follow() - move the threads to the CPU of the timer
  * @dev: the device, with its mutex held
  * @cpu: where the timer will run
  *
@@ -269,7 +269,7 @@ void intsight_disturb_follow(struct intsight_dev *dev, unsigned int cpu)
 }
 
 /**
- * intsight_disturb_flush() - wait until all that was begun has ended
+ * intsight_disturb_flush() - wait until all begun disturbances have ended
  * @dev: the device, with its mutex held and its timer stopped
  */
 void intsight_disturb_flush(struct intsight_dev *dev)

@@ -2,13 +2,13 @@
 /*
  * One interrupt of /dev/intsightN, from its timer to its handler.
  *
- * A hard hrtimer claims the shot, plans what will disturb it and raises the
- * line. The handler is an ordinary driver's: forced into a thread where the
- * kernel does that, taking spinlocks only, so that it may run in either
- * context. The hardirq part of a forced handler is the core's own and cannot
- * be stamped; what is stamped instead is the moment its flow handler masks
- * the line, through our copy of the line's chip. In timer mode the timer calls
- * the handler, and no line is in between.
+ * A hard hrtimer claims the shot, plans its disturbances and raises the line.
+ * The handler is like an ordinary driver's: it takes only spinlocks, so that it
+ * may run in hardirq context or in a forced thread.
+ *
+ * The hardirq part of a forced handler belongs to the core and cannot be
+ * stamped. Instead our copy of the line's chip stamps when the flow handler
+ * masks the line. In timer mode the timer calls the handler, without a line.
  */
 #include <linux/err.h>
 #include <linux/irq.h>
@@ -35,7 +35,9 @@ static void dev_irq_mask(struct irq_data *data)
 	struct intsight_dev *dev = irq_data_get_irq_handler_data(data);
 	struct intsight_shot *shot = &dev->shot;
 
-	/* disable_irq() may meet a raise that is not delivered yet: harmless. */
+	/*
+	 * disable_irq() may meet a raise that is not delivered yet: harmless.
+	 */
 	if (smp_load_acquire(&shot->state) == INTSIGHT_SHOT_RAISED)
 		shot->primary = intsight_cycles();
 	line_chip->irq_mask(data);
@@ -87,7 +89,7 @@ static enum hrtimer_restart dev_expired(struct hrtimer *timer)
 	if (dev->left)
 		restart = HRTIMER_RESTART;
 
-	/* Pairs with the release of the handler, which has read the last one. */
+	/* Pairs with the release of the handler, which read the last shot. */
 	claimed = smp_load_acquire(&shot->state) == INTSIGHT_SHOT_FREE;
 	if (claimed) {
 		shot->seq = dev->raised + 1;
@@ -98,7 +100,7 @@ static enum hrtimer_restart dev_expired(struct hrtimer *timer)
 	WRITE_ONCE(dev->expired, dev->expired + nr_due);
 	WRITE_ONCE(dev->overruns, dev->overruns + nr_due - claimed);
 	if (restart == HRTIMER_NORESTART) {
-		/* Who finds it unarmed may change all that was read above. */
+		/* Once unarmed, everything that was read above may change. */
 		smp_store_release(&dev->armed, false);
 	}
 
@@ -107,7 +109,7 @@ static enum hrtimer_restart dev_expired(struct hrtimer *timer)
 	return restart;
 }
 
-/* Context: hardirq, or a thread, with bottom halves off but in threaded mode. */
+/* Context: hardirq, or a thread; with bottom halves off unless threaded. */
 static irqreturn_t dev_irq(int irq, void *data)
 {
 	u64 handler = intsight_cycles();

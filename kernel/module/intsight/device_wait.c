@@ -2,14 +2,15 @@
 /*
  * One interrupt of /dev/intsightN, from its handler to the task.
  *
- * The wait loops look at their condition again after every wakeup, hold no
- * lock while they sleep, and end at a signal. So on a kernel with irqpath the
- * task may run the handler itself. In driver mode the handler wakes
- * a wait queue, whose lock the task takes again on its way out: on PREEMPT_RT
- * a task that outranks the interrupt's thread meets that thread in there. In
- * direct and timer mode the handler, which is in hardirq context, wakes the
- * task itself. In threaded mode the handler is the same and says that it may sleep.
- * In work mode a worker wakes the wait queue, for the handler.
+ * The wait loops check their condition after every wakeup, hold no lock while
+ * they sleep, and end at a signal. So on a kernel with irqpath the task may run
+ * the handler itself.
+ *
+ * In driver mode the handler wakes a wait queue. The task takes the lock of the
+ * queue again on its way out, and on PREEMPT_RT may meet the interrupt's thread
+ * there. Threaded mode has the same handler, but requests it as one that may
+ * sleep. In work mode a worker wakes the queue for the handler. In direct and
+ * timer mode the handler is in hardirq context and wakes the task itself.
  */
 #include <linux/rcuwait.h>
 #include <linux/sched/signal.h>
@@ -164,7 +165,7 @@ int intsight_dev_wait(struct intsight_reader *reader, bool nonblock,
 }
 
 /**
- * intsight_dev_forget() - let a file wait for what happens from now on
+ * intsight_dev_forget() - have a file wait for future events only
  * @reader: the file
  */
 void intsight_dev_forget(struct intsight_reader *reader)
@@ -203,7 +204,7 @@ bool intsight_dev_polled(struct intsight_reader *reader)
 }
 
 /**
- * intsight_dev_wake() - the event is there
+ * intsight_dev_wake() - wake those who wait for the event
  * @dev: the device
  *
  * Context: its handler.

@@ -7,10 +7,10 @@
  *	insmod intsight.ko gpio_out=117 gpio_in=118
  *
  * The output rises to make an interrupt and falls in the handler, before its
- * checkpoint. Both pins must be of a controller that does not sleep, that is,
- * not behind I2C or SPI, and on PREEMPT_RT of one whose lock is a raw one: the
- * output is written with interrupts off. Legacy numbers, because a pair of bare
- * pins has no firmware node to name them.
+ * checkpoint. The output is written with interrupts off. The controller of both
+ * pins therefore must not sleep, as one behind I2C or SPI does, and must have a
+ * raw lock on PREEMPT_RT. The numbers are legacy ones, because no firmware node
+ * names a pair of bare pins.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of intsight share, and nothing that anybody else may use.
+ * Private to the files of intsight.
  *
- * Every part of the module has an init that is called once from main.c and an
- * exit that undoes it, where there is something to undo.
- * Interrupt lines are in line.h, differences between kernels in compat.h.
+ * Every part of the module has an init, which main.c calls once, and an exit if
+ * there is something to undo. Interrupt lines are in line.h, differences
+ * between kernels in compat.h.
  */
 #ifndef INTSIGHT_H
 #define INTSIGHT_H

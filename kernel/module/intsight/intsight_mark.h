@@ -23,9 +23,9 @@
 #define INTSIGHT_MARK_WORKLOAD_END	17
 
 /*
- * INTSIGHT_MARK_INSN is for use inside a larger asm, in front of the
- * instruction that it must not be parted from; the asm passes the constant
- * identifier (0..255) as the "i" operand named mark.
+ * INTSIGHT_MARK_INSN is for use inside a larger asm, right before the
+ * instruction that it marks. The asm passes the constant identifier (0..255) as
+ * the "i" operand named mark.
  */
 #if defined(__x86_64__)
 /* nopl disp32(%rax) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * What user space and /dev/intsightN say to each other.
+ * The interface between user space and /dev/intsightN.
  *
  * A task arms the device, sleeps in read(), poll() or an ioctl, and gets the cycle counter at every
  * point from the raise to its own return from sleep. Every structure starts with its size and
@@ -27,7 +27,7 @@
  * @INTSIGHT_MODE_WORK: as the first one, and the handler leaves the waking to a work item
  * @INTSIGHT_MODE_THREADED: as the first one, with a handler that asks for a thread: it may sleep
  * @INTSIGHT_MODE_TIMER: as the second one, without an interrupt line: the timer is the handler, as
- *	it is for a task in clock_nanosleep(). What a disturbance raises still comes by the line
+ *	it is for a task in clock_nanosleep(). Disturbances still raise the line
  */
 enum intsight_mode {
 	INTSIGHT_MODE_DRIVER,

@@ -39,8 +39,8 @@
 /**
  * struct intsight_line - one interrupt line
  * @irq: Linux interrupt number
- * @desc: its descriptor; what an x86 vector holds, too, so that no number is
- *	  looked up between the raise and the handler
+ * @desc: its descriptor, so that nobody looks up a number between the raise and
+ *	  the handler; an x86 vector holds it, too
  * @hwirq: number in our domain
  * @cpu: where it is delivered; follows the affinity of @irq
  * @lock: protects @pending, @masked, @delivering and @nr_calls
@@ -233,7 +233,7 @@ void intsight_line_raise_after(struct intsight_line *line, u64 delay_ns)
 }
 
 /**
- * intsight_line_irq() - the Linux interrupt number of a line
+ * intsight_line_irq() - get the Linux interrupt number of a line
  * @line: the line
  *
  * Return: what request_irq() takes.

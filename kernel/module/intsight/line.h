@@ -14,8 +14,8 @@ struct intsight_line;
 
 /*
  * Without a flag the line behaves like a wired one: it stays masked from the
- * hardirq handler until a threaded handler is through, and what is raised
- * meanwhile is delivered afterwards.
+ * hardirq handler until a threaded handler has ended, and delivers raises that
+ * came meanwhile afterwards.
  *
  * ONESHOT_SAFE: like a message-signalled interrupt, not masked while the
  * thread runs; a threaded handler may be requested without IRQF_ONESHOT.

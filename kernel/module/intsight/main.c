@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * intsight: makes interrupts and measures what they set going.
+ * intsight: raises interrupts and measures the work that they cause.
  *
- * This file only puts the parts together. Each one stands alone:
+ * This file only starts the parts. Each one stands alone:
  *   clock.c    clocks, and how fast the cycle counter is
  *   line.c     interrupt lines that any machine can raise
  *   bench.c    what the bottom halves of an interrupt cost (debugfs.c)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of a benchmark: made before it (debugfs.c, prepare_trigger),
- * filled by the checkpoints, printed by csv.c, and gone with the last of those
- * who look at it.
+ * The memory of a benchmark. debugfs.c makes it before the benchmark
+ * (prepare_trigger), checkpoints fill it, and csv.c prints it. It goes with its
+ * last reader.
  */
 #include <linux/err.h>
 #include <linux/kref.h>

@@ -2,8 +2,8 @@
 /*
  * Mechanisms that need no more than the interrupt itself:
  *
- * none          nothing: two checkpoints back to back. What is measured then
- *               is the measurement.
+ * none          nothing: two checkpoints back to back, which measure the cost
+ *               of a checkpoint.
  * threaded_irq  the handler's thread, FIFO 50 unless somebody changed it.
  * irq_work      as init_irq_work() makes it: hard interrupt context
  *               after the handler; on PREEMPT_RT the thread irq_work/N.

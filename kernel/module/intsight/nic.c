@@ -3,11 +3,11 @@
  * The test NIC: two network devices without hardware, whose packets come in by
  * a real interrupt, NAPI and the kernel's own stack.
  *
- * This file is the driver: what it does is what drivers of hardware do. The
- * interrupt is requested without flags, so that it is forced into a thread
- * where that is the rule; the handler schedules NAPI; the poll keeps to its
- * budget and switches the interrupt on again when it has completed. What the
- * hardware would do is in nic_wire.c and nic_peer.c.
+ * This file is the driver, and does as drivers of hardware do. It requests the
+ * interrupt without flags, so that the kernel may force it into a thread. The
+ * handler schedules NAPI. The poll keeps to its budget, and switches the
+ * interrupt on again when it has completed. nic_wire.c and nic_peer.c play the
+ * hardware.
  *
  * Both devices may be moved to other network namespaces; they return to the
  * first one when theirs ends.

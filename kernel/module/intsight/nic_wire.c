@@ -231,7 +231,9 @@ void intsight_wire_send(struct intsight_end *end, struct sk_buff *skb,
 		dev_kfree_skb_any(skb);
 }
 
-/* Where the first is that has arrived and that the poll has not seen, or NULL. */
+/*
+ * Where the first is that has arrived and that the poll has not seen, or NULL.
+ */
 static struct intsight_ring *first_arrived(struct intsight_end *end)
 {
 	struct intsight_wire *wire = &end->wires[INTSIGHT_WIRE];
