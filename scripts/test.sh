@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs every check and every test, does not stop at the first that fails, and sums up at the end.
-# A test that this machine cannot run prints `skipped: why`, and the summary repeats it: nothing
-# is skipped silently. IRQPATH_OWN_KERNEL=0 leaves out what needs the irqpath kernel, which the first
+# Runs every check and every test, does not stop at the first that fails, and sums up at the end:
+# each part with its time, each crate with its tests, each failure, and what was skipped.
+# A test that this machine cannot run prints `skipped: why`: nothing is skipped silently.
+# IRQPATH_OWN_KERNEL=0 leaves out what needs the irqpath kernel, which the first
 # run builds in about ten minutes on two cores; IRQPATH_FUZZ_SECONDS is how long each fuzz target runs,
 # 120 unless set, one on each CPU at a time. Exit codes: 0 all passed, 1 something failed, 2 cannot build.
 set -euo pipefail
@@ -12,6 +13,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 summary=()
 failed=0
+cores=$(nproc)
 
 # step NAME COMMAND...
 step() {
@@ -116,5 +118,7 @@ step 'a fresh root of another Debian' fresh_root
 
 printf '\n== summary\n'
 printf '%s\n' "${summary[@]}"
-grep -hE '^skipped:' "$log" | sort -u || true
+awk -f scripts/summary.awk "$log"
+printf '%s in %d min %d s on %d CPUs\n' "$([[ $failed == 0 ]] && echo passed || echo FAILED)" \
+  $((SECONDS / 60)) $((SECONDS % 60)) "$cores"
 exit "$failed"
