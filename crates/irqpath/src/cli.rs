@@ -36,7 +36,7 @@ pub enum Verb {
     Tune(Box<Tune>),
     /// Measure how long softirqs, tasklets, work items and other bottom halves take
     Bench(Box<Bench>),
-    /// Measure how long after a periodic interrupt the task that waits for it runs
+    /// Measure how late a task runs after the periodic interrupt that it waits for
     Respond(Box<Respond>),
     /// Measure how evenly a CPU computes, or list what interrupts it
     Jitter(Box<Jitter>),
@@ -44,13 +44,13 @@ pub enum Verb {
     Report(Report),
     /// Compare two result directories, path by path or series by series
     Compare(Compare),
-    /// Look at this host: what makes its interrupts late, and how to fix it
+    /// Find settings of this host that delay interrupts, and how to fix them
     Check(Check),
-    /// Keep CPUs free of everything that was not asked onto them, with an exact way back
+    /// Keep CPUs free of tasks and interrupts that were not placed there, with an exact undo
     Shield(Box<Shield>),
     /// Switch the policies of the irqpath kernel, and see what they did
     Policy(Policy),
-    /// Kernels and guests in which one instruction is one nanosecond
+    /// Run experiments in guests where one instruction takes one nanosecond
     Lab(Lab),
     /// Print the JSON schema of results
     Schema(Schema),

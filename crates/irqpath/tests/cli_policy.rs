@@ -151,7 +151,7 @@ fn a_user_may_look_and_is_told_what_switching_needs() {
 fn the_schema_describes_it() {
     let output = irqpath().args(["schema", "policy"]).output().unwrap();
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(schema["$id"], "urn:irqpath:schema:policy:1");
+    assert_eq!(schema["$id"], "urn:irqpath:schema:policy:2");
     for part in ["policies", "associations"] {
         assert!(schema["properties"][part].is_object(), "{part}");
     }

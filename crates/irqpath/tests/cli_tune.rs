@@ -122,7 +122,7 @@ fn a_user_without_privilege_is_told_what_is_missing() {
 fn the_schema_describes_it() {
     let output = irqpath().args(["schema", "tune"]).output().unwrap();
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(schema["$id"], "urn:irqpath:schema:tune:1");
+    assert_eq!(schema["$id"], "urn:irqpath:schema:tune:2");
     for part in ["learned", "plan", "applied", "status", "reset"] {
         assert!(schema["properties"][part].is_object(), "{part}");
     }

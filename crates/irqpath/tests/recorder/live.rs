@@ -39,42 +39,63 @@ fn compare(load: &str) -> (Differences, u64) {
     (differences, nr_late)
 }
 
-/// What must hold everywhere and always. The two recorders read the clock one after the other, and
-/// the CPU may stand still in between: a host need not count that as stolen, and it was up to 120 us.
-/// One such moment is in the causes of every path that waits for that CPU. What differs by no more
-/// than irqpath's reading was later is a `Boundary`; nothing else is allowed for.
-fn assert_true((differences, nr_late): &(Differences, u64)) {
+/// Measurements in which a host may have been too busy. A mistake of irqpath's is in all of them.
+const ATTEMPTS: usize = 3;
+
+/// What must hold: no false join and no wrong cause, ever; and what a busy host can feign as seldom
+/// as it is allowed, in one of [`ATTEMPTS`] measurements at least.
+fn assert_true(load: &str) {
+    let mut noises = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (differences, nr_late) = compare(load);
+        let paths = differences.nr_paths;
+        assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
+        assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
+        assert_eq!(differences.nr(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
+        assert_eq!(differences.nr(Kind::UnseenCause), 0, "causes that nobody saw: {differences}");
+        assert_eq!(differences.nr(Kind::Steal), 0, "stolen time by another name: {differences}");
+        let noise = noise(&differences, nr_late);
+        if noise.is_empty() {
+            return;
+        }
+        noises.push(noise.join(", "));
+    }
+    panic!("in each of {ATTEMPTS} measurements: {}", noises.join("; "));
+}
+
+/// What differs too often. The two recorders read the clock one after the other, and the CPU may
+/// stand still in between: a host need not count that as stolen, and it was up to 120 us. One such
+/// moment is in the causes of every path that waits for that CPU. What differs by no more than
+/// irqpath's reading was later is a `Boundary`; nothing else is allowed for.
+fn noise(differences: &Differences, nr_late: u64) -> Vec<String> {
     let paths = differences.nr_paths;
-    assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
-    assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
-    assert_eq!(differences.nr(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
-    assert_eq!(differences.nr(Kind::UnseenCause), 0, "causes that nobody saw: {differences}");
-    assert_eq!(differences.nr(Kind::Steal), 0, "stolen time by another name: {differences}");
-    let seldom = |kind: Kind, one_in: u64| {
+    let mut found = Vec::new();
+    let mut allow = |kind: Kind, most: u64| {
         let nr = differences.nr(kind);
-        assert!(nr * one_in <= paths, "{kind:?} in {nr} of {paths} paths: {differences}");
+        if nr > most {
+            found.push(format!("{kind:?} in {nr} of {paths} paths, at most {most}"));
+        }
     };
     // A path has some five of the sixteen events of its time.
-    let late = nr_late / 2;
-    let nr = differences.nr(Kind::Duration);
-    assert!(nr * 1000 <= paths + late * 1000, "{nr} lengths of {paths}, {late}: {differences}");
+    allow(Kind::Duration, paths / 1000 + nr_late / 2);
     for kind in [Kind::Points, Kind::Via, Kind::End, Kind::Cause] {
-        seldom(kind, 1000);
+        allow(kind, paths / 1000);
     }
     // Too many moves during one wait are said to be unknown.
     for kind in [Kind::Unexplained, Kind::Boundary, Kind::Time, Kind::Interrupted, Kind::Unsure] {
-        seldom(kind, 200);
+        allow(kind, paths / 200);
     }
+    found
 }
 
 #[test]
 fn paths_under_the_demos_load_are_what_was_recorded() {
     let Some(_alone) = ready("paths under the demo's load") else { return };
-    assert_true(&compare("demo_load"));
+    assert_true("demo_load");
 }
 
 #[test]
 fn paths_of_tasks_that_are_moved_while_they_wait_are_what_was_recorded() {
     let Some(_alone) = ready("paths of moved tasks") else { return };
-    assert_true(&compare("migration_load"));
+    assert_true("migration_load");
 }

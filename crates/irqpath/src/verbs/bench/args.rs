@@ -30,7 +30,7 @@ Examples:
   irqpath bench --mechanism none --clock all        what the clocks cost and how fine they are
   irqpath bench --raw copied/softirq --raw copied/workqueue --report r.html
 
-Needs the kernel module intsight and root, but for --raw. Several values of --mechanism, --rate
+Needs root and the kernel module intsight, except with --raw. Several values of --mechanism, --rate
 and --load are measured one after the other, in all combinations.
 
 Exit codes: 0 done, 2 could not run.";
@@ -39,7 +39,7 @@ Exit codes: 0 done, 2 could not run.";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to measure")]
 pub struct BenchWhat {
-    /// How the bottom half is asked for, or all
+    /// Kinds of bottom half, or all
     #[arg(
         short,
         long,
@@ -49,7 +49,7 @@ pub struct BenchWhat {
     )]
     pub mechanism: Vec<AllOr<Mechanism>>,
 
-    /// Runs of each
+    /// Runs of each benchmark
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50_000,
           value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub reps: u64,
@@ -63,7 +63,7 @@ pub struct BenchWhat {
     #[arg(long, value_name = "HOW", default_value = "passive")]
     pub wait: Wait,
 
-    /// CPU-bound processes to run besides
+    /// Number of CPU-bound processes on the same CPU
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub load: Vec<u32>,
@@ -72,7 +72,7 @@ pub struct BenchWhat {
     #[arg(long, value_name = "NAME")]
     pub trigger: Option<String>,
 
-    /// Where all of it happens [default: the last CPU that irqpath may use]
+    /// CPU of interrupts, bottom halves and load [default: the last CPU that irqpath may use]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u16>,
 
@@ -99,7 +99,7 @@ pub struct BenchLooks {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub tracepoints: Vec<String>,
 
-    /// Hook every tracepoint that names a cause: explains slow runs, and costs time in each
+    /// Hook every tracepoint that names a cause: explains slow runs, but adds time to each
     #[arg(long, conflicts_with = "tracepoints")]
     pub causes: bool,
 }

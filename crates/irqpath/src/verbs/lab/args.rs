@@ -28,7 +28,7 @@ removed at any time. No privileges are needed.";
 /// The verbs of the lab.
 #[derive(Debug, Subcommand)]
 pub enum LabVerb {
-    /// Get a kernel: download Debian's, or build ours
+    /// Download a Debian kernel, or build an irqpath kernel
     Build(LabBuild),
     /// Show the experiments, and what they showed when they last ran
     List(LabList),
@@ -44,7 +44,7 @@ pub enum LabVerb {
 
 #[derive(Debug, Args)]
 pub struct LabFlame {
-    /// Which: an experiment whose file has a [flame] part
+    /// Experiment whose file has a [flame] part
     pub experiment: String,
 
     /// Where to put the graphs and the result directory
@@ -64,7 +64,7 @@ pub struct LabFlame {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 done, 1 a path grew or has no budget, 2 could not run.")]
 pub struct LabGate {
-    /// Which: experiments whose files have a [gate] part [default: all of them]
+    /// Experiments whose files have a [gate] part [default: all of them]
     pub experiments: Vec<String>,
 
     /// Take what is measured as the new budgets
@@ -103,8 +103,8 @@ pub struct LabList {
     #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
     pub page: Option<PathBuf>,
 
-    /// Write all that counts of these results as one table (JSON), which --results takes the next time: who
-    /// measures one experiment anew keeps the others
+    /// Write all valid results as one JSON table, which --results accepts later: rerunning one
+    /// experiment keeps the others
     #[arg(long, value_name = "FILE", conflicts_with = "json", value_hint = ValueHint::FilePath)]
     pub table: Option<PathBuf>,
 
@@ -116,7 +116,7 @@ pub struct LabList {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 done, 1 a claim that must hold does not, 2 could not run.")]
 pub struct LabRun {
-    /// Which: names as lab list shows them, or all
+    /// Names as lab list shows them, or all
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
 

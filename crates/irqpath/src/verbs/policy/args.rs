@@ -46,11 +46,11 @@ pub struct PolicyShow {
 
 #[derive(Debug, Args)]
 pub struct PolicyAssoc {
-    /// Make one by hand first: it is not forgotten and keeps its trust; repeatable
+    /// Make an association by hand first; it is never replaced and keeps its trust; repeatable
     #[arg(long, value_name = "IRQ:TID", value_parser = interrupt_and_task)]
     pub pin: Vec<(u32, u32)>,
 
-    /// Leave one to learning again first; repeatable
+    /// Return an association to learning first; repeatable
     #[arg(long, value_name = "IRQ:TID", value_parser = interrupt_and_task)]
     pub unpin: Vec<(u32, u32)>,
 
@@ -65,11 +65,11 @@ pub struct PolicyEnable {
     #[arg(required = true, value_name = "POLICY")]
     pub policies: Vec<String>,
 
-    /// Change a setting of theirs first: watchdog_us=500; repeatable
+    /// Change a setting of these policies first: watchdog_us=500; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
 
-    /// Print how they are then as JSON
+    /// Print their new state as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -80,7 +80,7 @@ pub struct PolicyDisable {
     #[arg(required = true, value_name = "POLICY")]
     pub policies: Vec<String>,
 
-    /// Print how they are then as JSON
+    /// Print their new state as JSON
     #[arg(long)]
     pub json: bool,
 }

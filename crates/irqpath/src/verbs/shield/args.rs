@@ -25,9 +25,9 @@ Examples:
   irqpath shield verify                       what still reaches them; exit 1 on drift
   irqpath shield reset                        put everything back as it was
 
-A task or interrupt that may use other CPUs too loses the shielded ones. One that was asked onto
-shielded CPUs alone stays there. Before anything is changed it is written to
-/var/lib/irqpath/shield.journal, so that reset puts it back even after a kill.
+A task or interrupt that may also use other CPUs loses the shielded ones. One that is bound to
+shielded CPUs alone stays. irqpath journals each change in /var/lib/irqpath/shield.journal before
+making it, so that reset restores it even after a kill.
 
 Exit codes: 0 done, 1 drift found, 2 could not run.";
 
@@ -40,9 +40,9 @@ pub enum ShieldVerb {
     Run(ShieldRun),
     /// Show the shield, what drifted, what cannot be kept off and why
     Status(ShieldStatus),
-    /// The same, and measure what still reaches the CPUs; exit 1 on drift
+    /// Show the shield and measure what still reaches the CPUs; exit 1 on drift
     Verify(ShieldVerify),
-    /// Put back everything that was changed and not changed by others since
+    /// Restore everything that nobody else has changed since
     Reset(ShieldReset),
 }
 
@@ -67,7 +67,7 @@ pub struct ShieldSet {
     #[arg(long)]
     pub watch: bool,
 
-    /// Time between two looks of --watch
+    /// Time between two checks of --watch
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub interval: Duration,
 
@@ -114,7 +114,7 @@ pub struct Switches {
 pub enum How {
     /// The kernel's shield where it has one, else a partition where there can be one, else affinities
     Auto,
-    /// /proc/shield, of a kernel with irqpath
+    /// /proc/shield, on the irqpath kernel
     Kernel,
     /// An isolated partition of cgroup version 2 (Linux 6.2)
     Partition,
@@ -154,7 +154,7 @@ pub struct ShieldVerify {
     #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub duration: Duration,
 
-    /// Only count, by /proc; without a tracer tasks that came and went are not seen
+    /// Count only, from /proc; misses short-lived tasks
     #[arg(long)]
     pub no_trace: bool,
 
@@ -162,7 +162,7 @@ pub struct ShieldVerify {
     #[arg(long, conflicts_with_all = ["duration", "no_trace"])]
     pub watch: bool,
 
-    /// Time between two looks of --watch
+    /// Time between two checks of --watch
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub interval: Duration,
 

@@ -56,7 +56,7 @@ pub struct RespondWhat {
     #[arg(long)]
     pub causes: bool,
 
-    /// Do not trace with -T: the responses are a little faster, and have no causes
+    /// Do not trace with -T: responses are slightly faster, but unexplained
     #[arg(long, conflicts_with = "causes")]
     pub no_causes: bool,
 }
@@ -108,7 +108,7 @@ Exit codes: 0 done, 1 an interruption was as long as -T, 2 could not run.";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to do")]
 pub struct JitterWhat {
-    /// About how long one loop is
+    /// Approximate length of one loop
     #[arg(long = "loop", value_name = "TIME", value_parser = duration, default_value = "1s")]
     pub length: Duration,
 
@@ -117,11 +117,11 @@ pub struct JitterWhat {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub sines: Option<u64>,
 
-    /// What a loop takes if nothing comes in between [default: the shortest loop of this run]
+    /// Length of an undisturbed loop [default: the shortest loop of this run]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "sines")]
     pub ideal: Option<Duration>,
 
-    /// Do not compute: look at the clock all the time and list what came in between
+    /// Read the clock in a tight loop instead, and list the interruptions
     #[arg(long, conflicts_with_all = ["length", "sines", "ideal"])]
     pub continuous: bool,
 

@@ -77,7 +77,7 @@ pub struct What {
     #[arg(short = 'T', long, value_name = "US", value_parser = microseconds)]
     pub threshold: Option<u64>,
 
-    /// Do not follow the target to user space (spares every system call a tracing program)
+    /// Do not follow the target to user space; avoids a tracing program in every system call
     #[arg(long)]
     pub no_user: bool,
 

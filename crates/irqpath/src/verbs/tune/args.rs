@@ -38,7 +38,7 @@ Exit codes: 0 done, 1 a change was refused, 2 could not run.";
 pub enum TuneVerb {
     /// Show what is tuned now
     Status(TuneShow),
-    /// Put back every priority that was changed and not changed by others since
+    /// Restore every priority that nobody else has changed since
     Reset(TuneShow),
 }
 
@@ -63,11 +63,11 @@ pub struct TuneLearn {
     #[arg(long, conflicts_with = "apply")]
     pub dry_run: bool,
 
-    /// Stay, keep learning, and with --apply follow: new tasks and devices, tasks that are gone
+    /// Keep learning; with --apply, follow new tasks and devices, and tasks that are gone
     #[arg(long)]
     pub watch: bool,
 
-    /// Time between two looks of --watch
+    /// Time between two checks of --watch
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub interval: Duration,
 
