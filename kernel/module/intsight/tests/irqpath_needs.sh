@@ -3,10 +3,14 @@
 # Rules of safety have tests that fail without them: where the kernel can suspend a
 # rule (CONFIG_IRQPATH_FAULTS), that is tried. Sourced by run.sh.
 
-# needs_rule BIT TEST: it fails when that rule is suspended.
+# needs_rule BITS TEST: TEST fails when the rules of these bits are suspended.
 needs_rule() {
 	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
-	echo $((1 << $1)) > $P/migrate/suspended
+	mask=0
+	for bit in $1; do
+		mask=$((mask | 1 << bit))
+	done
+	echo $mask > $P/migrate/suspended
 	("test_$2")
 	verdict=$?
 	rule_again "$2"
@@ -41,7 +45,8 @@ test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
 test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
 test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }
 test_irqpath_needs_foreign() { needs_rule 6 irqpath_foreign_softirqs; }
-test_irqpath_needs_priority() { needs_rule 7 irqpath_respects_priority; }
+# With the rule of bit 8 the task would hand the offer back.
+test_irqpath_needs_priority() { needs_rule "7 8" irqpath_respects_priority; }
 test_irqpath_needs_fit() { needs_rule 8 irqpath_hands_back; }
 test_irqpath_needs_traced() { needs_rule 9 irqpath_traced; }
 test_irqpath_needs_affinity() { needs_rule 10 irqpath_moved; }
