@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# /dev/intsightN: what it promises to its waiters, what it must survive, and
-# that it cannot go while somebody uses it. The programs are in lab/guest of
-# the project; without them these tests are skipped. Sourced by run.sh.
+# Tests of /dev/intsightN: its promises to waiters, misuse that it must survive,
+# and unloading while somebody uses it. The programs are in lab/guest of the
+# project; without them the tests are skipped. Sourced by run.sh.
 
 needs() {
 	for program in "$@"; do
@@ -23,8 +23,9 @@ nothing_left() {
 	fi
 }
 
-# Each promise or misuse with a module of its own, which must go afterwards:
-# nothing holds it, and no thread or interrupt of it is left.
+# Tests each promise or misuse with a freshly loaded module. The module must
+# unload afterwards: nothing holds it, and none of its threads or interrupts
+# remains.
 with_device() {
 	program=$1
 	shift
@@ -81,7 +82,8 @@ test_device_names() {
 	load_devices nr_devices=8
 	set -- /dev/intsight*
 	[ $# = 9 ] || fail "8 devices have $# names: $*"
-	# The short name is the first device: its reader is counted there.
+	# The short name is an alias of the first device, which counts its
+	# reader.
 	if command -v waiter > /dev/null; then
 		waiter -d /dev/intsight -n 3 -w 0 > /dev/null || fail "waiter"
 		waiter -d /dev/intsight0 -n 1 -w 0 | grep -q "read 4$" ||
@@ -93,8 +95,8 @@ test_device_names() {
 	[ -z "$(ls /dev/intsight* 2> /dev/null)" ] || fail "a name is left"
 }
 
-# A sleeping reader holds the module; it gets its event, or dies, and then the
-# module can go. All kinds of sleep, in both modes.
+# A sleeping reader holds the module. After the reader gets its event or dies,
+# the module can be unloaded. Covers all kinds of sleep in both modes.
 test_device_unload_under_reader() {
 	needs waiter
 	load_devices
@@ -113,7 +115,8 @@ test_device_unload_under_reader() {
 			wait $! 2> /dev/null
 		done
 	done
-	# One that has it open and does nothing holds it too.
+	# A process that has the device open and does nothing holds the module
+	# too.
 	exec 3< /dev/intsight1
 	refused_unload
 	exec 3<&-

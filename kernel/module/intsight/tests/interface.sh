@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The files of intsight: the table of the document and ours, by name, what
-# they take and what they refuse. Sourced by run.sh.
+# Tests of intsight's files: those that Gerhorst (2018) lists and those added
+# since, by name, with the values that each accepts and refuses. Sourced by
+# run.sh.
 
 test_only_init_at_first() {
 	insmod "$KO" || fail "cannot load"
@@ -31,10 +32,10 @@ test_files() {
 	unload
 }
 
-# The steps of the document's Listing 4.2, in its order and with its commands:
-# initialize, choose, execute, look at the results, copy the directory. A script
-# that was written for it runs as it is, so nothing here may check what it does
-# not check, and on x86 the file it looks at is not there: it goes on.
+# Runs the steps of Listing 4.2 in Gerhorst (2018), in its order and with its
+# commands: initialize, choose, execute, read the results, copy the directory. A
+# script written for that listing must run unchanged, so this test adds no
+# checks. On x86 one file that it reads does not exist, and the script goes on.
 test_thesis_script() {
 	insmod "$KO" || fail "cannot load"
 	export HOME=/tmp/thesis

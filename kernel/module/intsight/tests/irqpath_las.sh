@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What others do to the memory and the life of a task that runs handlers before its
-# address space is loaded: migrate, direct and las, with two devices (devmemory of
-# lab/guest). Sourced by run.sh.
+# Tests of a task that runs handlers before its address space is loaded, while
+# others change its memory or end its life. They use migrate, direct and las,
+# and two devices (devmemory of lab/guest). Sourced by run.sh.
 
 SWAP=/dev/ram0
 
-# lazily NAME...: each beside interrupts of which three in five are not the task's,
-# so that it runs lazily, both for right and for wrong.
+# lazily NAME...: runs each scene beside interrupts, three in five of which are
+# for another task. The task thus runs lazily after right and after wrong
+# predictions.
 lazily() {
 	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
 	needs devmemory
@@ -48,7 +49,7 @@ test_irqpath_las_swap() {
 	[ -b $SWAP ] || skip "no $SWAP"
 	mkswap $SWAP > /dev/null || fail "mkswap"
 	swapon $SWAP || fail "cannot swap to $SWAP"
-	# Not /proc/vmstat, in which not every kernel says it.
+	# Not every kernel reports this in /proc/vmstat.
 	(lazily swap) > /tmp/swap
 	verdict=$?
 	cat /tmp/swap

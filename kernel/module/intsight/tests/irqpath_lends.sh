@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A task that runs a handler is as urgent as the handler's thread, whatever becomes of
-# the task meanwhile: it is demoted, loses a priority that was lent to it, is stopped or
-# traced. Each is done to a task whose handlers are busy most of the time, beside a task
-# that would keep the CPU from it, and with migrate off as well: as many interrupts come
-# through. Sourced by run.sh.
+# A task that runs a handler is as urgent as the handler's thread, even if the
+# task is demoted, loses a lent priority, is stopped or traced. Each test does
+# this to a task whose handlers are busy most of the time, beside a task that
+# would keep it from the CPU. It compares with migrate off: as many interrupts
+# must come through. Sourced by run.sh.
 
-# Interrupts of the device so far: it raises one when the last one is handled. For a
-# shell of its own, as the next ones.
+# Prints the number of the device's interrupts so far; the device raises one
+# when the last one is handled. This script and the next ones run in a shell of
+# their own.
 # shellcheck disable=SC2016 # that shell's
 CAME='came() {
 	awk "/CPU0/ { cpus = NF }
@@ -15,7 +16,7 @@ CAME='came() {
 				    print n }" /proc/interrupts
 }'
 
-# Most of the times in the middle of a handler.
+# Mostly hits the middle of a handler.
 DEMOTE='for round in 1 2 3 4; do
 	prio 1 waiter; sleep 0.04; prio 60 waiter; sleep 0.023
 done'
@@ -33,8 +34,8 @@ TRACE='rm -f /tmp/no_more; echo 0 > /tmp/traced
 	harass trace 30 /tmp/traced /tmp/no_more waiter &
 	sleep 0.3; touch /tmp/no_more; wait $!'
 
-# through COMMANDS: so many interrupts come while they run, above the task and beside
-# another one at FIFO 40, below the handlers' thread.
+# through COMMANDS: prints how many interrupts come while they run, above the
+# task and beside another task at FIFO 40, below the handlers' thread.
 through() {
 	fifo 90 sh -c "$CAME
 		fifo 40 sh -c 'while :; do :; done' &
@@ -46,8 +47,9 @@ through() {
 	through=$(cat /tmp/through)
 }
 
-# compare COMMANDS PRIORITY [OPTION...]: for a task with a handler for 5 ms of each 8 ms,
-# interrupts that come through with migrate and without it.
+# compare COMMANDS PRIORITY [OPTION...]: for a task whose handler takes 5 ms of
+# each 8 ms, compares the interrupts that come through with migrate and without
+# it.
 compare() {
 	commands=$1
 	priority=$2
@@ -74,12 +76,12 @@ compare() {
 		fail "$through_1 interrupts came through, and $through_0 without migrate"
 }
 
-# some_ran: the task runs handlers, between what is done to it.
+# some_ran: the task ran handlers between COMMANDS.
 some_ran() {
 	[ "$(since_before)" -ge 5 ] || fail "the task ran $(since_before) handlers"
 }
 
-# Who is made less urgent than others while it runs a handler does not keep the line.
+# A task that is demoted while it runs a handler does not keep the line.
 test_irqpath_lends() {
 	compare "$DEMOTE" 60
 	some_ran
@@ -87,7 +89,7 @@ test_irqpath_lends() {
 	policy_off migrate
 }
 
-# Nor who is made an ordinary task.
+# A task that becomes ordinary while it runs a handler does not keep the line.
 test_irqpath_lends_ordinary() {
 	compare "$MAKE_ORDINARY" 60
 	some_ran
@@ -95,7 +97,7 @@ test_irqpath_lends_ordinary() {
 	policy_off migrate
 }
 
-# The thread may be made more urgent than the task that runs its handler, too.
+# The thread may also become more urgent than the task that runs its handler.
 test_irqpath_lends_raised() {
 	compare "$RAISE_THREAD" 60
 	some_ran
@@ -103,15 +105,15 @@ test_irqpath_lends_raised() {
 	policy_off migrate
 }
 
-# Below the thread, but for a priority that a task lends to it which waits for it: it
-# is offered nothing, as that one waits no longer than it likes.
+# A task below the thread, raised only by a priority that a waiter lends it, is
+# offered nothing: the waiter may stop waiting at any time.
 test_irqpath_borrowed() {
 	compare "sleep 0.3" 30 -b 60:30
 	[ "$(since_before)" = 0 ] || fail "the task ran $(since_before) handlers"
 	policy_off migrate
 }
 
-# A task is stopped on its way to user space, and not with a handler.
+# A task stops on its way to user space, never inside a handler.
 test_irqpath_stopped() {
 	compare "$STOP" 60
 	some_ran

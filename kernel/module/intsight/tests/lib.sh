@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the tests of intsight share: the module, and a benchmark in one line.
+# Shared by the tests of intsight: the module, and a benchmark in one line.
 # Sourced by run.sh after common.sh of the kernel's selftests of irqpath, which
-# says what a test is; POSIX sh with the applets of busybox.
+# defines a test. POSIX sh with the applets of busybox.
 
 D=/sys/kernel/debug/intsight
 KO=${KO:-/intsight.ko}
 
-# For the next test.
+# Cleans up for the next test.
 recover() {
 	rmmod intsight 2> /dev/null
 }
 
-# soon COMMAND...: it succeeds, within half a minute.
+# soon COMMAND...: it succeeds within half a minute.
 soon() {
 	read -r uptime _ < /proc/uptime
 	latest=$((${uptime%.*} + 30))
@@ -23,7 +23,8 @@ soon() {
 	done
 }
 
-# is_bound PORT [PID]: there is a socket, in the network namespace of the process.
+# is_bound PORT [PID]: the port has a socket in the network namespace of the
+# process.
 is_bound() {
 	net=/proc/${2:-self}/net
 	cat $net/udp $net/tcp $net/udp6 $net/tcp6 2> /dev/null |
@@ -44,18 +45,18 @@ load() {
 	echo > $D/init || fail "init refused"
 }
 
-# What a program may have open is shown by rmmod refusing.
+# rmmod refuses while a program has a file of the module open.
 unload() {
 	rmmod intsight || fail "cannot unload"
 }
 
-# set FILE VALUE: must be taken and read back.
+# set_ FILE VALUE: the file accepts the value and shows it.
 set_() {
 	echo "$2" > "$D/$1" || fail "$1 refuses '$2'"
 	[ "$(cat "$D/$1")" = "$2" ] || fail "$1 is '$(cat "$D/$1")', not '$2'"
 }
 
-# refused FILE VALUE: -EINVAL, and everything is as before.
+# refused FILE VALUE: the write fails with EINVAL and changes nothing.
 refused() {
 	before=$(parameters)
 	if message=$( (echo "$2" > "$D/$1") 2>&1); then
@@ -89,8 +90,9 @@ clocks() {
 	cat $D/available_clocks
 }
 
-# check_results REPS: one line per run; each begins with trigger,top_half, ends
-# with bottom_half, and has a stamp for each name, none before the last one.
+# check_results REPS: there is one line per run. Each begins with
+# trigger,top_half and ends with bottom_half. It has a stamp for each name, none
+# earlier than the last one.
 check_results() {
 	for clock in $(clocks); do
 		awk -F, -v reps="$1" -v clock="$clock" '

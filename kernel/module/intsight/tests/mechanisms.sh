@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Every mechanism with every trigger, active and passive, with tracepoints and
-# without, and rows that are too short. Sourced by run.sh.
+# Tests of every mechanism with every trigger, active and passive, with
+# tracepoints and without, and of rows that are too short. Sourced by run.sh.
 
-# Of each mechanism with each trigger.
+# Runs of each mechanism with each trigger.
 RUNS=${RUNS:-1000}
 
-# The cycle counter of arm64 is each CPU's own.
+# On arm64 each CPU has its own cycle counter.
 cannot_compare() {
 	[ "$1" = workqueue_unbound ] &&
 		[ "$(grep -c ^processor /proc/cpuinfo)" -gt 1 ] &&
@@ -91,7 +91,7 @@ test_overflow() {
 	# All three come after the top half, so that two of them have no cell.
 	set_ tracepoints "sched_switch irq_handler_exit workqueue_execute_start"
 	benchmark
-	# Both ends are there, and what is missing is counted.
+	# The row has both ends, and the missing stamps are counted.
 	check_results 100
 	long=$(grep -c ',.*,.*,.*,' $D/csv_results/name)
 	[ "$long" = 0 ] || fail "$long rows are longer than the capacity"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a kernel with irqpath makes of packets whose receiver is not what the CPU
-# should do: netprio, with bursts of the test NIC for a FIFO 20 task (netsink),
-# beside a CPU-bound job (netjob). Sourced by run.sh.
+# Tests of netprio on packets whose receiver is less urgent than the CPU's task.
+# The test NIC sends bursts to a FIFO 20 task (netsink), beside a CPU-bound job
+# (netjob). Sourced by run.sh.
 
 NP=/sys/kernel/irqpath/netprio
 TRACING=/sys/kernel/tracing
@@ -13,8 +13,9 @@ netprio_count() {
 	eval "echo \$(($(cat $NP/"$1") - np_$1))"
 }
 
-# netprio NR_PORTS COUNT: the NIC is up, and netsink waits for so many packets.
-# NP_MAX_US, NP_NAPI_US: limits; NP_SINK: options of netsink; NP_PPS: packets a second of a burst.
+# netprio NR_PORTS COUNT: brings the NIC up, and netsink waits for COUNT
+# packets. NP_MAX_US and NP_NAPI_US are limits, NP_SINK has options of netsink,
+# and NP_PPS is the rate of a burst in packets a second.
 netprio() {
 	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
 	needs netsink netjob
@@ -35,20 +36,21 @@ netprio() {
 	bound $((4999 + $1))
 }
 
-# busy FIFO_PRIORITY [NR]: so many times, or three, for 50 ms of each 100 ms.
+# busy FIFO_PRIORITY [NR]: computes for 50 ms of each 100 ms, NR times or three.
 busy() {
 	taskset 1 netjob -n "${2:-3}" -i 50000000 -P 100000000 -p "$1" > /tmp/netjob ||
 		fail "netjob"
 }
 
-# level PRIORITY: its thread is there, and bound to the CPU of the tests: no other
-# one takes its work.
+# level PRIORITY: its thread exists and is bound to the CPU of the tests, so
+# that no other CPU does its work.
 level() {
 	soon pidof "netprio/$1" > /dev/null || fail "no thread for FIFO $1"
 	taskset -p 1 "$(pidof "netprio/$1")" > /dev/null || fail "cannot bind netprio/$1"
 }
 
-# What was classified has gone one way, and what was held another.
+# Every classified packet has passed, was held or was dropped. Every held one
+# was served, expired or was purged.
 netprio_balances() {
 	ways=$(($(netprio_count passed) + $(netprio_count held) +
 		$(netprio_count dropped)))
@@ -70,7 +72,7 @@ netprio_off() {
 	fi
 }
 
-# all_came: netsink has had what it waits for, each port in order.
+# all_came: netsink has received all packets, each port in order.
 all_came() {
 	wait $sink || fail "not all came: $(cat /tmp/netsink)"
 	if grep '^# port' /tmp/netsink | grep -v 'disordered 0$'; then
@@ -78,7 +80,7 @@ all_came() {
 	fi
 }
 
-# Below the job they wait, above it they do not; nothing is lost in either case.
+# Packets wait below the job and pass above it; neither case loses one.
 test_netprio_follows_priority() {
 	netprio 3 500
 	echo 500 > $N/burst
@@ -98,15 +100,16 @@ test_netprio_follows_priority() {
 	unload
 }
 
-# waits_for PRIORITY COUNT: netsink has its socket, the only one.
+# waits_for PRIORITY COUNT: netsink has its only socket.
 waits_for() {
 	netsink -n "$2" -T 3000 -p "$1" 5000 1 > /tmp/netsink &
 	sink=$!
 	bound 5000
 }
 
-# held_now MIN MAX WHY: so many packets of a burst of 300 are held beside a job. The burst takes
-# a second, within which the job begins on every kernel.
+# held_now MIN MAX WHY: between MIN and MAX packets of a burst of 300 are held
+# beside a job. The burst takes a second, so that the job begins within it on
+# every kernel.
 held_now() {
 	before=$(cat $NP/held)
 	echo 300 > $N/burst
@@ -117,7 +120,7 @@ held_now() {
 	[ $now -ge "$1" ] && [ $now -le "$2" ] || fail "$now held: $3"
 }
 
-# Its task's priority counts, whenever that changes.
+# The current priority of the receiving task decides, whenever it changes.
 test_netprio_follows_change() {
 	needs prio
 	NP_PPS=300
@@ -134,8 +137,8 @@ test_netprio_follows_change() {
 	unload
 }
 
-# Nor do packets overtake each other meanwhile: while some are held below the job, those that come
-# when their task is above it are, too.
+# Packets do not overtake each other during a change. While some are held below
+# the job, later packets are held too, even with their task above the job.
 test_netprio_keeps_order() {
 	needs prio fifo
 	NP_PPS=300
@@ -151,7 +154,7 @@ test_netprio_keeps_order() {
 	unload
 }
 
-# A port whose receiver has gone, with packets held, is its next receiver's.
+# If the receiver of a port is gone, its held packets go to the next receiver.
 test_netprio_port_changes_hands() {
 	NP_PPS=300
 	netprio 1 100000
@@ -175,7 +178,8 @@ test_netprio_port_changes_hands() {
 	unload
 }
 
-# Who sleeps in recv() for the first time is a receiver before a packet has come.
+# A task that sleeps in recv() for the first time is a receiver before any
+# packet has come.
 test_netprio_first_recv() {
 	NP_SINK="-f -p 40"
 	NP_PPS=8 # the first one comes into the first job
@@ -189,7 +193,7 @@ test_netprio_first_recv() {
 	unload
 }
 
-# With the device's interrupt off while its packets wait.
+# The device's interrupt is off while its packets wait.
 test_netprio_holds_device() {
 	NP_NAPI_US=200000
 	netprio 2 500
@@ -203,7 +207,7 @@ test_netprio_holds_device() {
 	unload
 }
 
-# Nothing waits for longer than it may: the guard comes.
+# The guard serves a packet that has waited for longer than the limit.
 test_netprio_limits_wait() {
 	NP_MAX_US=10000
 	netprio 1 300
@@ -220,7 +224,7 @@ test_netprio_limits_wait() {
 	unload
 }
 
-# traced: the waits of held packets are kept.
+# traced: records the waits of held packets.
 traced() {
 	[ -e $SERVE ] || mount -t tracefs tracefs $TRACING
 	[ -e $SERVE ] || skip "no tracepoints"
@@ -228,15 +232,15 @@ traced() {
 	echo 1 > $SERVE
 }
 
-# The longest of them, in microseconds.
+# Prints the longest wait in microseconds.
 longest_wait() {
 	echo 0 > $SERVE
 	sed -n 's/.*waited_ns=\([0-9]*\).*/\1/p' $TRACING/trace | sort -n |
 		awk '{ max = $1 } END { print int(max / 1000) }'
 }
 
-# starved MAX_US: how long packets wait for a receiver that a job above it, 50 ms
-# of each 100 ms, keeps from this CPU, and no other CPU helps.
+# starved MAX_US: prints how long packets wait for a receiver while a job above
+# it takes this CPU for 50 ms of each 100 ms, and no other CPU helps.
 starved() {
 	NP_MAX_US=$1
 	netprio 1 300
@@ -251,8 +255,8 @@ starved() {
 	unload
 }
 
-# A receiver that cannot run has its packets in time: after the limit, and the time
-# that the guard takes. Without a limit they wait for the job.
+# A receiver that cannot run gets its packets after the limit and the guard's
+# own time. Without a limit they wait for the job.
 test_netprio_starved() {
 	starved 10000
 	[ "$wait_us" -ge 9000 ] || fail "none has waited for as long as it may"
@@ -263,9 +267,9 @@ test_netprio_starved() {
 	[ "$wait_us" -gt "$limited" ] || fail "without a limit the wait is no longer"
 }
 
-# Nor does one that is being served while a job takes the CPU from who serves it: the
-# guard lends its priority. A packet comes in a job, and takes longer than the 500 us
-# that the jobs leave; there is no other one, which would remind the guard.
+# The guard lends its priority to a level's thread that a job preempts while it
+# serves a packet. The packet comes during a job and takes longer than the 500
+# us between the jobs. No other packet comes that would start the guard again.
 test_netprio_served_in_time() {
 	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
 	needs taps
@@ -296,8 +300,8 @@ test_netprio_served_in_time() {
 	[ "$lent" -gt 0 ] || fail "a packet waits for the job while it is served"
 }
 
-# A CPU goes and comes while packets and their device are held, whose interrupt
-# comes to that CPU.
+# A CPU goes off and on while packets and their device are held. The device's
+# interrupt comes to that CPU.
 test_netprio_hotplug() {
 	cpu1=/sys/devices/system/cpu/cpu1/online
 	[ -e $cpu1 ] || skip "no CPU that can go"
@@ -330,7 +334,7 @@ test_netprio_hotplug() {
 	unload
 }
 
-# A full queue loses packets, counts them, and keeps the order of the others.
+# A full queue drops packets, counts them, and keeps the order of the others.
 test_netprio_queue_limit() {
 	netprio 1 100000
 	echo 2 > $NP/queue_limit
@@ -348,7 +352,7 @@ test_netprio_queue_limit() {
 	unload
 }
 
-# Switched off and on under a flood beside the job.
+# Switches netprio off and on under a flood beside the job.
 test_netprio_toggles() {
 	NP_NAPI_US=20000
 	netprio 2 1500
@@ -374,9 +378,10 @@ has_dropped() {
 	[ "$(netprio_count dropped)" -gt 0 ]
 }
 
-# A flood that comes more quickly than what is held can be served keeps nobody from
-# switching netprio off: what waits is served, and what comes later is held no more. It
-# comes to CPU 0 and is served by CPU 1, by a socket that looks at each packet for long.
+# netprio can be switched off during a flood that is faster than the service of
+# held packets. Waiting packets are served, and later ones are no longer held.
+# The flood comes to CPU 0; CPU 1 serves it through a socket that takes long for
+# each packet.
 test_netprio_off_in_flood() {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU, where nothing comes while something is served"
 	needs fifo
@@ -406,7 +411,7 @@ test_netprio_off_in_flood() {
 	unload
 }
 
-# The NIC goes while its packets and it are held.
+# The NIC is removed while it and its packets are held.
 test_netprio_unload() {
 	NP_NAPI_US=50000
 	netprio 1 100000

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# netprio between two ends of the same machine, one of them in a namespace of its
-# own: IPv4 and IPv6, UDP and TCP, by the test NIC, veth and virtio-net. A task at
-# FIFO 40 sends (netsend) to two below it (netsink), on one CPU, and computes on.
-# Sourced by run.sh.
+# Tests of netprio between two ends on one machine, one of them in a network
+# namespace: IPv4 and IPv6, UDP and TCP, over the test NIC, veth and virtio-net.
+# A FIFO 40 task sends (netsend) to two tasks below it (netsink) on the same
+# CPU, and goes on computing. Sourced by run.sh.
 
 FAR=10.9.0.2
 FAR6=fd09::2
@@ -12,7 +12,8 @@ in_space() {
 	nsenter -t "$space" -n "$@"
 }
 
-# end DEVICE IP IPV6 [in_space]: it is up, and needs nobody's answer for that.
+# end DEVICE IP IPV6 [in_space]: brings it up, with no need for an answer from
+# others.
 end() {
 	for pair in disable_ipv6:0 accept_dad:0 router_solicitations:0; do
 		${4:-} sh -c "file=/proc/sys/net/ipv6/conf/$1/${pair%:*}
@@ -28,8 +29,8 @@ is_elsewhere() {
 	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
 }
 
-# ends NEAR FAR: two devices, the second one in the namespace of $space; netprio
-# is on.
+# ends NEAR FAR: sets up two devices, the second one in the namespace of $space,
+# and switches netprio on.
 ends() {
 	[ -d $NP ] || skip "no $NP: a kernel without CONFIG_IRQPATH"
 	needs netsink netsend
@@ -46,7 +47,7 @@ ends() {
 	echo 1 > $NP/enabled || fail "netprio cannot be enabled"
 }
 
-# However the test ends. A veth goes with its other end.
+# Cleans up however the test ends. A veth goes with its other end.
 ends_no_more() {
 	echo 0 > $SERVE
 	echo 0 > $NP/enabled
@@ -56,16 +57,17 @@ ends_no_more() {
 	ip addr flush dev "$near_end" 2> /dev/null
 }
 
-# receiver PRIORITY OPTIONS: netsink has its socket.
+# receiver PRIORITY OPTIONS: starts netsink and waits until it has its socket.
 receiver() {
 	in_space taskset 1 netsink $2 -n 20 -T 3000 -p "$1" "50$1" > "/tmp/netsink.$1" &
 	eval "sink_$1=$!"
 	soon is_bound "50$1" "$space" || fail "netsink has no socket"
 }
 
-# sends IP OPTIONS MIN_HELD: in turns to FIFO 20 and 30, the lower one first. At
-# least so many packets of each are held until the sender sleeps; then those for
-# FIFO 30 (a level of 69) are served before those for FIFO 20 (79).
+# sends IP OPTIONS MIN_HELD: sends in turns to FIFO 20 and 30, the lower one
+# first. At least MIN_HELD packets of each are held until the sender sleeps.
+# Then those for FIFO 30 (level 69) are served before those for FIFO 20 (level
+# 79).
 sends() {
 	receiver 20 "$2"
 	receiver 30 "$2"
@@ -106,7 +108,7 @@ test_netprio_ends() {
 	unload
 }
 
-# The pair of the test before goes with its namespace, some time later.
+# The previous test's pair disappears with its namespace, some time later.
 veth() {
 	soon [ ! -e /sys/class/net/veth0 ] || fail "the last veth stays"
 	ip link add type veth 2> /dev/null || skip "no veth"
@@ -118,7 +120,7 @@ test_netprio_veth() {
 	sends_all
 }
 
-# On a machine with two that are connected.
+# Needs a machine with two that are connected.
 test_netprio_virtio() {
 	set -- $(for device in /sys/class/net/*; do
 		[ "$(basename "$(readlink "$device/device/driver")")" != virtio_net ] ||
@@ -129,8 +131,9 @@ test_netprio_virtio() {
 	sends_all
 }
 
-# sent HELD EXEMPT IP OPTIONS: 20 messages for a task at FIFO 20, beside a sender at FIFO
-# 40; so many of them, at least, are held, and so many have no receiver that is known.
+# sent HELD EXEMPT IP OPTIONS: sends 20 messages to a FIFO 20 task, beside a
+# sender at FIFO 40. At least HELD of them are held, and EXEMPT have no known
+# receiver.
 sent() {
 	held=$(cat $NP/held) exempt=$(cat $NP/exempt)
 	receiver 20 ""
@@ -143,8 +146,8 @@ sent() {
 	[ $exempt -ge "$2" ] || fail "$exempt exempt"
 }
 
-# Fragments and what goes to many are never held, though a task waits for them that has
-# to wait for others of its packets.
+# netprio never holds fragments or multicast packets, even while it holds other
+# packets of the same receiver.
 test_netprio_never_holds() {
 	veth
 	ends veth0 veth1
@@ -154,8 +157,8 @@ test_netprio_never_holds() {
 	sent 0 20 224.0.0.1
 }
 
-# What no task receives waits for nobody: who asks at FIFO 60 has its answers beside a
-# job below it.
+# Packets that no task receives are never held: a task at FIFO 60 gets its
+# replies beside a job below it.
 test_netprio_exempt() {
 	needs prio netjob
 	veth

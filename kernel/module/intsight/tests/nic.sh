@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The test NIC: two ends in two namespaces, one end with the built-in peer,
-# times and rates as programmed, and every packet accounted for, also when an
-# end goes down or the module goes while packets fly. The programs are in
-# lab/guest of the project. Sourced by run.sh.
+# Tests of the test NIC: two ends in two namespaces, or one end with the
+# built-in peer. Times and rates are as programmed, and every packet is
+# accounted for, even if an end goes down or the module is removed while packets
+# are under way. The programs are in lab/guest of the project. Sourced by
+# run.sh.
 
 N=/sys/class/net/isight0/intsight
 
@@ -15,7 +16,8 @@ load_nic() {
 	done
 }
 
-# isight0 here, isight1 in a namespace with an echo server on ports 5000, 5001.
+# isight0 stays here; isight1 is in a namespace with an echo server on ports
+# 5000 and 5001.
 load_pair() {
 	needs netserver netping
 	load_nic
@@ -27,13 +29,13 @@ unload_pair() {
 	unload
 }
 
-# In the server's namespace; its /sys shows that namespace's devices.
+# Runs in the server's namespace, whose /sys shows that namespace's devices.
 there() {
 	nsenter -t "$server" -n unshare -m sh -c \
 		"mount -t sysfs there /sys && $*"
 }
 
-# configure FILE VALUE...: must be taken and read back.
+# configure FILE VALUE...: each file accepts its value and shows it.
 configure() {
 	while [ $# -gt 0 ]; do
 		echo "$2" > $N/$1 || fail "$1 refuses '$2'"
@@ -58,7 +60,8 @@ count() {
 	echo "$1" | sed -n "s/^$2://p"
 }
 
-# all_arrived FROM TO: what one end sent the other has got or counted as lost.
+# all_arrived FROM TO: every packet that one end sent has reached the other or
+# is counted as lost.
 all_arrived() {
 	sent=$(count "$1" sent)
 	came=$(($(count "$2" received) + $(count "$2" overflowed) +
@@ -67,14 +70,15 @@ all_arrived() {
 	[ "$(count "$1" send_failed)" = 0 ] || fail "could not send: $1"
 }
 
-# raised_all COUNTS: each interrupt came to its handler, and none of nowhere.
+# raised_all COUNTS: each interrupt reached its handler, and none was spurious.
 raised_all() {
 	[ "$(count "$1" raised)" = "$(count "$1" handled)" ] ||
 		fail "raised and not handled: $1"
 	[ "$(count "$1" spurious)" = 0 ] || fail "spurious: $1"
 }
 
-# pair_accounted [SECONDS]: after so many the last packet has arrived.
+# pair_accounted [SECONDS]: waits SECONDS for the last packet, then checks all
+# counts.
 pair_accounted() {
 	sleep "${1:-0.3}"
 	near=$(here_counts)
@@ -85,8 +89,8 @@ pair_accounted() {
 	raised_all "$far"
 }
 
-# rtt_is MIN_US NETPING_ARGUMENT...: no transaction is faster, and on a machine
-# with exact time none takes 400 us longer (TCP on arm64 with PREEMPT_RT: 246).
+# rtt_is MIN_US NETPING_ARGUMENT...: no transaction is faster. On a machine with
+# exact time none takes 400 us longer (TCP on arm64 with PREEMPT_RT: 246).
 rtt_is() {
 	min=$1
 	shift
@@ -105,7 +109,7 @@ rtt_is() {
 	}' /tmp/netping || fail "netping $*"
 }
 
-# The rate of the cycle counter, by the clock.
+# Prints the rate of the cycle counter, measured by the clock.
 measure_khz() {
 	needs waiter
 	insmod "$KO" nr_devices=1 || fail "cannot load $KO"
@@ -188,7 +192,7 @@ test_nic_round_trip() {
 }
 
 # A large datagram is 11 packets, which at 1000 a second are 10 ms apart from
-# end to end, both ways; a long stream by TCP comes through the same limit.
+# end to end, both ways. A long TCP stream passes the same limit.
 test_nic_rate() {
 	measure_khz
 	load_pair
@@ -207,7 +211,7 @@ test_nic_rate() {
 	unload_pair
 }
 
-# More than the ring holds: TCP repairs it, and all losses are counted.
+# Sends more than the ring holds: TCP repairs it, and all losses are counted.
 test_nic_overflow() {
 	load_pair
 	configure ring 4 rtt_us 1000
@@ -219,7 +223,7 @@ test_nic_overflow() {
 	unload_pair
 }
 
-# One end, and a peer that is not there.
+# One end with the built-in peer.
 test_nic_echo() {
 	measure_khz
 	needs netping
@@ -230,20 +234,21 @@ test_nic_echo() {
 	if (echo pair > $N/peer) 2> /dev/null; then
 		fail "the peer was changed while an end is up"
 	fi
-	# Any neighbour answers, and the first asks for its address.
+	# Every address answers, and the first ping asks for the hardware
+	# address.
 	ping -c 3 -i 0.1 -W 2 10.9.0.9 > /tmp/ping || fail "$(cat /tmp/ping)"
 	rtt_is 500 10.9.0.7 4711
 	configure rtt_us 3000
 	rtt_is 3000 10.9.0.7 4711
 	netping -w 0 -n 5 -b 1472 10.9.0.7 4711 > /dev/null ||
 		fail "datagrams that fill a packet"
-	# It does not put fragments together.
+	# The peer does not reassemble fragments.
 	ignored=$(cat $N/ignored)
 	if netping -w 0 -n 1 -b 1473 10.9.0.7 4711 > /dev/null; then
 		fail "fragments were answered"
 	fi
 	[ "$(cat $N/ignored)" = $((ignored + 2)) ] || fail "not counted"
-	# Nobody answers a connection.
+	# The peer accepts no connection.
 	if nc -w 1 10.9.0.7 80 < /dev/null > /dev/null 2>&1; then
 		fail "the built-in peer speaks TCP"
 	fi
@@ -264,7 +269,7 @@ bound() {
 	soon is_bound "$1" || fail "netsink has no sockets"
 }
 
-# burst_of COUNT: returns when all of it has come or is lost.
+# burst_of COUNT: returns when all of it has arrived or is lost.
 burst_of() {
 	echo "$1" > $N/burst || fail "no burst"
 	soon burst_ended || fail "the burst does not end"
@@ -292,11 +297,11 @@ test_nic_burst() {
 	wait $sink || fail "not all came: $(cat /tmp/netsink)"
 	[ "$(grep -c 'received 200 disordered 0' /tmp/netsink)" = 3 ] ||
 		fail "$(cat /tmp/netsink)"
-	# The peer answers what this kernel asks of its own accord.
+	# The peer answers requests that this kernel sends by itself.
 	near=$(here_counts)
 	came=$(($(count "$near" received) - $(count "$near" answered)))
 	[ $came = 600 ] || fail "$came of 600 received: $near"
-	# Faster than it can be taken, into a ring that holds little.
+	# The burst is faster than the receiver, and the ring is small.
 	configure ring 2 burst_pps 1000000
 	burst_of 20000
 	near=$(here_counts)
@@ -304,32 +309,33 @@ test_nic_burst() {
 		$(count "$near" no_memory) - $(count "$near" answered)))
 	[ $came = 20600 ] || fail "$came of 20600 accounted: $near"
 	raised_all "$near"
-	# A burst can be given up.
+	# A burst can be cancelled.
 	configure burst_pps 10
 	echo 1000 > $N/burst
 	echo 0 > $N/burst
 	[ "$(cat $N/burst)" = 0 ] || fail "it goes on"
-	# And it ends with the end.
+	# A burst ends when its end goes down.
 	echo 1000 > $N/burst
 	ip link set isight0 down
 	[ "$(cat $N/burst)" = 0 ] || fail "it goes on while down"
 	unload
 }
 
-# Packets that fly when their end goes down are counted, and it comes up again.
-# They fly for a second each way, so that slow machines can do this in time.
+# Packets under way when their end goes down are counted, and the end comes up
+# again. They take a second each way, so that slow machines are fast enough.
 test_nic_down_while_flying() {
 	load_pair
 	configure rtt_us 2000000
 	for i in 1 2 3; do
 		netping -w 0 -n 1 10.9.0.2 5000 > /dev/null 2>&1 &
-		# The request, or the question for the address, is on its way.
+		# The request, or the question for the hardware address, is
+		# under way.
 		sleep 0.2
 		there ip link set isight1 down
 		there ip link set isight1 up
 		wait $!
 		netping -w 0 -n 1 10.9.0.2 5000 > /dev/null 2>&1 &
-		# The answer is.
+		# The answer is under way.
 		sleep 1.3
 		ip link set isight0 down
 		ip link set isight0 up
@@ -341,7 +347,7 @@ test_nic_down_while_flying() {
 	unload_pair
 }
 
-# A namespace that ends gives the end back.
+# When a namespace ends, its end of the NIC comes back.
 test_nic_namespace_ends() {
 	load_pair
 	[ ! -e /sys/class/net/isight1 ] || fail "isight1 is still here"
@@ -350,7 +356,7 @@ test_nic_namespace_ends() {
 	unload
 }
 
-# fly: traffic of every kind between the ends, until fly_no_more.
+# fly: makes traffic of every kind between the ends, until fly_no_more.
 fly() {
 	configure rate_pps 0 rtt_us "${RTT:-300}" burst_pps "${PPS:-2000}"
 	for port in 5000 5001; do
@@ -373,7 +379,8 @@ fly_no_more() {
 	flying=
 }
 
-# No user holds the devices: the module goes under all of it.
+# No user holds the devices, so that the module can be removed under all of the
+# traffic.
 test_nic_unload_while_flying() {
 	for i in $(seq 1 "${LOOPS:-5}"); do
 		load_pair
@@ -389,9 +396,9 @@ test_nic_unload_while_flying() {
 	done
 }
 
-# Everything at once, again and again: packets fly, a task waits for an endless
-# row of disturbed interrupts, a benchmark runs. The two that hold the module
-# are killed in the middle, and it goes.
+# Everything at once, again and again: packets are under way, a task waits for
+# an endless row of disturbed interrupts, and a benchmark runs. The two that
+# hold the module are killed in the middle, and it unloads.
 test_unload_busy_loop() {
 	needs waiter netserver netping
 	for i in $(seq 1 "${LOOPS:-5}"); do

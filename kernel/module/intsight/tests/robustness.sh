@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What must not break it: several writers, signals, readers that stay, and
-# unloading under all of them. Sourced by run.sh.
+# Tests of misuse: several writers, signals, readers that stay, and unloading
+# under all of them. Sourced by run.sh.
 
 test_writers_serialise() {
 	load
@@ -10,10 +10,11 @@ test_writers_serialise() {
 	step prepare || fail "prepare refused"
 	step do &
 	until_open $! do_trigger
-	# Two seconds of benchmark are running: parameters answer meanwhile ...
+	# A benchmark runs for two seconds, and parameters can be read and set
+	# meanwhile.
 	set_ reps 20
 	[ ! -e $D/csv_results ] || fail "the benchmark was too short"
-	# ... and the next step waits.
+	# The next step waits for the benchmark.
 	step postprocess || fail "postprocess did not wait for do"
 	wait $! || fail "do failed"
 	check_results 200
@@ -41,14 +42,14 @@ test_concurrent_writers() {
 	unload
 }
 
-# A benchmark of a minute that is not waited for.
+# Starts a benchmark of a minute and does not wait for it.
 long_benchmark() {
 	set_ reps 60
 	set_ delay_ms 1000
 	step prepare || fail "prepare refused"
 }
 
-# What a benchmark that was given up must leave behind.
+# The state that a cancelled benchmark must leave behind.
 as_if_never_prepared() {
 	refused do_trigger ""
 	refused postprocess_trigger ""
@@ -76,7 +77,7 @@ test_killed() {
 	unload
 }
 
-# One that waits for its turn can be killed, and the benchmark goes on.
+# A writer that waits for its turn can be killed, and the benchmark goes on.
 test_killed_in_queue() {
 	load
 	long_benchmark
@@ -97,8 +98,9 @@ test_killed_in_queue() {
 	unload
 }
 
-# A signal that the writer handles ends the benchmark with -EINTR. The shell
-# of busybox then writes once more and learns that nothing is prepared.
+# A signal that the writer handles ends the benchmark with EINTR. The shell of
+# busybox then writes once more, and that write fails because nothing is
+# prepared.
 test_interrupted() {
 	load
 	long_benchmark
@@ -121,7 +123,7 @@ refused_unload() {
 	fi
 }
 
-# Processes that have do_trigger open.
+# Prints the processes that have do_trigger open.
 writers() {
 	ls -l /proc/[0-9]*/fd 2> /dev/null | grep intsight/do_trigger
 }
@@ -140,7 +142,7 @@ test_unload_while_running() {
 	unload
 }
 
-# A reader holds the module, and its matrix when a new one is prepared.
+# A reader holds the module, and keeps its matrix when a new one is prepared.
 test_reader_stays() {
 	load
 	set_ reps 20000
@@ -184,8 +186,8 @@ test_load_loop() {
 	rm /tmp/stop
 }
 
-# A line is delivered in interrupt context wherever it is raised; a softirq
-# that is raised elsewhere makes an idle CPU with PREEMPT_RT warn.
+# A line is delivered in interrupt context wherever it is raised. A softirq
+# raised elsewhere makes an idle CPU with PREEMPT_RT warn.
 test_from_every_cpu() {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	load
@@ -204,8 +206,8 @@ test_from_every_cpu() {
 	unload
 }
 
-# What every part of the module has allocated is free when it is gone. Only a
-# kernel with kmemleak can tell; it takes what is younger than 5 s for in use.
+# The module frees all its memory when it is unloaded. Only a kernel with
+# kmemleak can check this; it ignores objects younger than 5 s.
 test_leaks() {
 	leaks=/sys/kernel/debug/kmemleak
 	[ -e $leaks ] || skip "no kmemleak"

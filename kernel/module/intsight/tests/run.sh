@@ -1,14 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of the intsight module in the kernel that runs: run.sh [intsight.ko]
-# As root, with debugfs at its place and the module not loaded. Prints KTAP and
-# fails if a test does. TESTS chooses some, and their order; RUNS and LOOPS say
-# how often the mechanisms run and how often the module is loaded, PPS and RTT
-# how many packets come a second and how many microseconds they fly: more than
-# a kernel can take are lost, or starve who unloads the module. SHIELD=no leaves
-# the shield out: it patches code, which QEMU before 8.1 gets wrong. SELFTESTS is
-# where the kernel's selftests of irqpath are, if not as in this project.
+# Tests of the intsight module on the running kernel: run.sh [intsight.ko]
+#
+# Needs root, debugfs at its usual place, and the module not loaded. Prints KTAP
+# and fails if a test does.
+#
+# TESTS chooses tests and their order. RUNS and LOOPS say how often the
+# mechanisms run and how often the module is loaded. PPS is the rate of packets
+# a second and RTT their round trip in microseconds; a rate above the kernel's
+# capacity loses packets or starves the task that unloads the module. SHIELD=no
+# leaves the shield out: it patches code, which QEMU before 8.1 handles wrongly.
+# SELFTESTS is the directory of the kernel's selftests of irqpath, if it is not
+# in this project.
 
 here=$(dirname "$0")
 KO=${1:-$here/../intsight.ko}
@@ -30,8 +34,8 @@ SELFTESTS=${SELFTESTS:-$here/../../../overlay/tools/testing/selftests/irqpath}
 . "$here/netprio_ends.sh"
 . "$here/shield.sh"
 
-# Whether this kernel and this machine have what a test is about. One that TESTS
-# names runs anyway, and says what is missing.
+# Whether this kernel and machine have what a test needs. A test that TESTS
+# names runs anyway and reports what is missing.
 applies() {
 	case $1 in
 	irqpath_needs_*|irqpath_hands_back|irqpath_killed|irqpath_one_token|\

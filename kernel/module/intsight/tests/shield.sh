@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# /proc/shield and the test device's line. What needs no device is tested by the
-# kernel's own selftests, whose shield_common.sh this uses. On kernels without
-# irqpath and on other than two CPUs it is skipped. Sourced by run.sh.
+# Tests of /proc/shield with the test device's line. The kernel's own selftests,
+# whose shield_common.sh this uses, cover everything that needs no device.
+# Skipped on kernels without irqpath and on machines that do not have two CPUs.
+# Sourced by run.sh.
 
 effective() {
 	cat "/proc/irq/$line/effective_affinity_list"
