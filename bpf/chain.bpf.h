@@ -27,6 +27,29 @@ static __always_inline void ip_chain_start(struct ip_chain *ch, __u16 kind, __u3
 	ch->origin_nr = nr;
 }
 
+/* First stamp of a path. */
+static __always_inline __u64 ip_first_ns(struct ip_chain *ch)
+{
+	int i;
+
+	for (i = 0; i < IP_NR_POINTS; i++)
+		if (ch->ns[i])
+			return ch->ns[i];
+	return 0;
+}
+
+/* First to last stamp, for a path that has no statistics. */
+static __always_inline __u64 ip_length(struct ip_chain *ch)
+{
+	__u64 last = 0;
+	int i;
+
+	for (i = 0; i < IP_NR_POINTS; i++)
+		if (ch->ns[i] > last)
+			last = ch->ns[i];
+	return last - ip_first_ns(ch);
+}
+
 /* The innermost hardirq, or NULL where it is nested too deep to be followed. */
 static __always_inline struct ip_chain *ip_hard_frame(struct ip_cpu *c)
 {

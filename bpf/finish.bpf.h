@@ -36,6 +36,24 @@ __noinline int ip_wanted(struct ip_rec_path *r)
 	       (r->chain.ns[IP_SWITCH_IN] && ip_cpu_wanted(r->chain.cpu[IP_SWITCH_IN]));
 }
 
+/*
+ * Keeps the earliest of the times that CPUs ask for at once. Each failed attempt is another CPU's
+ * success, so a program that gives up after the last has met more of them in a few nanoseconds than
+ * ever finish a path together; the time that it wanted is unexplained then.
+ */
+static __always_inline void ip_ask_since(__u64 *since_ns, __u64 from_ns)
+{
+	__u64 seen, asked = *(volatile __u64 *)since_ns;
+	int i;
+
+	for (i = 0; i < IP_ASK_ATTEMPTS && (!asked || from_ns < asked); i++) {
+		seen = __sync_val_compare_and_swap(since_ns, asked, from_ns);
+		if (seen == asked)
+			return;
+		asked = seen;
+	}
+}
+
 /* Another CPU delivers its transitions since @from_ns at its next one. */
 static __always_inline void ip_ask_cpu(__u32 cpu, __u64 from_ns)
 {
@@ -45,8 +63,8 @@ static __always_inline void ip_ask_cpu(__u32 cpu, __u64 from_ns)
 	if (cpu == bpf_get_smp_processor_id())
 		return;
 	other = bpf_map_lookup_percpu_elem(&ip_cpus, &zero, cpu);
-	if (other && (!other->flush_from_ns || from_ns < other->flush_from_ns))
-		other->flush_from_ns = from_ns;
+	if (other)
+		ip_ask_since(&other->flush_from_ns, from_ns);
 }
 
 /* Ask every CPU on the way for its transitions; this one delivers them at once. */
@@ -72,43 +90,31 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_rec_path *r, __u64 
 }
 
 static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
-							    struct ip_rec_path *r, __u32 uid)
+							    struct ip_rec_path *r, __u32 uid,
+							    __u64 cgroup)
 {
 	struct ip_path_key key = {
-		.comm = { r->comm[0], r->comm[1] },
+		.comm = { cgroup ?: r->comm[0], cgroup ? 0 : r->comm[1] },
 		.origin_nr = r->chain.origin_nr,
 		.origin_kind = r->chain.origin_kind,
 		.via = r->chain.via,
 		.normal_prio = r->normal_prio,
 		.policy = r->policy,
 	};
-	struct ip_path_stat *stat = bpf_map_lookup_elem(&ip_paths, &key);
+	struct ip_path_stat *stat = ip_row_of(&key);
 
 	if (stat)
 		return stat;
 	if (ip_may_have_row(r, uid)) {
-		if (!bpf_map_update_elem(&ip_paths, &key, (const void *)&ip_no_stat, BPF_NOEXIST))
+		if (!ip_add_row(c, &key, r, uid))
 			ip_charge_row(r, uid);
-		stat = bpf_map_lookup_elem(&ip_paths, &key);
+		stat = ip_row_of(&key);
 	}
-	if (stat)
-		stat->max_pages = uid ? IP_USERS_PAGES : IP_MAX_PAGES;
-	else
-		stat = ip_others_of(r);
+	if (!stat)
+		stat = ip_others_of(c, r);
 	if (!stat)
 		ip_lose(c, IP_LOSS_PATH_TABLE_FULL);
 	return stat;
-}
-
-/* First stamp of a path. */
-static __always_inline __u64 ip_first_ns(struct ip_chain *ch)
-{
-	int i;
-
-	for (i = 0; i < IP_NR_POINTS; i++)
-		if (ch->ns[i])
-			return ch->ns[i];
-	return 0;
 }
 
 /* First stamp to the switch-in. What follows, the target does itself. */
@@ -123,28 +129,16 @@ static __noinline __u64 ip_until_running(struct ip_chain *ch)
 	return last - ip_first_ns(ch);
 }
 
-/* First to last stamp, for a path that has no statistics. */
-static __always_inline __u64 ip_length(struct ip_chain *ch)
-{
-	__u64 last = 0;
-	int i;
-
-	for (i = 0; i < IP_NR_POINTS; i++)
-		if (ch->ns[i] > last)
-			last = ch->ns[i];
-	return last - ip_first_ns(ch);
-}
-
 /* Statistics of every stage and of the whole; returns the length of the whole. */
 __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_path_stat *stat)
 {
 	__u64 first = 0, prev = 0;
-	__u32 max_pages;
+	__u32 keep;
 	int i;
 
 	if (!c || !ch || !stat)
 		return 0;
-	max_pages = stat->max_pages ?: IP_MAX_PAGES;
+	keep = stat->keep_pages;
 	for (i = 0; i < IP_NR_POINTS; i++) {
 		__u64 ns = ch->ns[i];
 
@@ -158,10 +152,10 @@ __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_pat
 			ip_lose(c, IP_LOSS_CLOCK_SKEW);
 			ns = prev;
 		}
-		ip_hist_add(c, &stat->hist[i], ns - prev, max_pages);
+		ip_hist_add(c, &stat->hist[i], ns - prev, keep);
 		prev = ns;
 	}
-	ip_hist_add(c, &stat->hist[0], prev - first, max_pages);
+	ip_hist_add(c, &stat->hist[0], prev - first, keep);
 	return prev - first;
 }
 
@@ -187,43 +181,52 @@ static __noinline __u32 ip_user_of(struct task_struct *task)
 /*
  * Finish the path of @task. Everything a record needs is in @chain and, if the task waited, in
  * @queues by now; they stay as they are.
+ *
+ * The record is too large for the stack: with what it calls, compilers from clang 19 on would need
+ * more than the 512 bytes that a kernel allows. A CPU has two. An interrupt in the return of a system
+ * call may finish the path of a task that did not wait, and nothing interrupts that.
  */
 static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 				struct ip_queues *queues, __u32 end, struct task_struct *task)
 {
-	struct ip_rec_path r = { .type = IP_REC_PATH, .end = end };
 	struct ip_path_stat *stat;
-	__u64 total, slow, slowest = 0;
+	struct ip_rec_path *r;
+	__u64 total, slow, slowest = 0, cgroup = 0;
 
 	if (!c || !chain)
 		return 0;
-	__builtin_memcpy(&r.chain, chain, sizeof(r.chain));
+	r = queues ? &c->waited : &c->found_running;
+	r->type = IP_REC_PATH;
+	r->end = end;
+	__builtin_memcpy(&r->chain, chain, sizeof(r->chain));
 	if (queues)
-		__builtin_memcpy(&r.queues, queues, sizeof(r.queues));
-	r.tid = task->pid;
-	r.tgid = task->tgid;
-	r.prio = ip_signed(task, prio);
-	r.normal_prio = ip_signed(task, normal_prio);
-	r.policy = task->policy;
-	ip_comm(r.comm, task);
-	if (!ip_wanted(&r))
+		__builtin_memcpy(&r->queues, queues, sizeof(r->queues));
+	r->tid = task->pid;
+	r->tgid = task->tgid;
+	r->prio = ip_signed(task, prio);
+	r->normal_prio = ip_signed(task, normal_prio);
+	r->policy = task->policy;
+	ip_comm(r->comm, task);
+	if (!ip_wanted(r))
 		return 0;
-	stat = ip_path_stat_of(c, &r, ip_user_of(task));
-	total = stat ? ip_account(c, &r.chain, stat) : ip_length(&r.chain);
-	slow = ip_until_running(&r.chain);
+	if (ip_config.nr_kept_paths)
+		return ip_keep_path(c, r);
+	if (ip_config.by_cgroup)
+		cgroup = task->cgroups->dfl_cgrp->kn->id;
+	stat = ip_path_stat_of(c, r, ip_user_of(task), cgroup);
+	total = stat ? ip_account(c, &r->chain, stat) : ip_length(&r->chain);
+	slow = ip_until_running(&r->chain);
 	if (stat) {
-		if (!stat->tid)
-			stat->tid = r.tid;
-		else if (stat->tid != r.tid)
+		if (stat->tid != r->tid)
 			stat->several_tids = 1;
 		slowest = stat->slowest_ns;
 		ip_raise_max(&stat->slowest_ns, slow);
 	}
 	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && slow > slowest)
-		ip_deliver_causes(c, &r, ip_first_ns(&r.chain));
+		ip_deliver_causes(c, r, ip_first_ns(&r->chain));
 	else if (!ip_config.record_all)
 		return 0;
-	if (bpf_ringbuf_output(&ip_records, &r, sizeof(r), BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&ip_records, r, sizeof(*r), BPF_RB_NO_WAKEUP))
 		ip_lose(c, IP_LOSS_RINGBUF_FULL);
 	return 0;
 }

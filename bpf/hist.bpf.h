@@ -46,22 +46,8 @@ static __always_inline void ip_raise_max(__u64 *max, __u64 v)
 	}
 }
 
-/*
- * A page that nobody has, or 0. Looked at before it is counted: a counter that went on when all
- * are taken would wrap after hours and hand out pages that belong to others.
- */
-static __always_inline __u32 ip_take_page(__u32 max_pages)
-{
-	__u32 nr;
-
-	if (*(volatile __u32 *)&ip_nr_pages >= max_pages - 1)
-		return 0;
-	nr = __sync_fetch_and_add(&ip_nr_pages, 1) + 1;
-	return nr < IP_MAX_PAGES ? nr : 0;
-}
-
 /* The number in @page, which gets one if it has none; 0 if there is no page left. */
-static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page, __u32 max_pages)
+static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page, __u32 keep)
 {
 	__u32 nr = *(volatile __u32 *)page, seen;
 
@@ -69,7 +55,7 @@ static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page, __u32
 		return nr;
 	nr = __sync_lock_test_and_set(&c->spare_page, 0);
 	if (!nr)
-		nr = ip_take_page(max_pages);
+		nr = ip_take_page(keep);
 	if (!nr)
 		return 0;
 	seen = __sync_val_compare_and_swap(page, 0, nr);
@@ -79,8 +65,8 @@ static __always_inline __u32 ip_page_number(struct ip_cpu *c, __u32 *page, __u32
 	return seen;
 }
 
-/* Count @ns; @max_pages in use are too many for a further one. */
-__noinline int ip_hist_add(struct ip_cpu *c, struct ip_hist *h, __u64 ns, __u32 max_pages)
+/* Count @ns; a further page is taken if more than @keep are left. */
+__noinline int ip_hist_add(struct ip_cpu *c, struct ip_hist *h, __u64 ns, __u32 keep)
 {
 	struct ip_hist_page *page;
 	__u32 nr, bucket, at;
@@ -90,7 +76,7 @@ __noinline int ip_hist_add(struct ip_cpu *c, struct ip_hist *h, __u64 ns, __u32 
 	if (ns < IP_HIST_LIMIT) {
 		bucket = ip_bucket(ns);
 		at = (bucket / IP_PAGE_BUCKETS) & (IP_HIST_PAGES - 1);
-		nr = ip_page_number(c, &h->page[at], max_pages);
+		nr = ip_page_number(c, &h->page[at], keep);
 		page = nr ? bpf_map_lookup_elem(&ip_hist_pages, &nr) : NULL;
 		if (!page) {
 			ip_lose(c, IP_LOSS_HIST_TABLE_FULL);

@@ -3,7 +3,7 @@
  * irqpath.bpf.c - the one object: every stage in its own file, compiled together so that the
  * state of a CPU is reached without calls. docs/life-of-an-interrupt.md walks through them.
  */
-#include "vmlinux.h"
+#include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -21,9 +21,12 @@ char LICENSE[] SEC("license") = "GPL";
 #include "maps.bpf.h"
 #include "occupancy.bpf.h"
 #include "steal.bpf.h"
+#include "stack.bpf.h"
 #include "chain.bpf.h"
+#include "rows.bpf.h"
 #include "hist.bpf.h"
 #include "share.bpf.h"
+#include "flight.bpf.h"
 #include "finish.bpf.h"
 
 #include "ipi.bpf.c"

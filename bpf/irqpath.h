@@ -21,18 +21,23 @@
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
 #define IP_MAX_PATHS	1024	/* distinct paths with statistics of their own */
 #define IP_MAX_OTHERS	320	/* rows for the rest: one for each origin */
-#define IP_USERS_SHARE	640	/* rows for all users but root together, half of what is left for one ... */
-#define IP_NAME_SHARE	128	/* ... for one name ... */
-#define IP_TASK_SHARE	96	/* ... and for one task */
+#define IP_SHARES	32	/* parts of ip_config.max_paths: ... */
+#define IP_USERS_SHARE	20	/* ... for all users but root, half of what is left for one ... */
+#define IP_NAME_SHARE	4	/* ... for one name ... */
+#define IP_TASK_SHARE	3	/* ... and for one task */
 #define IP_MAX_SHARES	4096	/* accounts: at most a user, a name and a task for each row */
 #define IP_MAX_PAGES	12288	/* of all histograms; page 0 is never used */
-#define IP_USERS_PAGES	8192	/* what rows of users leave is for root and the kernel */
+#define IP_PAGE_RING	16384	/* room for the numbers of all of them; a power of two */
+#define IP_ROW_RING	2048	/* the same for rows */
+#define IP_KEPT_PAGES	3	/* rows of users leave one page in this many to root and the kernel */
 #define IP_HIST_PAGES	8	/* of one histogram: up to 2^36 ns; a power of two */
 #define IP_PAGE_BUCKETS	128	/* four powers of two; a power of two */
 #define IP_HIST_LIMIT	(1ULL << 36)
 #define IP_CHUNK_LEN	64	/* transitions per chunk; a power of two */
 #define IP_FLUSH_CHUNKS	4	/* delivered with a path at most; user space fetches the rest */
 #define IP_MAX_FILTER	32	/* entries per filter list */
+#define IP_ASK_ATTEMPTS	8	/* at a request that other CPUs change at the same time */
+#define IP_STACKS	128	/* of blockers, kept for each CPU; a power of two */
 #define IP_MAX_MOVES	8	/* of a waiting task between run queues; see ip_queues */
 #define IP_COMM_LEN	16	/* TASK_COMM_LEN */
 
@@ -43,6 +48,7 @@ enum ip_scale {
 	IP_CPU_UNKNOWN	= 0xffff,
 	IP_SKETCH_BITS	= 10,
 	IP_SKETCH_LEN	= 1 << IP_SKETCH_BITS,	/* error 3 %, one standard deviation */
+	IP_STACK_LEN	= 40,	/* functions of a blocker's stack */
 };
 
 /* In the order in which a path meets them; irqpath_model::Point. */
@@ -202,6 +208,36 @@ struct ip_rec_path {
 	struct ip_queues queues;
 };
 
+/*
+ * The flight recorder's memory of a path. @nr is written last: one more than the paths that this CPU
+ * kept before it, 0 while it is written.
+ */
+struct ip_kept_path {
+	__u64 nr;
+	struct ip_rec_path r;
+};
+
+/* How a path was blocked; irqpath_model::Blocked. */
+enum ip_blocked {
+	IP_BLOCKED_IRQS,	/* the interrupt came late: interrupts were off */
+	IP_BLOCKED_SOFTIRQS,	/* the softirq did */
+	IP_BLOCKED_CPU,		/* the woken task had no CPU */
+	IP_BLOCKED_LOCK,	/* what carries the path waited for a lock */
+};
+
+/* The kernel stack of who blocked a path, taken where the block ends. @nr as in ip_kept_path. */
+struct ip_stack {
+	__u64 nr;
+	__u64 from_ns;
+	__u64 until_ns;
+	__u32 why;		/* enum ip_blocked */
+	__u32 tid;		/* whose stack it is */
+	__u64 comm[2];
+	__u32 waiter;		/* the task that waited, where there is one */
+	__u32 nr_ips;
+	__u64 ip[IP_STACK_LEN];	/* the innermost function first */
+};
+
 struct ip_rec_nmi {
 	__u32 type;		/* IP_REC_NMI */
 	__u32 cpu;
@@ -218,6 +254,16 @@ struct ip_path_key {
 	__u8 policy;
 	__u8 others;		/* all paths of this origin without a row; the rest is 0 */
 	__u8 pad[2];
+};
+
+/* Accounts of one path, the widest first. */
+enum ip_share {
+	IP_SHARE_TABLE,
+	IP_SHARE_USERS,
+	IP_SHARE_USER,
+	IP_SHARE_NAME,
+	IP_SHARE_TASK,
+	IP_NR_SHARES,
 };
 
 struct ip_share_key {
@@ -244,17 +290,36 @@ struct ip_hist {
 };
 
 struct ip_hist_page {
-	__u32 bucket[IP_PAGE_BUCKETS];
+	__u64 bucket[IP_PAGE_BUCKETS];	/* 32 bits would wrap within hours */
 };
 
-/* hist[0] is the whole path; hist[i] the stage that ends at point i. */
+/*
+ * A row: one path. hist[0] is the whole of it; hist[i] the stage that ends at point i. What comes
+ * before that is written before anybody can find the row.
+ */
 struct ip_path_stat {
+	struct ip_path_key key;
+	__u64 born_ns;
+	__u64 comm[2];		/* whom it is charged to, with uid and tid; see share.bpf.h */
+	__u32 uid;
 	__u32 tid;		/* of the first target */
+	__u32 keep_pages;	/* this row leaves so many to others */
 	__u32 several_tids;
 	__u64 slowest_ns;	/* until the target ran */
-	__u32 max_pages;	/* in use when this row may have no further one */
-	__u32 pad;
 	struct ip_hist hist[IP_NR_POINTS];
+};
+
+/*
+ * Numbers of rows and pages that nobody has. User space puts them, when it starts and when it has
+ * retired a row; the programs take them. A number is in it once at most.
+ */
+struct ip_pool {
+	__u32 rows_taken;
+	__u32 rows_put;
+	__u32 pages_taken;
+	__u32 pages_put;
+	__u32 row[IP_ROW_RING];
+	__u32 page[IP_PAGE_RING];
 };
 
 struct ip_line {
@@ -289,6 +354,9 @@ struct ip_cpu {
 	__u64 flush_from_ns;	/* remote: another CPU wants the transitions since then */
 	__u64 ipi_raise_ns[2];	/* remote: reschedule, call function */
 	__u64 nr_events;
+	__u64 nr_kept;		/* paths, by the flight recorder */
+	__u64 nr_stacks;
+	__u64 stacks_ns;	/* time that taking them took */
 	__u64 stolen_at;	/* address of the hypervisor's count, see steal.bpf.h */
 	__u64 stolen_ns;	/* and what it was when this CPU last looked */
 	__u32 hard_depth;
@@ -302,7 +370,9 @@ struct ip_cpu {
 	__u8 fresh;		/* no system call has returned since the last switch */
 	__u8 pad;
 	__u32 spare_page;	/* taken for a histogram that another CPU gave one meanwhile */
+	__u32 spare_row;	/* the same for a path */
 	__u32 softirq_vec;
+	__u32 pad2;
 	__u64 softirq_entry_ns;	/* as ip_run_ns tells */
 	__u64 shared_next;	/* next irqaction of a shared line: not a new interrupt */
 	__u32 wake_tid;		/* irq thread that the last handler asked to wake */
@@ -311,6 +381,8 @@ struct ip_cpu {
 	struct ip_chain hard[IP_MAX_NEST];
 	struct ip_chain wake_chain;
 	struct ip_chain scratch;
+	struct ip_rec_path waited;	/* by ip_finish: of a target that waited, ... */
+	struct ip_rec_path found_running;	/* ... and of one that did not */
 	struct ip_overdue overdue[IP_MAX_OVERDUE];
 	__u64 nr_overdue;
 	__u64 outer_raise_ns[2];	/* raise outside of an hrtimer's callback: softirq, hardirq */
@@ -354,6 +426,7 @@ struct ip_slot {
 	struct ip_chain softirq;
 	__u64 softirq_entry_ns;
 	__u64 softirq_vec;
+	__u64 blocked_ns;	/* since then a carrier waits for a lock */
 	struct ip_queues queues;
 };
 
@@ -366,6 +439,8 @@ struct ip_work {
 struct ip_config {
 	__u64 threshold_ns;	/* 0: report new maxima instead */
 	__s64 rq_to_stolen;	/* from a CPU's struct rq to that count; 0 is none */
+	__u64 stack_ns;		/* take the stack of who blocks a path so long; 0 is nobody's */
+	__u64 stage_ns[IP_NR_POINTS];	/* flight recorder: report paths with such a stage; 0 is none */
 	__u8 record_all;
 	__u8 filter_cpus;
 	__u8 nr_origins;
@@ -373,10 +448,13 @@ struct ip_config {
 	__u8 nr_comms;
 	__u8 no_user;
 	__u8 hardirqs_only;	/* a context that may interrupt the others is not followed */
-	__u8 pad;
+	__u8 by_cgroup;		/* one row for all targets of a cgroup, which is in comm[0] of the key */
 	__u32 slot_salt;	/* odd and secret, see ip_slot_index */
 	__u32 nr_chunks;	/* per CPU; a power of two */
+	__u32 max_paths;	/* with a row of their own; at most IP_MAX_PATHS */
+	__u32 keep_pages;	/* left by rows of users to root and the kernel */
 	__u32 self_tgid;	/* the tracer's own paths are left out unless asked for */
+	__u32 nr_kept_paths;	/* flight recorder: per CPU; 0 where there is none */
 	__u32 origin_nr[IP_MAX_FILTER];
 	__u16 origin_kind[IP_MAX_FILTER];
 	__u32 tid[IP_MAX_FILTER];

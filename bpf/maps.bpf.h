@@ -54,12 +54,40 @@ struct {
 	__type(value, struct ip_occ_chunk);
 } ip_chunks SEC(".maps");
 
+/* max_entries is set to ip_config.nr_kept_paths per possible CPU before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ip_kept_path);
+} ip_kept_paths SEC(".maps");
+
+/* max_entries is set to IP_STACKS per possible CPU before loading, if stacks are taken. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ip_stack);
+} ip_stacks SEC(".maps");
+
+/*
+ * The number of each path's row. User space takes a path out when it retires the row, and uses the
+ * row again when every program has ended that may have found it here: see rows.rs.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, IP_MAX_PATHS + IP_MAX_OTHERS);
 	__type(key, struct ip_path_key);
-	__type(value, struct ip_path_stat);
+	__type(value, __u32);
 } ip_paths SEC(".maps");
+
+/* Row 0 means "none". max_entries is set before loading, here and for the pages. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_ROW_RING);
+	__type(key, __u32);
+	__type(value, struct ip_path_stat);
+} ip_rows SEC(".maps");
 
 /* Rows that a task, a name, a user and so on have: see share.bpf.h. */
 struct {
@@ -89,19 +117,20 @@ struct {
 	__uint(max_entries, 16 << 20);
 } ip_records SEC(".maps");
 
-/* Pages handed out so far; page 0 stays unused and means "none". */
-__u32 ip_nr_pages;
-
-/* A path begins with these; too large for the stack of a program. */
-const volatile struct ip_path_stat ip_no_stat = {};
+/* Page 0 stays unused and means "none". */
+struct ip_pool ip_pool;
 
 /* Never read: it makes the types of the contract part of the skeleton that user space gets. */
 struct ip_contract {
 	struct ip_rec_path path;
+	struct ip_kept_path kept;
+	struct ip_stack stack;
 	struct ip_rec_nmi nmi;
 	struct ip_occ_chunk chunk;
 	struct ip_path_key key;
 	struct ip_path_stat stat;
+	struct ip_share_key share_key;
+	enum ip_share share;
 	struct ip_folded folded;
 	struct ip_hist_page page;
 	struct ip_line line;
@@ -115,6 +144,7 @@ struct ip_contract {
 	enum ip_end end;
 	enum ip_loss loss;
 	enum ip_occ_kind occ_kind;
+	enum ip_blocked blocked;
 } ip_contract;
 
 static __always_inline struct ip_cpu *ip_this_cpu(void)

@@ -138,11 +138,13 @@ static __always_inline void ip_occ_any(struct ip_cpu *c, bool irqs_on, __u64 now
 			seq = ip_occ_restate_hardirqs(c, seq, now, c->hard_depth + 1);
 	}
 	ip_occ_put(c, cpu, seq, now, kind, flags, id, task);
+	/* The exchange costs more than the look, which nearly always finds nothing. */
 	if (c->flush_from_ns) {
-		__u64 from_ns = c->flush_from_ns;
+		__u64 from_ns = __sync_lock_test_and_set(&c->flush_from_ns, 0);
 
-		c->flush_from_ns = 0;
-		ip_occ_flush(c, from_ns);
+		/* 0: a nested interrupt has answered since the look. */
+		if (from_ns)
+			ip_occ_flush(c, from_ns);
 	}
 }
 

@@ -128,6 +128,25 @@ static __always_inline void ip_watch_leaver(struct task_struct *p)
 		c->leaver_woken = 1;
 }
 
+/*
+ * Who carries a path is woken by who held the lock that it waits for. Apart from the rest: on Linux 6.1
+ * the stack of ip_sched_waking and of what it calls has no room for it.
+ */
+static __noinline int ip_lock_released(struct ip_cpu *c, struct ip_tag *tag,
+				       struct task_struct *p, __u64 now)
+{
+	struct ip_slot *slot;
+
+	if (tag->tid != (__u32)p->pid || tag->state != IP_SLOT_CARRIER)
+		return 0;
+	slot = ip_slot_of(p->pid);
+	if (!slot || !slot->blocked_ns)
+		return 0;
+	ip_blocked(c, slot->blocked_ns, now, IP_BLOCKED_LOCK, p->pid);
+	slot->blocked_ns = 0;
+	return 0;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(ip_sched_waking, struct task_struct *p)
 {
@@ -156,6 +175,8 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	tag = ip_tag_of(tid);
 	if (!tag)
 		return 0;
+	if (ip_config.stack_ns)
+		ip_lock_released(c, tag, p, now);
 	if (tag->tid == tid && tag->state == IP_SLOT_WOKEN) {
 		/* It ran since its last wakeup: the switch to it was not seen. */
 		ip_lose(c, IP_LOSS_PATH_UNSEEN);
@@ -212,7 +233,7 @@ static __always_inline void ip_save_softirq(struct ip_cpu *c, struct ip_tag *tag
 
 /* The task that goes: what waits for it, and what it carries. */
 static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *prev,
-					  unsigned int prev_state)
+					  unsigned int prev_state, __u64 now)
 {
 	bool sleeps = prev_state && !(prev_state & TASK_RTLOCK_WAIT);
 	struct ip_slot *slot;
@@ -238,6 +259,10 @@ static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *
 			ip_finish(c, &slot->chain, &slot->queues, IP_END_SLEPT_AGAIN, prev);
 	} else if (c->carrier && !tag->work && (prev_state & TASK_INTERRUPTIBLE)) {
 		tag->state = IP_SLOT_NONE;	/* its loop waits for the next interrupt */
+	} else if (ip_config.stack_ns && prev_state && tag->state == IP_SLOT_CARRIER) {
+		slot = ip_slot_of(prev->pid);
+		if (slot)
+			slot->blocked_ns = now;
 	}
 }
 
@@ -305,6 +330,7 @@ static __always_inline void ip_switch_in(struct ip_cpu *c, struct ip_tag *tag,
 	}
 	switch (tag->state) {
 	case IP_SLOT_WOKEN:
+		ip_blocked(c, slot->chain.ns[IP_WAKING], now, IP_BLOCKED_CPU, next->pid);
 		ip_switch_in_woken(c, tag, slot, next, now);
 		break;
 	case IP_SLOT_AWAIT_USER:
@@ -331,7 +357,7 @@ int BPF_PROG(ip_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if ((__u32)prev->pid != c->cur_tid)
 		ip_switch_unseen(c, prev, now);
 	ip_occ_task(c, false, now, next);
-	ip_switch_out(c, prev, preempt ? 0 : prev_state);
+	ip_switch_out(c, prev, preempt ? 0 : prev_state, now);
 	c->cur_tid = next->pid;
 	c->task_known = 1;
 	c->fresh = 1;

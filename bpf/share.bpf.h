@@ -4,21 +4,12 @@
  *
  * Any task can take a new name as often as it likes, and every name would be a row. So a task, a
  * name and a user have a share of the rows each, and the users together leave some to root and the
- * kernel; a user that comes later still finds half of what those before have left. A path beyond a share is counted in the row "others" of its origin, which always has
- * room. Runs for paths without a row only: seldom, or as often as somebody floods the table.
+ * kernel; a user that comes later still finds half of what those before have left. A path beyond a
+ * share is counted in the row "others" of its origin, which always has room. Runs for paths without
+ * a row only: seldom, or as often as somebody floods the table.
  */
 #ifndef IRQPATH_SHARE_BPF_H
 #define IRQPATH_SHARE_BPF_H
-
-/* Accounts of one path, the widest first. */
-enum ip_share {
-	IP_SHARE_TABLE,
-	IP_SHARE_USERS,
-	IP_SHARE_USER,
-	IP_SHARE_NAME,
-	IP_SHARE_TASK,
-	IP_NR_SHARES,
-};
 
 /* The limit of an account and its key, or 0 where this path does not count in it. */
 static __always_inline __u32 ip_share_of(enum ip_share which, struct ip_rec_path *r, __u32 uid,
@@ -31,20 +22,20 @@ static __always_inline __u32 ip_share_of(enum ip_share which, struct ip_rec_path
 	key->which = which;
 	switch (which) {
 	case IP_SHARE_TABLE:
-		return IP_MAX_PATHS;
+		return ip_config.max_paths;
 	case IP_SHARE_USERS:
-		return uid ? IP_USERS_SHARE : 0;
+		return uid ? ip_config.max_paths * IP_USERS_SHARE / IP_SHARES : 0;
 	case IP_SHARE_USER:
 		key->id = uid;
-		return uid && !named ? IP_USERS_SHARE : 0;
+		return uid && !named ? ip_config.max_paths * IP_USERS_SHARE / IP_SHARES : 0;
 	case IP_SHARE_NAME:
 		key->id = uid;
 		key->comm[0] = r->comm[0];
 		key->comm[1] = r->comm[1];
-		return named ? 0 : IP_NAME_SHARE;
+		return named ? 0 : ip_config.max_paths * IP_NAME_SHARE / IP_SHARES;
 	default:
 		key->id = r->tid;
-		return named ? 0 : IP_TASK_SHARE;
+		return named ? 0 : ip_config.max_paths * IP_TASK_SHARE / IP_SHARES;
 	}
 }
 
@@ -108,20 +99,20 @@ static __always_inline void ip_sketch_add(__u8 *sketch, __u64 value)
 }
 
 /* The row of all paths of an origin that have none of their own. */
-static __always_inline struct ip_path_stat *ip_others_of(struct ip_rec_path *r)
+static __always_inline struct ip_path_stat *ip_others_of(struct ip_cpu *c, struct ip_rec_path *r)
 {
 	struct ip_path_key key = {
 		.origin_nr = r->chain.origin_nr,
 		.origin_kind = r->chain.origin_kind,
 		.others = 1,
 	};
-	struct ip_path_stat *stat = bpf_map_lookup_elem(&ip_paths, &key);
+	struct ip_path_stat *stat = ip_row_of(&key);
 	struct ip_folded *folded;
 	__u32 zero = 0;
 
 	if (!stat) {
-		bpf_map_update_elem(&ip_paths, &key, (const void *)&ip_no_stat, BPF_NOEXIST);
-		stat = bpf_map_lookup_elem(&ip_paths, &key);
+		ip_add_row(c, &key, r, 0);
+		stat = ip_row_of(&key);
 	}
 	folded = bpf_map_lookup_elem(&ip_folded, &zero);
 	if (stat && folded) {

@@ -62,6 +62,7 @@ int BPF_PROG(ip_softirq_entry, unsigned int vec)
 		s->delay_ns += delay_ns;
 		if (delay_ns > s->max_delay_ns)
 			s->max_delay_ns = delay_ns;
+		ip_blocked(c, now - delay_ns, now, IP_BLOCKED_SOFTIRQS, 0);
 		ip_stamp(&c->softirq, IP_SOFTIRQ, now);
 		c->softirq.via |= 1 << vec | c->softirqd_via;
 	}

@@ -88,6 +88,8 @@ int BPF_PROG(ip_hrtimer_expire_entry, struct hrtimer *timer)
 	ch->ns[IP_RAISE] = raise < first ? raise : first;
 	ch->cpu[IP_RAISE] = bpf_get_smp_processor_id();
 	ch->timer_fn = (__u64)timer->function;
+	if (hard)
+		ip_blocked(c, raise, first, IP_BLOCKED_IRQS, 0);
 	return 0;
 }
 

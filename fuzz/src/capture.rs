@@ -2,7 +2,7 @@
 //! Copies of intsight's directory, as `bench --raw` reads them. A section is a file: the first
 //! line is its name.
 
-use irqpath_analysis::bench::{Options, analyse, finish};
+use irqpath_analysis::bench::{Options, analyse_series, sort_and_label};
 use irqpath_model::{Measured, Meta, Summary};
 use irqpath_source::intsight::{Room, read_raw};
 use irqpath_system::Host;
@@ -25,10 +25,11 @@ pub fn run(data: &[u8]) -> bool {
     capture.after = Host::new(scratch.path().join("after")).interrupt_counts().ok();
     let options = Options { is_exact: false, set: String::new() };
     let clocks: Vec<_> = capture.runs.clocks().collect();
-    let series = clocks.into_iter().filter_map(|clock| analyse(&capture, clock, &options).ok());
-    let bench = finish(series.collect());
+    let series =
+        clocks.into_iter().filter_map(|clock| analyse_series(&capture, clock, &options).ok());
+    let bench = sort_and_label(series.collect());
     let is_taken = !bench.is_empty();
-    let summary = Summary::of(Measured::Bench { bench });
+    let summary = Summary::from_measured(Measured::Bench { bench });
     output::show(&Meta::default(), &summary);
     is_taken
 }

@@ -15,7 +15,7 @@ pub fn run(data: &[u8]) -> bool {
     };
     for variant in &definition.variants {
         for series in definition.series_on(variant) {
-            definition.parameters(variant, series);
+            definition.merge_parameters(variant, series);
         }
         definition.watched_on(variant).for_each(drop);
     }

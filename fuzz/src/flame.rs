@@ -9,10 +9,10 @@ pub fn run(data: &[u8]) -> bool {
         return false;
     };
     for path in &recording.paths {
-        if let Some(at) = path.quantile(0.5) {
+        if let Some(at) = path.quantile_index(0.5) {
             path.route_of(at).map(irqpath_lab::flame::Route::length);
         }
-        path.compare(&[1, 2, 3]);
+        path.compare_lengths(&[1, 2, 3]);
     }
     true
 }

@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) -> bool {
     let Ok(results) = Results::parse(&head, data) else { return false };
     results.job_log();
     let scratch = Scratch::new();
-    let _ = results.extract(&scratch.path().join("results"));
+    let _ = results.extract_files(&scratch.path().join("results"));
     let names = std::fs::read_dir(scratch.path()).expect("it is there");
     let outside = names.flatten().find(|entry| entry.file_name() != "results");
     assert!(outside.is_none(), "{outside:?} lies outside of the results");

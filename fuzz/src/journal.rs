@@ -5,8 +5,8 @@
 use std::cell::RefCell;
 use std::io;
 
-use irqpath_model::CpuList;
-use irqpath_system::change::{Access, Policy, Scheduling, put_back};
+use irqpath_model::{CpuList, Policy, Scheduling};
+use irqpath_system::change::{Access, put_back};
 use irqpath_system::{Host, journal, shield, tune};
 
 use crate::scratch::Scratch;
@@ -36,9 +36,9 @@ pub fn run(data: &[u8]) -> bool {
     let access = Recorder::default();
     let _ = shield::status(&host, &access);
     let _ = tune::status(&host, &access);
-    let _ = tune::known(&host);
+    let _ = tune::known_associations(&host);
     assert!(access.written.borrow().is_empty(), "a look has changed {:?}", access.written);
-    let Ok(content) = journal::peek(&host, "shield") else { return false };
+    let Ok(content) = journal::peek_journal(&host, "shield") else { return false };
     put_back(&access, &content.ledger, |_| true);
     access.check();
     !content.is_empty()
@@ -129,7 +129,7 @@ impl Access for Recorder {
         true
     }
 
-    fn directories(&self, _path: &str) -> Vec<String> {
+    fn list_directories(&self, _path: &str) -> Vec<String> {
         Vec::new()
     }
 
@@ -159,7 +159,7 @@ impl Access for Recorder {
         Ok(Scheduling { policy: Policy::Fifo, priority: 1, nice: 0 })
     }
 
-    fn set_scheduling(&self, _tid: u32, _scheduling: &Scheduling) -> io::Result<()> {
+    fn set_scheduling(&self, _tid: u32, _scheduling: Scheduling) -> io::Result<()> {
         Ok(())
     }
 

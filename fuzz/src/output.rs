@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use irqpath_model::{Meta, Summary};
+use irqpath_report::openmetrics::Exposed;
 use irqpath_report::text::{
     Scale, TextOptions, write_bench, write_hist, write_jitter, write_once, write_response,
 };
@@ -31,6 +32,8 @@ impl Write for Printable {
 pub fn show(meta: &Meta, summary: &Summary) {
     let options = TextOptions { width: 80, ..TextOptions::default() };
     let scale = Scale::Linear { bucket_ns: 1000, max_rows: 50 };
+    let (owned, names) = (summary.clone(), meta.names.clone());
+    let exposed = Exposed { summary: owned, names, ..Exposed::default() };
     let shown = [
         write_once(Printable, meta, summary, &options),
         write_hist(Printable, meta, summary, scale, &options),
@@ -38,7 +41,7 @@ pub fn show(meta: &Meta, summary: &Summary) {
         write_response(Printable, meta, summary, &options),
         write_jitter(Printable, meta, summary, 20, &options),
         html::write(&mut Printable, meta, summary, html::Options::default()),
-        openmetrics::write(Printable, summary, &meta.names),
+        openmetrics::write(Printable, exposed.into()),
         json::write_document(Printable, meta, summary),
     ];
     for result in shown {

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summary};
+use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summarize_paths};
 use irqpath_model::Event;
 use irqpath_report::json::printable_meta;
 use irqpath_report::parquet::SampleWriter;
@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) -> bool {
     let scratch = Scratch::new();
     let path = scratch.put("recording", &bytes);
     if let Ok(mut replay) = Replay::open(&path) {
-        let _ = replay.poll(Duration::ZERO);
+        let _ = replay.poll_events(Duration::ZERO);
         let _ = replay.finish();
     }
     Replay::open(&path).ok().and_then(show).is_some()
@@ -70,27 +70,28 @@ fn show(mut replay: Replay) -> Option<()> {
     let config = EngineConfig { threshold_ns: Some(1000), ..EngineConfig::default() };
     let mut engine = Engine::new(config, meta.names.clone());
     let mut keeper = SlowKeeper::default();
-    let mut samples = SampleWriter::new(Vec::new()).expect("memory is written to");
+    let mut samples =
+        SampleWriter::new(Vec::new(), &meta.run_identity()).expect("memory is written to");
     let mut trace = PerfettoWriter::new(Vec::new());
     while !replay.is_exhausted() {
-        for event in replay.poll(Duration::ZERO).ok()? {
+        for event in replay.poll_events(Duration::ZERO).ok()? {
             let written = match &event {
                 Event::Path(record) => {
                     samples.push(record, &meta.names).expect("memory is written to");
-                    trace.path(record, &meta.names)
+                    trace.write_path(record, &meta.names)
                 }
-                Event::Occupancy(block) => trace.occupancy(block, &meta.names),
+                Event::Occupancy(block) => trace.write_occupancy(block, &meta.names),
             };
             written.expect("memory is written to");
             engine.push(event);
         }
-        engine.drain().into_iter().for_each(|path| keeper.add(path));
+        engine.drain().into_iter().for_each(|path| keeper.add_path(path));
     }
-    engine.flush().into_iter().for_each(|path| keeper.add(path));
+    engine.flush().into_iter().for_each(|path| keeper.add_path(path));
     samples.finish().expect("memory is written to");
     trace.finish().expect("memory is written to");
-    let snapshot = replay.snapshot().ok()?;
+    let snapshot = replay.take_snapshot().ok()?;
     let (nr_over, slow) = (engine.nr_over(), keeper.into_vec());
-    output::show(&meta, &summary(snapshot, slow, nr_over, Some(1000), &meta.names));
+    output::show(&meta, &summarize_paths(snapshot, slow, nr_over, Some(1000), &meta.names));
     Some(())
 }

@@ -37,7 +37,9 @@ pub fn check(tree: &Tree, bans: &[Ban]) -> Vec<Finding> {
 }
 
 fn is_product(path: &str) -> bool {
-    let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+    let is_test = path.starts_with("crates/irqpath-testing/")
+        || path.contains("/tests/")
+        || path.ends_with("tests.rs");
     let is_rust = Path::new(path).extension().is_some_and(|extension| extension == "rs");
     path.starts_with("crates/") && path.contains("/src/") && is_rust && !is_test
 }

@@ -5,7 +5,7 @@
 
 use crate::finding::{Finding, Level};
 use crate::tree::Tree;
-use crate::{circles, deps, files, generated, links, locked, machine, outputs, prose, sizes, spdx};
+use crate::{circles, deps, files, links, locked, machine, outputs, prose, sizes, spdx};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -27,7 +27,6 @@ pub const RULES: &[Rule] = &[
     Rule { name: "locked", check: |tree| Ok(locked::check(tree)) },
     Rule { name: "links", check: |tree| Ok(links::check(tree)) },
     Rule { name: "prose", check: |tree| Ok(prose::check(tree)) },
-    Rule { name: "generated", check: |tree| Ok(generated::check(tree)) },
 ];
 
 /// Runs `rules` over the project.

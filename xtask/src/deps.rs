@@ -33,9 +33,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "irqpath-report",
         ],
     ),
+    // For tests: what those of several crates share, and those that boot guests.
+    (
+        "irqpath-testing",
+        &["irqpath-lab", "irqpath-witness", "irqpath-model", "irqpath-source", "irqpath-analysis"],
+    ),
     (
         "irqpath",
         &[
+            "irqpath-testing",
             "irqpath-lab",
             "irqpath-witness",
             "irqpath-files",

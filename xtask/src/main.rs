@@ -3,8 +3,8 @@
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
 //! each (`deps`, `circles`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`, `links`,
-//! `prose`, `generated`). `vmlinux` writes `bpf/vmlinux.h`, `kernel` keeps the patches, and
-//! `book` lays the pages out for mdBook.
+//! `prose`). `kernel` keeps the patches, `book` lays the pages out for mdBook, and `notices` collects
+//! licences.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
 mod book;
@@ -12,22 +12,22 @@ mod calls;
 mod check;
 mod circles;
 mod deps;
+mod experiments;
 mod files;
 mod finding;
-mod generated;
 mod imports;
 mod kernel;
 mod links;
 mod locked;
 mod machine;
 mod markdown;
+mod notices;
 mod outputs;
 mod prose;
 mod rst;
 mod sizes;
 mod spdx;
 mod tree;
-mod vmlinux;
 
 use std::process::ExitCode;
 
@@ -44,11 +44,9 @@ usage: cargo xtask COMMAND
   files      files are opened and named in one crate
   locked     cargo is called with --locked
   links      links between pages lead somewhere
-  prose      pages have short sentences and lines, and none of the banned phrases
-  generated  generated files fit their inputs
-  vmlinux    write bpf/vmlinux.h from bpf/types.txt and the kernel's BTF
-             [--btf FILE|FILE.json] [--release NAME]
+  prose      pages and texts of experiments have short sentences and no banned phrase
   book       lay the pages out for mdBook in target/book; `make docs` does the rest
+  notices    the licences of the crates in the binary, for packages
   kernel     the kernel part: checkout DIR, save DIR, export DIR OUT, check
 ";
 
@@ -65,14 +63,14 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     let (command, rest) = args.split_first().map_or(("", args), |(c, r)| (c.as_str(), r));
-    if command == "vmlinux" {
-        return vmlinux::run(rest);
-    }
     if command == "kernel" {
         return kernel::run(rest);
     }
     if command == "book" {
         return book::run().map(|()| ExitCode::SUCCESS);
+    }
+    if command == "notices" {
+        return notices::run(rest).map(|()| ExitCode::SUCCESS);
     }
     if command == "check" {
         return check::run(check::RULES);

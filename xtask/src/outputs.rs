@@ -84,6 +84,7 @@ mod tests {
             ("crates/irqpath/src/a.rs", "// println!() is not for us\nlet w = writeln!(f);\n", 0),
             ("crates/irqpath/src/a.rs", "#[cfg(test)]\nmod tests { fn a() { println!() } }\n", 0),
             ("crates/irqpath/tests/a.rs", "println!(\"skipped: why\");\n", 0),
+            ("crates/irqpath-testing/src/a.rs", "println!(\"skipped: why\");\n", 0),
             ("xtask/src/a.rs", "println!(\"ok\");\n", 0),
         ] {
             assert_eq!(check(&Tree::of(&[(path, text)])).len(), nr, "{path}: {text}");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Pages can be read once: no sentence over 35 words, no line over 100 columns (80 in the kernel's
-//! documentation), none of the phrases that made readers stop.
+//! documentation), none of the phrases that made readers stop. The texts of `experiments/*.toml`
+//! are pages, too.
 //!
 //! Tables and code may be wider, and so may a line whose width is one word, such as a link. It is a
 //! net: a page that passes is not yet a good one.
 
+use crate::experiments::{self, Text};
 use crate::finding::Finding;
 use crate::links::pages;
 use crate::markdown::{self, Passage};
@@ -15,7 +17,7 @@ const WORDS: usize = 35;
 const COLUMNS: usize = 100;
 const KERNEL_COLUMNS: usize = 80;
 
-/// Pages that `irqpath lab list --page` writes, with sentences of `experiments/`.
+/// Pages that `irqpath lab list --page` writes with texts of `experiments/`, where those are checked.
 const GENERATED: &[&str] = &["docs/reproduction.md", "docs/reproduction/"];
 
 /// Phrases in lower case, and what to write instead.
@@ -53,29 +55,50 @@ const BANNED: &[(&str, &str)] = &[
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let is_generated = |page: &&File| GENERATED.iter().any(|start| page.path.starts_with(start));
     let of_kernel = tree.written().filter(|file| file.kind() == "rst");
+    let definitions = tree.written().filter(|file| experiments::is_definition(file));
     pages(tree)
         .filter(|page| !is_generated(page))
         .chain(of_kernel)
         .flat_map(page_findings)
+        .chain(definitions.flat_map(definition_findings))
         .collect()
 }
 
 fn page_findings(page: &File) -> Vec<Finding> {
-    let at = |line: usize, text: String| Finding::fail(format!("{}:{line}", page.path), text);
     let is_rst = page.kind() == "rst";
     let columns = if is_rst { KERNEL_COLUMNS } else { COLUMNS };
     let passages = if is_rst { rst::passages(&page.text) } else { markdown::passages(&page.text) };
-    let mut findings: Vec<Finding> = wide_lines(&page.text, columns)
-        .into_iter()
-        .map(|(line, width)| at(line, format!("{width} columns, at most {columns}")))
-        .collect();
-    for passage in passages {
-        findings.extend(defects(&passage).into_iter().map(|text| at(passage.line, text)));
-    }
-    findings
+    findings_at(&page.path, 1, &passages, wide_lines(&page.text, columns))
 }
 
-fn wide_lines(page: &str, columns: usize) -> Vec<(usize, usize)> {
+/// Each text is a page; one that has a single line may be wide.
+fn definition_findings(definition: &File) -> Vec<Finding> {
+    let judge = |Text { line, text }: &Text| {
+        let wide = if text.contains('\n') { wide_lines(text, COLUMNS) } else { Vec::new() };
+        findings_at(&definition.path, *line, &markdown::passages(text), wide)
+    };
+    experiments::texts(&definition.text).iter().flat_map(judge).collect()
+}
+
+/// What is wrong with a text that begins on line `first` of a file.
+fn findings_at(
+    path: &str,
+    first: usize,
+    passages: &[Passage],
+    wide: Vec<(usize, String)>,
+) -> Vec<Finding> {
+    let of_passage = |passage: &Passage| {
+        let line = passage.line;
+        defects(passage).into_iter().map(move |what| (line, what))
+    };
+    wide.into_iter()
+        .chain(passages.iter().flat_map(of_passage))
+        .map(|(line, what)| Finding::fail(format!("{path}:{}", first + line - 1), what))
+        .collect()
+}
+
+/// Lines of more than `columns`, except in code and tables.
+fn wide_lines(page: &str, columns: usize) -> Vec<(usize, String)> {
     let mut in_code = false;
     let mut wide = Vec::new();
     for (line, nr) in page.lines().zip(1..) {
@@ -84,7 +107,7 @@ fn wide_lines(page: &str, columns: usize) -> Vec<(usize, usize)> {
         let width = line.chars().count();
         let longest = line.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
         if width > columns && !in_code && !start.starts_with(['|', '!']) && longest + 20 < columns {
-            wide.push((nr, width));
+            wide.push((nr, format!("{width} columns, at most {columns}")));
         }
     }
     wide
@@ -210,6 +233,20 @@ mod tests {
         let page = format!("{}\n", "word ".repeat(17));
         let findings = check(&Tree::of(&[("Documentation/a.rst", page.as_str())]));
         assert!(findings[0].text.contains("85 columns, at most 80"), "{findings:?}");
+    }
+
+    #[test]
+    fn the_texts_of_an_experiment_are_pages() {
+        let found = |definition: &str| {
+            let findings = check(&Tree::of(&[("experiments/a.toml", definition)]));
+            findings.iter().map(ToString::to_string).collect::<String>()
+        };
+        let long = vec!["word"; 36].join(" ");
+        assert!(found(&format!("title = '{long}.'")).contains("a sentence of 36 words"));
+        assert!(found("[[check]]\nclaim = 'What it takes'").contains("a.toml:2: begins with"));
+        assert!(found("workload = '''\nOne.\n\nBy UDP.\n'''").contains("a.toml:4: \"by udp\""));
+        assert!(found(&format!("note = '''\na\n{}'''", "word ".repeat(21))).contains("columns"));
+        assert_eq!(found(&format!("title = '{}'\nappend = '{long}.'", "word ".repeat(30))), "");
     }
 
     #[test]

@@ -196,7 +196,6 @@ mod tests {
             ("a.rs", blank(501), "note"),
             ("a.rs", blank(801), "FAIL"),
             ("bpf/a.bpf.c", blank(251), "note"),
-            ("bpf/vmlinux.h", blank(2000), ""),
             ("notes.md", blank(2000), ""),
         ] {
             let findings = check(&Tree::of(&[(path, &text)]));

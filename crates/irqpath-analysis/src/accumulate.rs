@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Statistics per path from records (recordings, samples read again), and the summary that is
-//! stored and shown. A live source keeps its own statistics and needs only [`summary`].
+//! stored and shown. A live source keeps its own statistics and needs only [`summarize_paths`].
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -20,12 +20,12 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// No statistics.
+    /// Starts with no paths; all records are kept apart until there are too many of them.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Add one record.
+    /// Counts a record under its path, or under its origin's rest if there are too many paths.
     pub fn record(&mut self, record: &PathRecord) {
         self.nr_records += 1;
         let comm = &record.target.comm;
@@ -33,10 +33,10 @@ impl Accumulator {
         let line = (record.origin, record.via, record.target.scheduling());
         let known = self.paths.get_mut(&line).and_then(|comms| comms.get_mut(comm));
         if let Some(stats) = known {
-            stats.record(record);
+            stats.record_path(record);
         } else if self.nr_paths < MAX_PATHS {
             let mut stats = PathStats::new(record.key());
-            stats.record(record);
+            stats.record_path(record);
             self.paths.entry(line).or_default().insert(comm.clone(), stats);
             self.nr_paths += 1;
         } else {
@@ -65,7 +65,7 @@ impl Accumulator {
 
 /// The summary of a measurement: both by the longest time until a target ran.
 /// `nr_slow` counts the records over the threshold, kept in `slow` or not.
-pub fn summary(
+pub fn summarize_paths(
     snapshot: Snapshot,
     mut slow: Vec<SlowPath>,
     nr_slow: u64,
@@ -92,6 +92,6 @@ pub fn summary(
         loss: snapshot.loss,
         overhead: snapshot.overhead,
         missing: snapshot.missing,
-        ..Summary::of(measured)
+        ..Summary::from_measured(measured)
     }
 }

@@ -10,7 +10,7 @@ use irqpath_model::{InterruptCounts, LineStats, Origin, SoftirqStats, Vector};
 pub struct CountCheck {
     /// The kernel's row label: `36`, `LOC`, `NET_RX`.
     pub label: String,
-    /// What we counted.
+    /// Interrupts that irqpath counted in the window, on all CPUs.
     pub ours: u64,
     /// What the kernel counted.
     pub kernel: u64,
@@ -18,7 +18,7 @@ pub struct CountCheck {
 
 impl CountCheck {
     /// How far the two are apart.
-    pub fn difference(&self) -> u64 {
+    pub fn abs_difference(&self) -> u64 {
         self.ours.abs_diff(self.kernel)
     }
 }
@@ -45,7 +45,7 @@ fn rows_between(
         let earlier = before.get(label);
         let row = counts.iter().enumerate().map(|(at, &count)| {
             let old = earlier.zip(column(at)).and_then(|(row, at)| row.get(at)).copied();
-            increase(old.unwrap_or(0), count)
+            counter_increase(old.unwrap_or(0), count)
         });
         rows.insert(label.clone(), row.collect());
     }
@@ -54,7 +54,7 @@ fn rows_between(
 
 /// The kernel's counters are 32 bits wide and wrap; those of a line that was freed and
 /// requested again start from zero.
-fn increase(before: u64, after: u64) -> u64 {
+fn counter_increase(before: u64, after: u64) -> u64 {
     const WIDTH: u64 = 1 << 32;
     match after.checked_sub(before) {
         Some(increase) => increase,
@@ -76,12 +76,12 @@ pub fn compare_counts(
     for line in lines.iter().filter(|l| !matches!(l.origin, Origin::Softirq(_))) {
         *ours.entry(line.origin.label()).or_default() += line.nr;
     }
-    let mut checks = join(ours, &kernel.interrupts, is_traced);
+    let mut checks = join_counts(ours, &kernel.interrupts, is_traced);
     let mut ours: BTreeMap<String, u64> = BTreeMap::new();
     for softirq in softirqs {
         *ours.entry(Origin::Softirq(softirq.vec).label()).or_default() += softirq.nr;
     }
-    checks.extend(join(ours, &kernel.softirqs, |_| true));
+    checks.extend(join_counts(ours, &kernel.softirqs, |_| true));
     checks
 }
 
@@ -89,7 +89,7 @@ fn is_traced(label: &str) -> bool {
     label.parse::<u32>().is_ok() || Vector::ALL.iter().any(|v| v.label() == label)
 }
 
-fn join(
+fn join_counts(
     mut ours: BTreeMap<String, u64>,
     kernel: &BTreeMap<String, Vec<u64>>,
     is_traced: impl Fn(&str) -> bool,

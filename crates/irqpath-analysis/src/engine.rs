@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use irqpath_model::{Event, Loss, LossReason, Names, PathRecord, SlowPath};
 
-use crate::{DEFAULT_SLOW, Timelines, Wanted, attribute};
+use crate::{DEFAULT_SLOW, Timelines, Wanted, attribute_path};
 
 /// Windows that a source delivers start a little before the path; what they hold is kept.
 const MARGIN_NS: u64 = 10_000_000;
@@ -85,11 +85,6 @@ impl Engine {
         }
     }
 
-    /// Use these names from now on.
-    pub fn set_names(&mut self, names: Names) {
-        self.names = names;
-    }
-
     /// Take over one event.
     pub fn push(&mut self, event: Event) {
         match event {
@@ -97,7 +92,7 @@ impl Engine {
             Event::Occupancy(block) => {
                 let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
                 self.newest_ns = self.newest_ns.max(newest);
-                self.timelines.ingest(block);
+                self.timelines.ingest_block(block);
                 self.nr_evicted += self.timelines.shrink_to(self.config.max_transitions);
             }
         }
@@ -106,14 +101,14 @@ impl Engine {
     fn push_record(&mut self, record: PathRecord) {
         let (Some(first), Some(last)) = (record.first(), record.last()) else { return };
         self.newest_ns = self.newest_ns.max(last.ns);
-        if !self.wanted.wanted(&record) {
+        if !self.wanted.admit_record(&record) {
             return;
         }
         self.pending.push_back(Pending { record, first_ns: first.ns, last_ns: last.ns });
         if self.pending.len() > self.config.max_pending
             && let Some(oldest) = self.pending.pop_front()
         {
-            self.finish(&oldest.record);
+            self.attribute_record(&oldest.record);
         }
     }
 
@@ -127,19 +122,19 @@ impl Engine {
         for _ in 0..self.pending.len() {
             let Some(pending) = self.pending.pop_front() else { break };
             if self.is_ready(&pending) {
-                self.finish(&pending.record);
+                self.attribute_record(&pending.record);
             } else {
                 self.pending.push_back(pending);
             }
         }
-        self.prune();
+        self.prune_timelines();
         std::mem::take(&mut self.done)
     }
 
     /// As [`Engine::drain`], but no record waits any longer. For the end of the stream.
     pub fn flush(&mut self) -> Vec<SlowPath> {
         while let Some(pending) = self.pending.pop_front() {
-            self.finish(&pending.record);
+            self.attribute_record(&pending.record);
         }
         self.drain()
     }
@@ -149,20 +144,20 @@ impl Engine {
             return true;
         }
         let stages = pending.record.stages();
-        stages.iter().flat_map(|stage| pending.record.waits(stage)).all(|wait| {
-            let covers = |cpu| self.timelines.covers(cpu, wait.start_ns, wait.end_ns);
+        stages.iter().flat_map(|stage| pending.record.stage_waits(stage)).all(|wait| {
+            let covers = |cpu| self.timelines.covers_window(cpu, wait.start_ns, wait.end_ns);
             wait.cpu.is_none_or(covers)
         })
     }
 
-    fn finish(&mut self, record: &PathRecord) {
-        self.done.push(attribute(record, &self.timelines, &self.names));
+    fn attribute_record(&mut self, record: &PathRecord) {
+        self.done.push(attribute_path(record, &self.timelines, &self.names));
     }
 
-    fn prune(&mut self) {
+    fn prune_timelines(&mut self) {
         let needed = self.pending.iter().map(|p| p.first_ns).min().unwrap_or(u64::MAX);
         let kept = self.newest_ns.saturating_sub(self.config.keep_ns);
-        self.timelines.prune(needed.min(kept).saturating_sub(MARGIN_NS));
+        self.timelines.prune_before(needed.min(kept).saturating_sub(MARGIN_NS));
     }
 
     /// Records over the threshold so far, attributed or not.
@@ -175,7 +170,7 @@ impl Engine {
         self.pending.len()
     }
 
-    /// Transitions kept now.
+    /// Transitions kept in memory now, on all CPUs.
     pub fn nr_transitions(&self) -> usize {
         self.timelines.len()
     }
@@ -184,7 +179,7 @@ impl Engine {
     /// to the source's own loss.
     pub fn loss(&self) -> Loss {
         let mut loss = Loss::default();
-        loss.add(LossReason::OccupancyOverrun, self.nr_evicted);
+        loss.add_loss(LossReason::OccupancyOverrun, self.nr_evicted);
         loss
     }
 }

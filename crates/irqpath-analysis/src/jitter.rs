@@ -4,7 +4,7 @@
 //!
 //! An interruption waits until the transitions of its time have arrived, as a slow path does in
 //! the engine. What no transition covers stays unexplained. Times are `CLOCK_MONOTONIC` until
-//! [`InterruptionEngine::result`] makes them times since the thread began to look.
+//! [`InterruptionEngine::take_result`] makes them times since the thread began to look.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -14,7 +14,7 @@ use irqpath_model::{
 };
 
 use crate::Timelines;
-use crate::attribute::interruption;
+use crate::attribute::attribute_interruption;
 use crate::response::{Buckets, doubling_ns};
 
 /// Interruptions kept one by one, the longest of each CPU.
@@ -23,19 +23,23 @@ pub const MAX_LONGEST: usize = 1_000;
 const SETTLE_NS: u64 = 1_000_000_000;
 /// Transitions are kept that much longer than the oldest interruption needs, ns.
 const MARGIN_NS: u64 = 1_000_000_000;
-/// Most transitions kept.
+/// Bound on transitions in memory, all CPUs together.
 const MAX_TRANSITIONS: usize = 1 << 19;
 
 /// The loops of one CPU, `durations` in ns. `ideal` is the given one, or else the shortest of
 /// this run on any CPU. `None` if no loop was completed. How many were lost is filled in by the
 /// caller.
-pub fn loops(durations: &[u64], nr_sines: u64, ideal: (u64, IdealSource)) -> Option<Loops> {
+pub fn summarize_loops(
+    durations: &[u64],
+    nr_sines: u64,
+    ideal: (u64, IdealSource),
+) -> Option<Loops> {
     let (ideal_ns, ideal_from) = ideal;
     let (&min_ns, &max_ns) = (durations.iter().min()?, durations.iter().max()?);
     let sum: u128 = durations.iter().map(|&ns| u128::from(ns)).sum();
     let mut histogram = Histogram::default();
     for ns in durations {
-        histogram.record(ns.saturating_sub(ideal_ns));
+        histogram.record_ns(ns.saturating_sub(ideal_ns));
     }
     Some(Loops {
         nr_sines,
@@ -54,9 +58,9 @@ pub fn loops(durations: &[u64], nr_sines: u64, ideal: (u64, IdealSource)) -> Opt
 /// A thread that looks at the clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Looker {
-    /// Its CPU.
+    /// The CPU that the thread is bound to.
     pub cpu: u16,
-    /// The thread.
+    /// Its thread id: time that this task takes is not an interruption.
     pub tid: u32,
 }
 
@@ -105,12 +109,12 @@ impl InterruptionEngine {
         let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
         self.newest_ns = self.newest_ns.max(newest);
         let wanted = block.into_iter().filter(|o| self.cpus.contains_key(&o.cpu)).collect();
-        self.timelines.ingest(wanted);
+        self.timelines.ingest_block(wanted);
         self.nr_evicted += self.timelines.shrink_to(MAX_TRANSITIONS);
     }
 
     /// Take over an interruption of one of the CPUs, `CLOCK_MONOTONIC` ns.
-    pub fn interrupted(&mut self, cpu: u16, start_ns: u64, end_ns: u64) {
+    pub fn add_interruption(&mut self, cpu: u16, start_ns: u64, end_ns: u64) {
         self.newest_ns = self.newest_ns.max(end_ns);
         if let Some(of) = self.cpus.get_mut(&cpu) {
             of.waiting.push_back((start_ns, end_ns));
@@ -118,24 +122,24 @@ impl InterruptionEngine {
     }
 
     /// Finish those whose transitions are there, or have been waited for long enough.
-    pub fn settle(&mut self) {
+    pub fn settle_windows(&mut self) {
         let (newest_ns, traced) = (self.newest_ns, self.traced_since_ns.is_some());
-        self.finish(|timelines, cpu, (start_ns, end_ns)| {
+        self.finish_ready(|timelines, cpu, (start_ns, end_ns)| {
             !traced
-                || timelines.covers(cpu, start_ns, end_ns)
+                || timelines.covers_window(cpu, start_ns, end_ns)
                 || newest_ns.saturating_sub(end_ns) >= SETTLE_NS
         });
         let oldest = self.cpus.values().filter_map(|of| of.waiting.front().map(|w| w.0)).min();
         let needed = oldest.unwrap_or(newest_ns);
-        self.timelines.prune(needed.saturating_sub(MARGIN_NS));
+        self.timelines.prune_before(needed.saturating_sub(MARGIN_NS));
     }
 
     /// Finish all of them; nothing more will come.
     pub fn flush(&mut self) {
-        self.finish(|_, _, _| true);
+        self.finish_ready(|_, _, _| true);
     }
 
-    fn finish(&mut self, is_ready: impl Fn(&Timelines, u16, (u64, u64)) -> bool) {
+    fn finish_ready(&mut self, is_ready: impl Fn(&Timelines, u16, (u64, u64)) -> bool) {
         let Self { traced_since_ns, names, timelines, cpus, .. } = self;
         for (&cpu, of) in cpus {
             while let Some(&window) = of.waiting.front() {
@@ -145,7 +149,7 @@ impl InterruptionEngine {
                 of.waiting.pop_front();
                 let (start_ns, end_ns) = window;
                 let causes = match *traced_since_ns {
-                    Some(since_ns) => interruption(
+                    Some(since_ns) => attribute_interruption(
                         (cpu, start_ns, end_ns),
                         of.looker.tid,
                         since_ns,
@@ -154,7 +158,7 @@ impl InterruptionEngine {
                     ),
                     None => Vec::new(),
                 };
-                of.add(start_ns, end_ns, causes);
+                of.add_interruption(start_ns, end_ns, causes);
             }
         }
     }
@@ -163,13 +167,13 @@ impl InterruptionEngine {
     /// the source's own loss.
     pub fn loss(&self) -> Loss {
         let mut loss = Loss::default();
-        loss.add(LossReason::OccupancyOverrun, self.nr_evicted);
+        loss.add_loss(LossReason::OccupancyOverrun, self.nr_evicted);
         loss
     }
 
     /// The interruptions of one CPU, whose thread began to look at `since_ns`; its own numbers are
     /// filled in by the caller.
-    pub fn result(&mut self, cpu: u16, since_ns: u64) -> Option<Interruptions> {
+    pub fn take_result(&mut self, cpu: u16, since_ns: u64) -> Option<Interruptions> {
         let of = self.cpus.remove(&cpu)?;
         let mut causes: Vec<InterruptionCause> = of.causes.into_values().collect();
         causes.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.who.cmp(&b.who)));
@@ -195,9 +199,9 @@ impl InterruptionEngine {
 }
 
 impl PerCpu {
-    fn add(&mut self, start_ns: u64, end_ns: u64, causes: Vec<Cause>) {
+    fn add_interruption(&mut self, start_ns: u64, end_ns: u64, causes: Vec<Cause>) {
         let ns = end_ns.saturating_sub(start_ns);
-        self.histogram.record(ns);
+        self.histogram.record_ns(ns);
         self.doubling.record(ns);
         self.total_ns += ns;
         for cause in &causes {
@@ -252,8 +256,12 @@ mod tests {
     #[test]
     fn the_documents_legend() {
         // Figure 3: ideal 1.147132 s, max 1.317151 s, jitter 0.170019 s (14.82 %).
-        let loops = loops(&[1_147_132_000, 1_317_151_000], 10, (1_147_132_000, IdealSource::Given))
-            .unwrap();
+        let loops = summarize_loops(
+            &[1_147_132_000, 1_317_151_000],
+            10,
+            (1_147_132_000, IdealSource::Given),
+        )
+        .unwrap();
         assert_eq!((loops.jitter_ns, loops.max_ns), (170_019_000, 1_317_151_000));
         assert_eq!(format!("{:.2}", loops.jitter_percent()), "14.82");
         assert_eq!(loops.excess.n, 2);
@@ -262,9 +270,9 @@ mod tests {
 
     #[test]
     fn a_loop_faster_than_the_given_ideal_has_no_jitter() {
-        let loops = loops(&[900], 1, (1_000, IdealSource::Given)).unwrap();
+        let loops = summarize_loops(&[900], 1, (1_000, IdealSource::Given)).unwrap();
         assert_eq!((loops.jitter_ns, loops.excess.max_ns), (0, 0));
-        assert!(super::loops(&[], 1, (1_000, IdealSource::Best)).is_none());
+        assert!(summarize_loops(&[], 1, (1_000, IdealSource::Best)).is_none());
     }
 
     #[test]
@@ -280,9 +288,9 @@ mod tests {
             (9_000, task(77, "irqpath", 19)),
             (20_000, Transition::HardirqEntry(Origin::Irq(36))),
         ]));
-        engine.interrupted(1, 4_800, 9_300);
-        engine.settle();
-        let all = engine.result(1, 1_000).unwrap();
+        engine.add_interruption(1, 4_800, 9_300);
+        engine.settle_windows();
+        let all = engine.take_result(1, 1_000).unwrap();
         assert_eq!((all.quantiles.n, all.total_ns), (1, 4_500));
         let found: Vec<_> =
             all.longest[0].causes.iter().map(|c| (c.kind, c.who.as_str(), c.ns)).collect();
@@ -302,11 +310,11 @@ mod tests {
     #[test]
     fn what_nobody_saw_is_unexplained_and_counted() {
         let mut engine = InterruptionEngine::new(&[looker()], Some(800), Names::default());
-        engine.interrupted(1, 4_000, 5_000);
-        engine.settle();
+        engine.add_interruption(1, 4_000, 5_000);
+        engine.settle_windows();
         assert_eq!(engine.cpus[&1].waiting.len(), 1, "its transitions may still come");
         engine.flush();
-        let all = engine.result(1, 1_000).unwrap();
+        let all = engine.take_result(1, 1_000).unwrap();
         assert_eq!(all.causes[0].kind, CauseKind::Unexplained);
         assert_eq!(all.causes[0].total_ns, 1_000);
     }
@@ -316,10 +324,10 @@ mod tests {
         let mut engine = InterruptionEngine::new(&[looker()], None, Names::default());
         let nr = 3 * MAX_LONGEST as u64;
         for n in 0..nr {
-            engine.interrupted(1, 10_000 * n + 1_000, 10_000 * n + 2_000 + n);
+            engine.add_interruption(1, 10_000 * n + 1_000, 10_000 * n + 2_000 + n);
         }
-        engine.settle();
-        let all = engine.result(1, 1_000).unwrap();
+        engine.settle_windows();
+        let all = engine.take_result(1, 1_000).unwrap();
         assert_eq!((all.quantiles.n, all.longest.len()), (nr, MAX_LONGEST));
         assert_eq!((all.longest[0].ns, all.quantiles.max_ns), (1_000 + nr - 1, 1_000 + nr - 1));
         assert!(all.longest[0].causes.is_empty() && all.causes.is_empty());
@@ -334,8 +342,8 @@ mod tests {
         engine.push(block(&all));
         let lost = engine.loss().get(LossReason::OccupancyOverrun);
         assert!((10..nr).contains(&lost), "{lost} of {nr}");
-        engine.interrupted(1, nr - 5, nr);
+        engine.add_interruption(1, nr - 5, nr);
         engine.flush();
-        assert_eq!(engine.result(1, 0).unwrap().quantiles.n, 1);
+        assert_eq!(engine.take_result(1, 0).unwrap().quantiles.n, 1);
     }
 }

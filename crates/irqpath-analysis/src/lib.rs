@@ -3,12 +3,13 @@
 //! say.
 //!
 //! - [`Timelines`]: who occupied each CPU, from the transitions a source delivers.
-//! - [`attribute`]: the causes of one path, stage by stage.
+//! - [`attribute_path`]: the causes of one path, stage by stage.
 //! - [`Engine`]: the same for a stream, waiting for transitions that arrive late.
 //! - [`SlowKeeper`]: which slow paths to keep.
-//! - [`Accumulator`], [`summary`]: statistics of all paths.
+//! - [`Accumulator`], [`summarize_paths`]: statistics of all paths.
 //! - [`bench`]: benchmarks of bottom-half mechanisms.
 //! - [`learn`]: which interrupt serves which task, and the priorities that follow.
+//! - [`difference`]: how much two measurements differ, and whether their samples show it.
 //! - [`response`], [`jitter`]: response and determinism tests.
 //! - [`Occupants`]: all that was on a CPU on which nothing should be.
 //! - [`counts_between`], [`compare_counts`]: our counts beside the kernel's.
@@ -20,6 +21,7 @@ mod accumulate;
 mod attribute;
 pub mod bench;
 mod counts;
+pub mod difference;
 mod engine;
 pub mod jitter;
 pub mod learn;
@@ -29,8 +31,8 @@ mod slow;
 mod timeline;
 mod wanted;
 
-pub use accumulate::{Accumulator, summary};
-pub use attribute::attribute;
+pub use accumulate::{Accumulator, summarize_paths};
+pub use attribute::attribute_path;
 pub use counts::{CountCheck, compare_counts, counts_between};
 pub use engine::{Engine, EngineConfig};
 pub use occupants::Occupants;

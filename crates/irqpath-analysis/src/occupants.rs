@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use irqpath_model::{CauseKind, CpuList, Event, Names, Occupancy, Occupied};
 
-use crate::attribute::{who, without_target};
+use crate::attribute::{name_occupant, without_target};
 use crate::{Occupant, Timelines};
 
 /// Most transitions that wait to be counted.
@@ -53,27 +53,27 @@ impl Occupants {
                 of.newest_ns = of.newest_ns.max(occupancy.ns);
             }
         }
-        self.timelines.ingest(wanted);
+        self.timelines.ingest_block(wanted);
         self.timelines.shrink_to(MAX_TRANSITIONS);
     }
 
     /// Count what has arrived.
-    pub fn settle(&mut self) {
+    pub fn settle_occupants(&mut self) {
         let Self { names, timelines, cpus } = self;
         for (&cpu, of) in cpus.iter_mut() {
-            of.count(cpu, of.newest_ns, timelines, names);
+            of.count_until(cpu, of.newest_ns, timelines, names);
         }
         let oldest = cpus.values().map(|of| of.done_ns).min().unwrap_or(0);
-        timelines.prune(oldest);
+        timelines.prune_before(oldest);
     }
 
     /// Count the rest, which lasted until `end_ns`, and say what there was, the longest first.
     pub fn finish(mut self, end_ns: u64) -> Vec<Occupied> {
-        self.settle();
+        self.settle_occupants();
         let Self { names, timelines, cpus } = &mut self;
         for (&cpu, of) in cpus.iter_mut() {
-            of.count(cpu, end_ns, timelines, names);
-            of.close();
+            of.count_until(cpu, end_ns, timelines, names);
+            of.close_open();
         }
         let mut all: Vec<Occupied> =
             self.cpus.into_values().flat_map(|of| of.of.into_values()).collect();
@@ -83,23 +83,23 @@ impl Occupants {
 }
 
 impl PerCpu {
-    fn count(&mut self, cpu: u16, until_ns: u64, timelines: &Timelines, names: &Names) {
+    fn count_until(&mut self, cpu: u16, until_ns: u64, timelines: &Timelines, names: &Names) {
         // The newest transition holds to the end: a CPU at rest has none.
         for segment in timelines.segments(cpu, self.done_ns, until_ns, 0) {
-            self.add(cpu, &segment.occupant(), segment.ns(), names);
+            self.add_occupant(cpu, &segment.occupant(), segment.ns(), names);
         }
         self.done_ns = self.done_ns.max(until_ns);
     }
 
-    fn add(&mut self, cpu: u16, occupant: &Occupant, ns: u64, names: &Names) {
+    fn add_occupant(&mut self, cpu: u16, occupant: &Occupant, ns: u64, names: &Names) {
         let tid = match occupant {
             Occupant::Task(task) if !task.is_idle() => Some(task.tid),
             _ => None,
         };
-        let key = (without_target(occupant), who(occupant, names));
+        let key = (without_target(occupant), name_occupant(occupant, names));
         let goes_on = self.open.as_ref().is_some_and(|(open, _)| *open == key);
         if !goes_on {
-            self.close();
+            self.close_open();
         }
         let found = self.of.entry(key.clone()).or_insert_with_key(|(kind, who)| {
             let (kind, who) = (*kind, who.clone());
@@ -111,7 +111,7 @@ impl PerCpu {
         self.open = Some((key, length + ns));
     }
 
-    fn close(&mut self) {
+    fn close_open(&mut self) {
         let Some((key, length)) = self.open.take() else { return };
         if let Some(found) = self.of.get_mut(&key) {
             found.max_ns = found.max_ns.max(length);
@@ -151,7 +151,7 @@ mod tests {
                 (6_500, Transition::SoftirqEntry(SoftirqVec::NetRx)),
             ],
         ));
-        occupants.settle();
+        occupants.settle_occupants();
         occupants.push(block(
             5,
             &[

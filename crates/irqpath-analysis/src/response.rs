@@ -54,7 +54,7 @@ impl Buckets {
         Self { counts: vec![0; bounds.len() + 1], bounds }
     }
 
-    /// Count one time.
+    /// Counts a time of `ns` in its bucket.
     pub fn record(&mut self, ns: u64) {
         self.counts[self.bounds.partition_point(|&bound| bound <= ns)] += 1;
     }
@@ -78,9 +78,9 @@ impl Buckets {
 pub struct ResponseCounter {
     /// All of them, for quantiles.
     pub histogram: Histogram,
-    /// Between [`TABLE_NS`].
+    /// Buckets of the printed table, with the bounds [`TABLE_NS`].
     pub table: Buckets,
-    /// Between [`doubling_ns`].
+    /// Buckets that double in width, with the bounds [`doubling_ns`].
     pub doubling: Buckets,
 }
 
@@ -97,7 +97,7 @@ impl Default for ResponseCounter {
 impl ResponseCounter {
     /// Count one response, ns.
     pub fn record(&mut self, ns: u64) {
-        self.histogram.record(ns);
+        self.histogram.record_ns(ns);
         self.table.record(ns);
         self.doubling.record(ns);
     }

@@ -27,7 +27,7 @@ impl SlowKeeper {
     }
 
     /// Add one; another one may have to go for it.
-    pub fn add(&mut self, path: SlowPath) {
+    pub fn add_path(&mut self, path: SlowPath) {
         let slow_ns = path.record.until_running_ns();
         let at = self.paths.partition_point(|(ns, _)| *ns >= slow_ns);
         self.paths.insert(at, (slow_ns, path));

@@ -37,7 +37,7 @@ impl Wanted {
     }
 
     /// True if this record should get its causes. Remembers it.
-    pub fn wanted(&mut self, record: &PathRecord) -> bool {
+    pub fn admit_record(&mut self, record: &PathRecord) -> bool {
         let total_ns = record.total_ns();
         let slow_ns = record.until_running_ns();
         let is_maximum = self.is_maximum(record, slow_ns);
@@ -51,14 +51,14 @@ impl Wanted {
         let sched = record.target.scheduling();
         let comms = self.maxima.entry((record.origin, record.via, sched)).or_default();
         if let Some(maximum) = comms.get_mut(&record.target.comm) {
-            return raise(maximum, slow_ns);
+            return raise_maximum(maximum, slow_ns);
         }
         if self.nr_paths < MAX_PATHS {
             self.nr_paths += 1;
             comms.insert(record.target.comm.clone(), slow_ns);
             return true;
         }
-        raise(self.others.entry(record.origin).or_default(), slow_ns)
+        raise_maximum(self.others.entry(record.origin).or_default(), slow_ns)
     }
 
     fn is_among_longest(&mut self, slow_ns: u64) -> bool {
@@ -83,7 +83,7 @@ impl Wanted {
 }
 
 /// Raise `maximum` to `ns`. True if that is higher.
-fn raise(maximum: &mut u64, ns: u64) -> bool {
+fn raise_maximum(maximum: &mut u64, ns: u64) -> bool {
     let is_new = ns > *maximum;
     *maximum = ns.max(*maximum);
     is_new
@@ -112,10 +112,12 @@ mod tests {
     #[test]
     fn a_flood_of_names_does_not_hide_what_is_slow() {
         let mut wanted = Wanted::new(None, None);
-        let nr = (0..100_000).filter(|at| wanted.wanted(&record(&format!("name{at}"), 10))).count();
+        let nr = (0..100_000)
+            .filter(|at| wanted.admit_record(&record(&format!("name{at}"), 10)))
+            .count();
         assert_eq!(nr, MAX_PATHS + 1, "each path of its own, and the first of the rest");
-        assert!(wanted.wanted(&record("late", 500)));
-        assert!(!wanted.wanted(&record("later", 400)));
-        assert!(wanted.wanted(&record("name0", 20)), "it has a maximum of its own");
+        assert!(wanted.admit_record(&record("late", 500)));
+        assert!(!wanted.admit_record(&record("later", 400)));
+        assert!(wanted.admit_record(&record("name0", 20)), "it has a maximum of its own");
     }
 }

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_analysis::learn::{Carriers, Learner, plan};
+use irqpath_analysis::learn::{Carriers, Learner, plan_priorities};
+use irqpath_model::tune::{Association, Carrier, LeftAlone, LiveThread, TunePlan, WrongOrder};
 use irqpath_model::{
-    Association, Carrier, Comm, Event, LeftAlone, LiveThread, Names, Occupancy, Origin, PathEnd,
-    PathRecord, Point, Policy, Stamp, Task, Transition, TunePlan, Via, WrongOrder,
+    Comm, Event, Names, Occupancy, Origin, PathEnd, PathRecord, Point, Policy, Scheduling, Stamp,
+    Task, TaskId, Transition, Via,
 };
 use proptest::prelude::*;
 
@@ -44,7 +45,7 @@ fn learned(wakeups: &[(u32, u32, u64)]) -> Learner {
     for &(irq, tid, ns) in wakeups {
         let prio = if tid < 100 { 19 } else { 120 };
         let carrier = Comm::from(format!("irq/{irq}-dev").as_str());
-        learner.record(&path(irq, task(tid, "t", prio), ns), &[carrier]);
+        learner.record_path(&path(irq, task(tid, "t", prio), ns), &[carrier]);
     }
     learner
 }
@@ -58,7 +59,7 @@ fn counts_share_and_confidence() {
     let all = learned(&wakeups).associations(&Names::default());
     let [often, once] = &all[..] else { panic!("{all:?}") };
     assert_eq!(
-        (often.origin, often.tid, often.nr, often.established),
+        (often.origin, often.task.tid, often.nr, often.established),
         (Origin::Irq(5), 7, 30, true)
     );
     assert!((often.share - 0.75).abs() < 1e-6, "{often:?}");
@@ -73,7 +74,7 @@ fn counts_share_and_confidence() {
 fn a_boost_makes_no_real_time_task() {
     let mut learner = Learner::default();
     let boosted = Task { normal_prio: 120, ..task(7, "t", 10) };
-    (0..9).for_each(|n| learner.record(&path(5, boosted.clone(), n), &[]));
+    (0..9).for_each(|n| learner.record_path(&path(5, boosted.clone(), n), &[]));
     assert_eq!(learner.associations(&Names::default()), []);
 }
 
@@ -83,18 +84,18 @@ fn time_alone_ends_nothing_and_a_busy_line_without_the_task_does() {
         learned(&[(5, 7, 0), (5, 7, S), (5, 7, 2 * S), (6, 8, 0), (6, 8, 1), (6, 8, 2)]);
     assert_eq!(learner.associations(&Names::default()).len(), 2);
     // An hour later line 6 is busy with others, line 5 was not heard of.
-    (0..500).for_each(|n| learner.record(&path(6, task(100, "o", 120), 3600 * S + n), &[]));
+    (0..500).for_each(|n| learner.record_path(&path(6, task(100, "o", 120), 3600 * S + n), &[]));
     let all = learner.associations(&Names::default());
-    assert!(matches!(&all[..], [one] if one.tid == 7 && one.established), "{all:?}");
+    assert!(matches!(&all[..], [one] if one.task.tid == 7 && one.established), "{all:?}");
     assert!(all[0].age_ns > 3590 * S && all[0].recent < 1e-9, "{all:?}");
 }
 
 #[test]
 fn tasks_that_are_gone_are_forgotten_and_so_are_their_numbers() {
     let mut learner = learned(&[(5, 7, 0), (5, 7, 1), (5, 7, 2), (5, 8, 2)]);
-    learner.retain(|tid| (tid == 7).then_some(1234));
+    learner.retain_living(|tid| (tid == 7).then_some(1234));
     assert_eq!(learner.associations(&Names::default()).len(), 1);
-    learner.retain(|_| Some(5678)); // the number 7 was given to another task
+    learner.retain_living(|_| Some(5678)); // the number 7 was given to another task
     assert_eq!(learner.associations(&Names::default()), []);
 }
 
@@ -124,10 +125,10 @@ fn who_was_on_the_cpu_is_the_carrier() {
         let mut carriers = Carriers::default();
         let record = PathRecord { via, ..path(5, target.clone(), 100) };
         carriers.push(Event::Path(Box::new(record)));
-        assert!(carriers.drain().is_empty(), "waits for what was on the CPU");
+        assert!(carriers.drain_ready().is_empty(), "waits for what was on the CPU");
         let cpu = [(90, task(1, "x", 120)), (110, thread(on_cpu)), (125, target.clone())];
         carriers.push(switches(&cpu));
-        let found = carriers.drain();
+        let found = carriers.drain_ready();
         let names: Vec<&str> = found[0].1.iter().map(Comm::as_str).collect();
         assert_eq!(names, want, "{on_cpu}");
     }
@@ -138,10 +139,10 @@ fn a_path_goes_without_its_transitions_when_they_do_not_come() {
     let mut carriers = Carriers::default();
     carriers.push(Event::Path(Box::new(path(5, task(7, "t", 19), 100))));
     carriers.push(switches(&[(S, task(1, "x", 120))]));
-    let found = carriers.drain();
+    let found = carriers.drain_ready();
     assert_eq!(found[0].1, [Comm::from("irq/5-")]);
     carriers.push(Event::Path(Box::new(path(5, task(7, "t", 19), 2 * S))));
-    assert_eq!(carriers.flush().len(), 1);
+    assert_eq!(carriers.flush_all().len(), 1);
 }
 
 /// `10 irq/5-dev f:50` is a kernel thread, `7 app f:80` a task: tid, name, scheduling.
@@ -150,22 +151,16 @@ fn threads(text: &str) -> Vec<LiveThread> {
     let one = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (policy, number) = words[2].split_once(':').unwrap();
-        let number: i8 = number.parse().unwrap();
-        let fixed = matches!(policy, "f" | "r");
+        let scheduling = match policy {
+            "d" => Scheduling { policy: Policy::Deadline, ..Scheduling::default() },
+            "b" => Scheduling { policy: Policy::Batch, priority: 0, nice: number.parse().unwrap() },
+            _ => words[2].parse().unwrap(),
+        };
         LiveThread {
-            tid: words[0].parse().unwrap(),
-            start_ticks: 1,
+            id: TaskId { tid: words[0].parse().unwrap(), start_ticks: 1 },
             comm: words[1].to_owned(),
             kernel: kernel.iter().any(|k| words[1].starts_with(k)),
-            policy: match policy {
-                "f" => Policy::Fifo,
-                "r" => Policy::Rr,
-                "d" => Policy::Deadline,
-                "b" => Policy::Batch,
-                _ => Policy::Normal,
-            },
-            priority: if fixed { number as u8 } else { 0 },
-            nice: if fixed { 0 } else { number },
+            scheduling,
         }
     };
     text.split(',').map(one).collect()
@@ -179,8 +174,7 @@ fn known(text: &str) -> Vec<Association> {
         Association {
             origin: Origin::Irq(words[0].parse().unwrap()),
             line: format!("{}:dev", words[0]),
-            tid: words[1].parse().unwrap(),
-            start_ticks: 0,
+            task: TaskId { tid: words[1].parse().unwrap(), start_ticks: 0 },
             comm: "app".into(),
             carriers: words[2..].iter().map(carrier).collect(),
             nr: 10,
@@ -197,12 +191,12 @@ fn known(text: &str) -> Vec<Association> {
 /// `10=81` changed, `10<` taken back, `10:set_by_hand` left; wrongly ordered threads at the end.
 fn shown(plan: &TunePlan) -> String {
     let mut words: Vec<String> =
-        plan.changes.iter().map(|c| format!("{}={}", c.thread.tid, c.priority)).collect();
-    words.extend(plan.take_back.iter().map(|t| format!("{}<", t.tid)));
-    words.extend(plan.left.iter().map(|l| format!("{}:{:?}", l.thread.tid, l.why)));
+        plan.changes.iter().map(|c| format!("{}={}", c.thread.id.tid, c.priority)).collect();
+    words.extend(plan.take_back.iter().map(|t| format!("{}<", t.id.tid)));
+    words.extend(plan.left.iter().map(|l| format!("{}:{:?}", l.thread.id.tid, l.why)));
     words.extend(plan.wrong.iter().map(|w| match w.order {
-        WrongOrder::ThreadBelow => format!("{}below{}", w.thread.tid, w.task.tid),
-        WrongOrder::ThreadFarAbove => format!("{}above{}", w.thread.tid, w.task.tid),
+        WrongOrder::ThreadBelow => format!("{}below{}", w.thread.id.tid, w.task.id.tid),
+        WrongOrder::ThreadFarAbove => format!("{}above{}", w.thread.id.tid, w.task.id.tid),
     }));
     words.join(" ")
 }
@@ -212,7 +206,7 @@ type Situation = (&'static str, &'static str, &'static str, &'static str);
 
 fn decided(situations: &[Situation]) {
     for (what, associations, there, want) in situations {
-        let plan = plan(&known(associations), &threads(there), &BTreeMap::new(), false);
+        let plan = plan_priorities(&known(associations), &threads(there), &BTreeMap::new(), false);
         assert_eq!(shown(&plan), *want, "{what}");
     }
 }
@@ -350,7 +344,7 @@ fn what_is_decided_for_the_threads_of_a_chain() {
 
 #[test]
 fn what_is_ours_is_ranked_again_or_taken_back_and_force_takes_the_rest() {
-    let one = |original| BTreeMap::from([((10, 1), original)]);
+    let one = |original| BTreeMap::from([(TaskId { tid: 10, start_ticks: 1 }, original)]);
     let (served, nobody) = ("5 7 irq/5-dev", "6 7 irq/6-dev");
     for (what, associations, there, original, want) in [
         ("still right", served, "10 irq/5-dev f:81,7 app f:80", 50, "10:Right"),
@@ -360,11 +354,11 @@ fn what_is_ours_is_ranked_again_or_taken_back_and_force_takes_the_rest() {
         ("its reason is gone", nobody, "10 irq/5-dev f:81,7 app f:80", 50, "10<"),
         ("its task is ordinary now", served, "10 irq/5-dev f:81,7 app o:0", 50, "10<"),
     ] {
-        let plan = plan(&known(associations), &threads(there), &one(original), false);
+        let plan = plan_priorities(&known(associations), &threads(there), &one(original), false);
         assert_eq!(shown(&plan), want, "{what}");
     }
     // A secondary thread stays below while its primary one does, and goes back with it.
-    let both = BTreeMap::from([((10, 1), 50), ((11, 1), 50)]);
+    let both = BTreeMap::from([10, 11].map(|tid| (TaskId { tid, start_ticks: 1 }, 50)));
     for (associations, there, want) in [
         (
             served,
@@ -378,11 +372,11 @@ fn what_is_ours_is_ranked_again_or_taken_back_and_force_takes_the_rest() {
         ),
         (nobody, "10 irq/5-dev f:21,11 irq/5-s-dev f:20,7 app f:20", "10< 11<"),
     ] {
-        let plan = plan(&known(associations), &threads(there), &both, false);
+        let plan = plan_priorities(&known(associations), &threads(there), &both, false);
         assert_eq!(shown(&plan), want, "{there}");
     }
     let by_hand = threads("10 irq/5-dev f:60,7 app f:80");
-    let plan = plan(&known(served), &by_hand, &BTreeMap::new(), true);
+    let plan = plan_priorities(&known(served), &by_hand, &BTreeMap::new(), true);
     assert_eq!(shown(&plan), "10=81 10below7");
     assert!(plan.left.iter().all(|left| left.why != LeftAlone::SetByHand));
 }
@@ -412,15 +406,15 @@ proptest! {
         let mut first = learned(&wakeups[..at]);
         let (handed_on, now_ns) = (first.associations(&Names::default()), first.newest_ns());
         let mut second = Learner::default();
-        second.adopt(&handed_on, now_ns);
+        second.adopt_known(&handed_on, now_ns);
         for &(irq, tid, ns) in &wakeups[at..] {
             let prio = if tid < 100 { 19 } else { 120 };
             let carrier = Comm::from(format!("irq/{irq}-dev").as_str());
-            second.record(&path(irq, task(tid, "t", prio), ns), &[carrier]);
+            second.record_path(&path(irq, task(tid, "t", prio), ns), &[carrier]);
         }
         let parts = second.associations(&Names::default());
         for one in &parts {
-            let same = whole.iter().find(|w| (w.origin, w.tid) == (one.origin, one.tid));
+            let same = whole.iter().find(|w| (w.origin, w.task) == (one.origin, one.task));
             let same = same.expect("known in one go too");
             prop_assert_eq!((one.nr, &one.carriers), (same.nr, &same.carriers));
             prop_assert!((one.recent - same.recent).abs() < 1e-6);
@@ -440,9 +434,9 @@ proptest! {
             prop_assert!(one.recent <= one.nr as f64 + 1e-9, "{:?}", one);
         }
         prop_assert!(sums.values().all(|sum| *sum <= 1.0 + 1e-9), "{:?}", sums);
-        learner.record(&path(99, task(100, "o", 120), learner.newest_ns() + later), &[]);
+        learner.record_path(&path(99, task(100, "o", 120), learner.newest_ns() + later), &[]);
         for one in learner.associations(&Names::default()) {
-            let before = now.iter().find(|b| (b.origin, b.tid) == (one.origin, one.tid)).expect("still known");
+            let before = now.iter().find(|b| (b.origin, b.task) == (one.origin, one.task)).expect("still known");
             prop_assert!(one.recent <= before.recent + 1e-9);
             prop_assert!((one.share - before.share).abs() < 1e-6, "time alone changes no share");
             prop_assert!(one.established || !before.established);
@@ -468,20 +462,20 @@ proptest! {
         let text = |(irq, task): &(usize, usize)| format!("{irq} {} irq/{irq}-dev", task + 1);
         let all: Vec<Association> = pairs.iter().flat_map(|pair| known(&text(pair))).collect();
         let none = BTreeMap::new();
-        let first = plan(&all, &there, &none, force);
+        let first = plan_priorities(&all, &there, &none, force);
         for change in &first.changes {
-            prop_assert!(change.priority <= 98 && change.priority == change.task.priority + 1);
-            prop_assert!(force || change.thread.priority == 50);
+            prop_assert!(change.priority <= 98 && change.priority == change.task.scheduling.priority + 1);
+            prop_assert!(force || change.thread.scheduling.priority == 50);
             let serves = |one: &Association| one.carriers[0].comm.as_str() == change.thread.comm;
             prop_assert!(all.iter().any(serves), "{:?} serves nobody", change);
         }
         let mut held = BTreeMap::new();
         for change in &first.changes {
-            let thread = there.iter_mut().find(|t| t.tid == change.thread.tid).expect("there");
-            held.insert(thread.id(), thread.priority);
-            thread.priority = change.priority;
+            let thread = there.iter_mut().find(|t| t.id == change.thread.id).expect("there");
+            held.insert(thread.id, thread.scheduling.priority);
+            thread.scheduling.priority = change.priority;
         }
-        let second = plan(&all, &there, &held, force);
+        let second = plan_priorities(&all, &there, &held, force);
         prop_assert_eq!((second.changes, second.take_back), (vec![], vec![]));
     }
 }

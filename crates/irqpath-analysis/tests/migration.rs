@@ -4,7 +4,7 @@
 mod common;
 
 use common::{DISK, block, hardirq, idle, names, record, short, switch, task};
-use irqpath_analysis::{Engine, EngineConfig, Timelines, attribute};
+use irqpath_analysis::{Engine, EngineConfig, Timelines, attribute_path};
 use irqpath_model::{
     Cause,
     CauseKind::{self, *},
@@ -49,16 +49,16 @@ fn path(of: &[(u64, Option<u16>)]) -> PathRecord {
 fn stage(record: &PathRecord, to: Point) -> StageCauses {
     let mut timelines = Timelines::new();
     for block in transitions() {
-        timelines.ingest(block);
+        timelines.ingest_block(block);
     }
-    let slow = attribute(record, &timelines, &names());
+    let slow = attribute_path(record, &timelines, &names());
     slow.stages.into_iter().find(|s| s.to == to).expect("the stage")
 }
 
 fn check(of: &[(u64, Option<u16>)], place: &str, want: &[(CauseKind, &str, u64, u32)]) {
     let stage = stage(&path(of), Point::SwitchIn);
     assert_eq!(short(&stage.causes), want, "{of:?}");
-    assert_eq!(stage.place(), place, "{of:?}");
+    assert_eq!(stage.place_text(), place, "{of:?}");
     let sum = |causes: &[Cause]| causes.iter().map(|c| c.ns).sum::<u64>();
     assert_eq!(sum(&stage.causes), stage.ns, "{of:?}");
 }
@@ -97,7 +97,7 @@ fn a_move_on_the_way_to_user_space_is_followed_too() {
             (Idle, "idle", 100, 1)
         ]
     );
-    assert_eq!(stage.place(), "CPUs 1, 0");
+    assert_eq!(stage.place_text(), "CPUs 1, 0");
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn what_is_left_of_the_waker_is_own_work_on_its_cpu_alone() {
         )
     };
     let mut timelines = Timelines::new();
-    timelines.ingest(in_hardirq(0));
-    timelines.ingest(in_hardirq(1));
+    timelines.ingest_block(in_hardirq(0));
+    timelines.ingest_block(in_hardirq(1));
     let moved = path(&[(1000, Some(0)), (1050, Some(1))]);
-    let slow = attribute(&moved, &timelines, &names());
+    let slow = attribute_path(&moved, &timelines, &names());
     assert_eq!(
         short(&slow.stages[0].causes),
         [
@@ -152,7 +152,7 @@ fn the_wait_of_a_moved_irq_thread_is_that_of_both_cpus() {
     let moved = queues(&[(1000, Some(0)), (1800, Some(1))]);
     let carried = PathRecord { queues: moved, ..record(DISK, Via::IRQ_THREAD, &stamps) };
     let of_thread = stage(&carried, Point::IrqThread);
-    assert_eq!(of_thread.place(), "CPUs 0, 1");
+    assert_eq!(of_thread.place_text(), "CPUs 0, 1");
     assert_eq!(short(&of_thread.causes)[0], (Thread, "urgent:5 f:90", 700, 1));
-    assert_eq!(stage(&carried, Point::SwitchIn).place(), "CPU 1");
+    assert_eq!(stage(&carried, Point::SwitchIn).place_text(), "CPU 1");
 }

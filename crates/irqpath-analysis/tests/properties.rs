@@ -5,7 +5,7 @@
 mod common;
 
 use common::{DISK, NIC, boosted, names, record};
-use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, Timelines, attribute};
+use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, Timelines, attribute_path};
 use irqpath_model::{
     Event, Names, Occupancy, Origin, PathRecord, Point, SoftirqVec, Transition, Vector, Via,
 };
@@ -69,7 +69,8 @@ fn any_record() -> impl Strategy<Value = PathRecord> {
     let stamps = prop::collection::vec(stamp, Point::COUNT);
     (any_origin(), 0u32..1 << 17, stamps, -1i16..140).prop_map(|(origin, via, stamps, prio)| {
         let stamps: Vec<_> = Point::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .zip(stamps)
             .filter_map(|(point, stamp)| stamp.map(|(ns, cpu)| (point, ns, cpu)))
             .collect();
@@ -84,7 +85,8 @@ fn record_since(first: u64) -> impl Strategy<Value = PathRecord> {
     (prop::collection::vec(0u64..400, Point::COUNT), 0u32..1 << 17).prop_map(move |(gaps, via)| {
         let mut ns = first;
         let stamps: Vec<_> = Point::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .zip(gaps)
             .map(|(point, gap)| {
                 ns += gap;
@@ -98,7 +100,7 @@ fn record_since(first: u64) -> impl Strategy<Value = PathRecord> {
 fn timelines(blocks: impl IntoIterator<Item = Vec<Occupancy>>) -> Timelines {
     let mut timelines = Timelines::new();
     for block in blocks {
-        timelines.ingest(block);
+        timelines.ingest_block(block);
     }
     timelines
 }
@@ -111,7 +113,7 @@ proptest! {
         blocks in prop::collection::vec(prop::collection::vec(any_occupancy(), 0..40), 0..6),
         record in any_record(),
     ) {
-        let slow = attribute(&record, &timelines(blocks), &names());
+        let slow = attribute_path(&record, &timelines(blocks), &names());
         let spans = record.stages();
         prop_assert_eq!(slow.stages.len(), spans.len());
         for (stage, span) in slow.stages.iter().zip(spans) {
@@ -147,8 +149,8 @@ proptest! {
         }),
         record in record_since(0),
     ) {
-        let ordered = attribute(&record, &timelines([all]), &names());
-        prop_assert_eq!(attribute(&record, &timelines(blocks), &names()), ordered);
+        let ordered = attribute_path(&record, &timelines([all]), &names());
+        prop_assert_eq!(attribute_path(&record, &timelines(blocks), &names()), ordered);
     }
 
     #[test]
@@ -159,14 +161,14 @@ proptest! {
         let whole = timelines([all.clone()]);
         let split = split.min(all.len());
         let mut pruned = timelines([all[..split].to_vec()]);
-        pruned.prune(cut);
-        pruned.ingest(all[split..].to_vec());
-        pruned.prune(cut);
-        let want = attribute(&record, &whole, &names());
-        prop_assert_eq!(attribute(&record, &pruned, &names()), want);
+        pruned.prune_before(cut);
+        pruned.ingest_block(all[split..].to_vec());
+        pruned.prune_before(cut);
+        let want = attribute_path(&record, &whole, &names());
+        prop_assert_eq!(attribute_path(&record, &pruned, &names()), want);
         if early.first().unwrap().ns >= cut {
-            let want = attribute(&early, &whole, &names());
-            prop_assert_eq!(attribute(&early, &pruned, &names()), want);
+            let want = attribute_path(&early, &whole, &names());
+            prop_assert_eq!(attribute_path(&early, &pruned, &names()), want);
         }
     }
 
@@ -196,7 +198,7 @@ proptest! {
             prop_assert!(engine.nr_transitions() <= max_transitions);
             for path in engine.drain() {
                 nr_out += 1;
-                keeper.add(path);
+                keeper.add_path(path);
             }
         }
         nr_out += engine.flush().len();

@@ -7,7 +7,7 @@ mod common;
 use common::{
     DISK, NIC, block, boosted, hardirq, idle, names, record, short, softirq, switch, task, unseen,
 };
-use irqpath_analysis::{Timelines, attribute};
+use irqpath_analysis::{Timelines, attribute_path};
 use irqpath_model::{
     CauseKind::{self, *},
     Origin, PathRecord, Point, SoftirqVec, Task,
@@ -22,8 +22,8 @@ type OwnRow<'a> = (Point, Point, Via, Vec<(u64, Transition)>, &'a str);
 /// Check the causes of the last stage of `record`.
 fn check(record: &PathRecord, transitions: &[(u64, Transition)], expected: &[Expected]) {
     let mut timelines = Timelines::new();
-    timelines.ingest(block(0, transitions));
-    let slow = attribute(record, &timelines, &names());
+    timelines.ingest_block(block(0, transitions));
+    let slow = attribute_path(record, &timelines, &names());
     let stage = slow.stages.last().expect("the record has a stage");
     assert_eq!(short(&stage.causes), expected, "{} -> {}", stage.from, stage.to);
     assert_eq!(stage.causes.iter().map(|c| c.ns).sum::<u64>(), stage.ns);
@@ -74,8 +74,8 @@ fn fair_tasks_share_the_cpu_whatever_their_nice_value() {
         record.target = task(100, "target", 120);
         let thread = boosted(5, "nice", prio, normal);
         let mut timelines = Timelines::new();
-        timelines.ingest(block(0, &[(500, switch(thread)), (2000, switch(target()))]));
-        let slow = attribute(&record, &timelines, &names());
+        timelines.ingest_block(block(0, &[(500, switch(thread)), (2000, switch(target()))]));
+        let slow = attribute_path(&record, &timelines, &names());
         assert_eq!(slow.stages[0].causes[0].kind, kind, "{prio}/{normal}");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use common::{DISK, NIC, block, idle, names, record, switch, task};
 use irqpath_analysis::{
     Accumulator, CountCheck, Engine, EngineConfig, SlowKeeper, Wanted, compare_counts,
-    counts_between, summary,
+    counts_between, summarize_paths,
 };
 use irqpath_model::{
     CauseKind, Event, InterruptCounts, LineStats, LossReason, Occupancy, Origin, PathRecord, Point,
@@ -94,7 +94,7 @@ fn old_transitions_go_and_needed_ones_stay() {
     engine.advance(1_000_002_000);
     assert_eq!(engine.drain().len(), 1);
     assert_eq!(engine.nr_transitions(), 2, "each CPU keeps the state at the cut");
-    assert_eq!(engine.loss().lost(), 0);
+    assert_eq!(engine.loss().nr_lost(), 0);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn new_maxima_and_long_paths_are_wanted() {
         (DISK, "a", 120, false),
     ];
     for (at, (origin, comm, total, want)) in rows.into_iter().enumerate() {
-        assert_eq!(wanted.wanted(&path(origin, comm, 0, total)), want, "row {at}");
+        assert_eq!(wanted.admit_record(&path(origin, comm, 0, total)), want, "row {at}");
     }
     assert_eq!(wanted.nr_over(), 6);
 }
@@ -129,8 +129,8 @@ fn new_maxima_and_long_paths_are_wanted() {
 #[test]
 fn without_a_threshold_only_maxima_are_wanted() {
     let mut wanted = Wanted::new(None, None);
-    assert!(wanted.wanted(&path(DISK, "a", 0, 500)));
-    assert!(!wanted.wanted(&path(DISK, "a", 0, 400)));
+    assert!(wanted.admit_record(&path(DISK, "a", 0, 500)));
+    assert!(!wanted.admit_record(&path(DISK, "a", 0, 400)));
     assert_eq!(wanted.nr_over(), 0);
 }
 
@@ -146,7 +146,7 @@ fn the_keeper_keeps_the_slowest_of_each_path_and_of_all() {
         (NIC, "a", 15),
         (DISK, "a", 100),
     ] {
-        keeper.add(SlowPath { record: path(origin, comm, 0, total), stages: Vec::new() });
+        keeper.add_path(SlowPath { record: path(origin, comm, 0, total), stages: Vec::new() });
     }
     let totals: Vec<u64> = keeper.into_vec().iter().map(|p| p.record.total_ns()).collect();
     assert_eq!(totals, [900, 850, 20, 15]);
@@ -160,19 +160,19 @@ fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
     let late = path(DISK, "late", 0, 400);
     assert_eq!((own.total_ns(), own.until_running_ns()), (930, 30));
     let mut wanted = Wanted::new(Some(100), Some(1));
-    assert!(wanted.wanted(&own) && wanted.wanted(&late));
+    assert!(wanted.admit_record(&own) && wanted.admit_record(&late));
     assert_eq!(wanted.nr_over(), 2);
-    assert!(!wanted.wanted(&own), "neither a maximum of its path nor among the slowest");
+    assert!(!wanted.admit_record(&own), "neither a maximum of its path nor among the slowest");
     let slow = |record: &PathRecord| SlowPath { record: record.clone(), stages: Vec::new() };
     let mut keeper = SlowKeeper::new(1);
-    keeper.add(slow(&late));
-    keeper.add(slow(&own));
+    keeper.add_path(slow(&late));
+    keeper.add_path(slow(&own));
     assert_eq!(keeper.into_vec(), [slow(&late)]);
     let mut accumulator = Accumulator::new();
     accumulator.record(&own);
     accumulator.record(&late);
     let snapshot = Snapshot { paths: accumulator.stats(), ..Snapshot::default() };
-    let summary = summary(snapshot, vec![slow(&own), slow(&late)], 2, Some(100), &names());
+    let summary = summarize_paths(snapshot, vec![slow(&own), slow(&late)], 2, Some(100), &names());
     let ranks: Vec<_> = summary
         .traced()
         .paths
@@ -196,7 +196,7 @@ fn the_summary_has_the_slowest_path_first() {
     let slow = [100, 900]
         .map(|total| SlowPath { record: path(DISK, "a", 0, total), stages: Vec::new() })
         .to_vec();
-    let summary = summary(snapshot, slow, 7, Some(90), &names());
+    let summary = summarize_paths(snapshot, slow, 7, Some(90), &names());
     let rows: Vec<_> = summary
         .traced()
         .paths
@@ -271,5 +271,5 @@ fn our_counts_stand_beside_the_kernel_s() {
         checks,
         [check("36", 7, 7), check("7", 0, 1), check("CAL", 7, 8), check("NET_RX", 6, 6)]
     );
-    assert_eq!(checks[2].difference(), 1);
+    assert_eq!(checks[2].abs_difference(), 1);
 }

@@ -12,7 +12,7 @@ use irqpath_model::{
 
 fn timeline(transitions: &[(u64, Transition)]) -> Timeline {
     let mut timeline = Timeline::default();
-    timeline.ingest(block(0, transitions));
+    timeline.ingest_block(block(0, transitions));
     timeline
 }
 
@@ -137,20 +137,20 @@ fn a_hole_is_not_explained_and_nothing_is_known_after_it() {
     );
     let lost = all.remove(2);
     let mut timeline = Timeline::default();
-    timeline.ingest(all);
+    timeline.ingest_block(all);
     check(&timeline, 10, 70, &[(10, "a"), (20, "-"), (40, "36"), (50, "-"), (60, "swapper/0")]);
-    assert!(!timeline.covers(15, 65));
-    assert!(timeline.covers(45, 65));
-    timeline.ingest([lost]);
+    assert!(!timeline.covers_window(15, 65));
+    assert!(timeline.covers_window(45, 65));
+    timeline.ingest_block([lost]);
     check(
         &timeline,
         10,
         70,
         &[(10, "a"), (20, "net_rx"), (30, "a"), (40, "36"), (50, "a"), (60, "swapper/0")],
     );
-    assert!(timeline.covers(15, 65));
-    assert!(!timeline.covers(15, 71), "nothing later has arrived");
-    assert!(!timeline.covers(5, 65), "the start is not known");
+    assert!(timeline.covers_window(15, 65));
+    assert!(!timeline.covers_window(15, 71), "nothing later has arrived");
+    assert!(!timeline.covers_window(5, 65), "the start is not known");
 }
 
 #[test]
@@ -164,7 +164,8 @@ fn only_a_recent_state_lasts_on() {
 fn windows_without_length_have_no_segments() {
     let mut timelines = Timelines::new();
     assert!(timelines.segments(3, 10, 10, 0).is_empty());
-    timelines.ingest(block(3, &[(10, switch(idle())), (10, hardirq(DISK)), (10, HardirqExit)]));
+    timelines
+        .ingest_block(block(3, &[(10, switch(idle())), (10, hardirq(DISK)), (10, HardirqExit)]));
     assert!(timelines.segments(3, 10, 10, 0).is_empty());
     assert_eq!(timelines.segments(3, 10, 11, 0).len(), 1);
     assert_eq!(timelines.segments(4, 10, 11, 0).len(), 1);
@@ -186,14 +187,14 @@ fn many_late_and_repeated_blocks_end_in_the_same_timeline() {
         .collect();
     let all = block(0, &transitions);
     let mut ordered = Timeline::default();
-    ordered.ingest(all.clone());
+    ordered.ingest_block(all.clone());
     let mut mixed = Timeline::default();
     let blocks: Vec<&[Occupancy]> = all.chunks(100).collect();
     for pair in blocks.chunks(3) {
         for block in pair.iter().rev() {
-            mixed.ingest(block.to_vec());
+            mixed.ingest_block(block.to_vec());
         }
-        mixed.ingest(pair[0].to_vec());
+        mixed.ingest_block(pair[0].to_vec());
     }
     assert_eq!(mixed.len(), ordered.len());
     assert_eq!(mixed.segments(0, 200_000, 0), ordered.segments(0, 200_000, 0));
@@ -203,8 +204,8 @@ fn many_late_and_repeated_blocks_end_in_the_same_timeline() {
 fn the_cap_takes_the_oldest_of_the_busiest_cpu() {
     let busy: Vec<_> = (0..1000).map(|i| (i * 10, switch(task(i as u32 % 3, "t", 120)))).collect();
     let mut timelines = Timelines::new();
-    timelines.ingest(block(0, &busy));
-    timelines.ingest(block(1, &busy[..100]));
+    timelines.ingest_block(block(0, &busy));
+    timelines.ingest_block(block(1, &busy[..100]));
     assert_eq!(timelines.shrink_to(2000), 0);
     assert_eq!(timelines.shrink_to(1000), 250);
     assert_eq!(timelines.len(), 850);
@@ -249,10 +250,10 @@ fn an_unseen_switch_in_a_late_block_is_found_all_the_same() {
         ],
     );
     let mut timeline = Timeline::default();
-    timeline.ingest(all[..2].to_vec());
-    timeline.ingest(all[4..].to_vec());
+    timeline.ingest_block(all[..2].to_vec());
+    timeline.ingest_block(all[4..].to_vec());
     check(&timeline, 20, 40, &[(20, "init"), (30, "-")]);
-    timeline.ingest(all[2..4].to_vec());
+    timeline.ingest_block(all[2..4].to_vec());
     let want = [(20, "unseen"), (30, "36"), (40, "unseen"), (50, "found"), (60, "swapper/0")];
     check(&timeline, 20, 70, &want);
 }
@@ -281,7 +282,7 @@ fn stolen_time_is_the_last_part_before_the_transition_that_tells_it() {
         ],
     );
     let mut timeline = Timeline::default();
-    timeline.ingest(restated);
+    timeline.ingest_block(restated);
     check(&timeline, 10, 60, &[(10, "a"), (15, "stolen"), (40, "a")]);
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use crate::bounded::read_open;
-use crate::walk::{Walk, look, split};
+use crate::walk::{Walk, look_at, split_last};
 
 /// Open a regular file to read it.
 ///
@@ -22,16 +22,16 @@ use crate::walk::{Walk, look, split};
 /// The system's; `InvalidInput` for anything but a regular file; `PermissionDenied` for a path
 /// through a link that belongs to neither root nor the caller.
 pub fn open(path: &Path) -> io::Result<File> {
-    let mut walk = Walk::here()?;
+    let mut walk = Walk::from_here()?;
     let mut path = path.to_owned();
     loop {
-        let Some((directory, name)) = split(&path) else { return Err(no_file()) };
-        walk.enter(directory, false)?;
-        let found = look(&walk.at, name)?;
+        let Some((directory, name)) = split_last(&path) else { return Err(no_file()) };
+        walk.enter_path(directory, false)?;
+        let found = look_at(&walk.at, name)?;
         if found.kind() != FileType::Symlink {
             return open_in(&walk.at, name).map(File::from);
         }
-        path = walk.follow(name, &found)?;
+        path = walk.follow_link(name, &found)?;
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn open_in(directory: impl AsFd, name: &OsStr) -> io::Result<OwnedFd>
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     // Looked at before it is opened, as opening a device can do something; and after, as it may
     // be another one by then.
-    if look(&directory, name)?.kind() != FileType::RegularFile {
+    if look_at(&directory, name)?.kind() != FileType::RegularFile {
         return Err(no_file());
     }
     let file = openat(directory, name, flags, Mode::empty())?;

@@ -39,7 +39,7 @@ const IN_MEMORY: [u64; 9] = [
 const FOR_USERS: [&str; 4] = ["user", "users", "owner", "group"];
 
 /// The mount that a file lies on, if the owners of its files may be made up.
-pub(crate) fn doubtful(file: impl AsFd) -> io::Result<Option<PathBuf>> {
+pub(crate) fn find_doubtful(file: impl AsFd) -> io::Result<Option<PathBuf>> {
     let file = file.as_fd();
     if !fstatvfs(file)?.f_flag.contains(StatVfsMountFlags::NOSUID) {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(crate) fn doubtful(file: impl AsFd) -> io::Result<Option<PathBuf>> {
     let read = |path| bounded::read_open(File::open(path)?.into(), MAX_LIST);
     let mounts = read("/proc/self/mountinfo")?;
     let listed = read("/etc/fstab").unwrap_or_default();
-    Ok(judge(id, &String::from_utf8_lossy(&mounts), &String::from_utf8_lossy(&listed)))
+    Ok(judge_mounts(id, &String::from_utf8_lossy(&mounts), &String::from_utf8_lossy(&listed)))
 }
 
 /// A line of `/proc/self/mountinfo`; the names are still escaped.
@@ -66,15 +66,15 @@ struct Mount<'a> {
     options: &'a str,
 }
 
-fn mount(line: &str) -> Option<Mount<'_>> {
+fn parse_mount(line: &str) -> Option<Mount<'_>> {
     let mut fields = line.split(' ');
     let id = fields.next()?.parse().ok()?;
     let device = fields.nth(1)?;
     Some(Mount { id, device, point: fields.nth(1)?, options: fields.next()? })
 }
 
-fn judge(id: u64, mounts: &str, listed: &str) -> Option<PathBuf> {
-    let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(mount).collect();
+fn judge_mounts(id: u64, mounts: &str, listed: &str) -> Option<PathBuf> {
+    let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(parse_mount).collect();
     let Some(here) = mounts.iter().find(|mount| mount.id == id) else {
         return Some("a mount that is no longer there".into());
     };
@@ -84,7 +84,7 @@ fn judge(id: u64, mounts: &str, listed: &str) -> Option<PathBuf> {
         has_suid || mount.point == "/" || is_listed(mount.point, listed)
     };
     let same = || mounts.iter().filter(|mount| mount.device == here.device);
-    if same().any(is_roots) { None } else { Some(unescape(here.point)) }
+    if same().any(is_roots) { None } else { Some(unescape_octal(here.point)) }
 }
 
 /// True if `/etc/fstab` has the mount point, and nobody but root may mount it.
@@ -100,7 +100,7 @@ fn is_listed(point: &str, listed: &str) -> bool {
 }
 
 /// `\040` is a space.
-fn unescape(text: &str) -> PathBuf {
+fn unescape_octal(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut left = text.as_bytes();
     while let [first, rest @ ..] = left {
@@ -151,7 +151,7 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
             (32, "another mount of one that is listed"),
             (35, "one that is mounted without nosuid elsewhere"),
         ] {
-            assert_eq!(judge(id, MOUNTS, LISTED), None, "{what}");
+            assert_eq!(judge_mounts(id, MOUNTS, LISTED), None, "{what}");
         }
         for (id, point) in [
             (33, "/media/mallory/A STICK"),
@@ -159,15 +159,15 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
             (37, "/run/user/1000/gvfs"),
             (99, "a mount that is no longer there"),
         ] {
-            assert_eq!(judge(id, MOUNTS, LISTED).as_deref(), Some(Path::new(point)));
+            assert_eq!(judge_mounts(id, MOUNTS, LISTED).as_deref(), Some(Path::new(point)));
         }
-        assert!(judge(31, MOUNTS, "").is_some());
+        assert!(judge_mounts(31, MOUNTS, "").is_some());
     }
 
     #[test]
     fn owners_in_memory_are_real() {
         for path in ["/proc/self", "/sys", "/dev", "/"] {
-            assert_eq!(doubtful(File::open(path).unwrap()).unwrap(), None, "{path}");
+            assert_eq!(find_doubtful(File::open(path).unwrap()).unwrap(), None, "{path}");
         }
     }
 
@@ -222,7 +222,7 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
         symlink(directory.join("secret"), memory.join("out")).unwrap();
 
         let point = format!("{} is mounted nosuid", disk.display());
-        let refused = tree::check(&disk.join("tree"), &["lab"]).unwrap_err().to_string();
+        let refused = tree::check_tree(&disk.join("tree"), &["lab"]).unwrap_err().to_string();
         assert!(refused.contains(&point) && !refused.contains('\n'), "{refused}");
         let refused = crate::input::open(&disk.join("out/file")).unwrap_err().to_string();
         assert!(refused.contains(&point) && refused.contains("the link out"), "{refused}");
@@ -233,11 +233,11 @@ UUID=1-2 /data/ ext4\tnosuid,nodev 0 2
         // What leads nowhere else is used as before.
         let (file, _) = StagedFile::create(&disk.join("x.json")).unwrap();
         file.commit().unwrap();
-        tree::check(&memory.join("tree"), &["lab"]).unwrap();
+        tree::check_tree(&memory.join("tree"), &["lab"]).unwrap();
         crate::input::open(&memory.join("out/file")).unwrap();
         // Mounted by root as one of the machine's own.
         mount(&["-o", "remount,suid"], &disk);
-        tree::check(&disk.join("tree"), &["lab"]).unwrap();
+        tree::check_tree(&disk.join("tree"), &["lab"]).unwrap();
         crate::input::open(&disk.join("out/file")).unwrap();
         assert!(Command::new("umount").arg(&disk).status().unwrap().success());
     }

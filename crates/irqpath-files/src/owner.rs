@@ -16,18 +16,23 @@ const MAX_USERS: u64 = 16 << 20;
 /// True for root, the caller, and under `sudo` the user who called it.
 pub fn is_trusted(uid: u32) -> bool {
     let caller = geteuid();
-    uid == Uid::ROOT.as_raw() || uid == caller.as_raw() || (caller.is_root() && sudo() == Some(uid))
+    uid == Uid::ROOT.as_raw() || uid == caller.as_raw() || calling_user() == Some(uid)
+}
+
+/// The user on whose behalf root works, if `sudo` tells of one.
+pub fn calling_user() -> Option<u32> {
+    geteuid().is_root().then(sudo_uid).flatten()
 }
 
 /// The user who called `sudo`.
-fn sudo() -> Option<u32> {
+fn sudo_uid() -> Option<u32> {
     std::env::var("SUDO_UID").ok()?.parse().ok()
 }
 
 /// A user for an error line: `alice (uid 1000)`, or the number alone.
-pub fn name(uid: u32) -> String {
+pub fn describe_user(uid: u32) -> String {
     let users = read_roots_text("/etc/passwd", MAX_USERS).unwrap_or_default();
-    match users.lines().filter_map(user).find(|user| user.uid == uid) {
+    match users.lines().filter_map(parse_user).find(|user| user.uid == uid) {
         Some(User { name, .. }) => format!("{name} (uid {uid})"),
         None => format!("uid {uid}"),
     }
@@ -47,7 +52,7 @@ struct User<'a> {
     gid: u32,
 }
 
-fn user(line: &str) -> Option<User<'_>> {
+fn parse_user(line: &str) -> Option<User<'_>> {
     let mut fields = line.split(':');
     let name = fields.next()?;
     let (uid, gid) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -62,7 +67,7 @@ fn is_private_group(gid: u32) -> bool {
 }
 
 fn is_private(gid: u32, users: &str, groups: &str) -> bool {
-    let users: Vec<User<'_>> = users.lines().filter_map(user).collect();
+    let users: Vec<User<'_>> = users.lines().filter_map(parse_user).collect();
     let is_trusted_name =
         |name: &str| users.iter().any(|user| user.name == name && is_trusted(user.uid));
     let group = groups.lines().find(|line| line.split(':').nth(2) == Some(&gid.to_string()));
@@ -98,7 +103,7 @@ mod tests {
     fn root_and_the_caller_are_trusted_and_named() {
         assert!(is_trusted(0) && is_trusted(geteuid().as_raw()));
         assert!(!is_trusted(4_000_000_001));
-        assert_eq!(name(4_000_000_001), "uid 4000000001");
-        assert_eq!(name(0), "root (uid 0)");
+        assert_eq!(describe_user(4_000_000_001), "uid 4000000001");
+        assert_eq!(describe_user(0), "root (uid 0)");
     }
 }

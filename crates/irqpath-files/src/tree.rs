@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, getxattr, openat};
 
-use crate::walk::{Found, Walk, look};
+use crate::walk::{Found, Walk, look_at};
 use crate::{mounts, owner};
 
 /// No tree of ours is deeper.
@@ -21,24 +21,22 @@ const MAX_DEPTH: usize = 24;
 
 /// Why a tree is not used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum TreeError {
-    /// Somebody else's.
-    #[error("{path} belongs to {owner}", path = .path.display(), owner = owner::name(*.owner))]
+    /// It belongs to somebody who is neither root nor the caller.
+    #[error("{path} belongs to {owner}", path = .path.display(), owner = owner::describe_user(*.owner))]
     Foreign {
         /// The file or directory.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
     },
     /// Others can change it.
     #[error("{path} of {owner} can be written by others (mode {mode:o})",
-        path = .path.display(), owner = owner::name(*.owner))]
+        path = .path.display(), owner = owner::describe_user(*.owner))]
     Writable {
         /// The file or directory.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
-        /// Its mode.
         mode: u32,
     },
     /// Whose it is cannot be known.
@@ -51,11 +49,10 @@ pub enum TreeError {
         mount: PathBuf,
     },
     /// It cannot be looked at.
-    #[error("{path} cannot be read: {source}", path = .path.display())]
+    #[error("cannot read {path}: {source}", path = .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
         source: io::Error,
     },
 }
@@ -64,53 +61,55 @@ pub enum TreeError {
 ///
 /// # Errors
 /// [`TreeError`], for the first thing found that others could have written or can exchange.
-pub fn check(root: &Path, parts: &[&str]) -> Result<(), TreeError> {
+pub fn check_tree(root: &Path, parts: &[&str]) -> Result<(), TreeError> {
     let io = |source: io::Error| TreeError::Io { path: root.to_owned(), source };
-    let mut walk = Walk::here().map_err(io)?;
-    walk.enter(root, false).map_err(|e| io(e.into()))?;
+    let mut walk = Walk::from_here().map_err(io)?;
+    walk.enter_path(root, false).map_err(|e| io(e.into()))?;
     let found = Found { stat: fstat(&walk.at).map_err(|e| io(e.into()))?, fd: walk.at };
-    judge(&found, root)?;
+    judge_found(&found, root)?;
     for above in root.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
-        let mut walk = Walk::here().map_err(io)?;
-        walk.enter(above, false).map_err(|e| io(e.into()))?;
+        let mut walk = Walk::from_here().map_err(io)?;
+        walk.enter_path(above, false).map_err(|e| io(e.into()))?;
         let found = Found { stat: fstat(&walk.at).map_err(|e| io(e.into()))?, fd: walk.at };
         // In a sticky directory only the owner of a name can change it.
         let is_sticky = found.stat.st_mode & 0o1000 != 0 && owner::is_trusted(found.stat.st_uid);
         if !is_sticky {
-            judge(&found, above)?;
+            judge_found(&found, above)?;
         }
     }
-    parts.iter().try_for_each(|part| below(&found.fd, part.as_ref(), &root.join(part), MAX_DEPTH))
+    parts
+        .iter()
+        .try_for_each(|part| check_below(&found.fd, part.as_ref(), &root.join(part), MAX_DEPTH))
 }
 
 /// Check a name in an open directory, and all below it.
-fn below(
+fn check_below(
     directory: &OwnedFd,
     name: &std::ffi::OsStr,
     path: &Path,
     depth: usize,
 ) -> Result<(), TreeError> {
     let io = |source: io::Error| TreeError::Io { path: path.to_owned(), source };
-    let found = match look(directory, name) {
+    let found = match look_at(directory, name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found.map_err(io)?,
     };
     match found.kind() {
         // Its mode says nothing; whoever made it decides where it leads.
         FileType::Symlink => return judge_owner(&found, path),
-        _ => judge(&found, path)?,
+        _ => judge_found(&found, path)?,
     }
     if found.kind() != FileType::Directory {
         return Ok(());
     }
     let depth = depth.checked_sub(1).ok_or_else(|| io(io::ErrorKind::QuotaExceeded.into()))?;
-    for name in names(&found.fd).map_err(io)? {
-        below(&found.fd, &name, &path.join(&name), depth)?;
+    for name in list_names(&found.fd).map_err(io)? {
+        check_below(&found.fd, &name, &path.join(&name), depth)?;
     }
     Ok(())
 }
 
-fn judge(found: &Found, path: &Path) -> Result<(), TreeError> {
+fn judge_found(found: &Found, path: &Path) -> Result<(), TreeError> {
     judge_owner(found, path)?;
     if owner::is_writable_by_others(&found.stat) || has_writers(found) {
         let (owner, mode) = (found.stat.st_uid, found.stat.st_mode & 0o7777);
@@ -124,7 +123,7 @@ fn judge_owner(found: &Found, path: &Path) -> Result<(), TreeError> {
     if !owner::is_trusted(owner) {
         return Err(TreeError::Foreign { path, owner });
     }
-    match mounts::doubtful(&found.fd) {
+    match mounts::find_doubtful(&found.fd) {
         Ok(None) => Ok(()),
         Ok(Some(mount)) => Err(TreeError::Uncertain { path, mount }),
         Err(source) => Err(TreeError::Io { path, source }),
@@ -138,7 +137,7 @@ fn has_writers(found: &Found) -> bool {
         && getxattr(path, "system.posix_acl_access", &mut [0_u8; 0][..]).is_ok()
 }
 
-fn names(directory: impl AsFd) -> io::Result<Vec<std::ffi::OsString>> {
+fn list_names(directory: impl AsFd) -> io::Result<Vec<std::ffi::OsString>> {
     use std::os::unix::ffi::OsStrExt as _;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut names = Vec::new();
@@ -164,7 +163,7 @@ mod tests {
     }
 
     fn refusal(root: &Path) -> String {
-        check(root, &["lab", "absent"]).unwrap_err().to_string()
+        check_tree(root, &["lab", "absent"]).unwrap_err().to_string()
     }
 
     #[test]
@@ -180,7 +179,7 @@ mod tests {
         }
         mode(&file, 0o644);
         symlink("/nowhere", root.join("lab/link")).unwrap();
-        check(&root, &["lab", "absent"]).unwrap();
+        check_tree(&root, &["lab", "absent"]).unwrap();
         for path in [root.clone(), root.join("lab"), root.join("lab/plugin"), file.clone()] {
             let before = path.metadata().unwrap().permissions();
             mode(&path, 0o777);
@@ -191,7 +190,7 @@ mod tests {
         // What is not used may be anybody's.
         fs::write(root.join("notes"), "").unwrap();
         mode(&root.join("notes"), 0o666);
-        check(&root, &["lab", "absent"]).unwrap();
+        check_tree(&root, &["lab", "absent"]).unwrap();
         // Others could put another tree in its place.
         mode(dir.path(), 0o777);
         assert!(refusal(&root).contains("can be written by others"));
@@ -219,10 +218,10 @@ mod tests {
         chown(dir.path(), Some(0), None).unwrap();
         // By a group that is not root's own.
         chown(root.join("lab"), None, Some(STRANGER)).unwrap();
-        check(&root, &["lab"]).unwrap();
+        check_tree(&root, &["lab"]).unwrap();
         mode(&root.join("lab"), 0o775);
         assert!(refusal(&root).contains("mode 775"));
         chown(root.join("lab"), None, Some(0)).unwrap();
-        check(&root, &["lab"]).unwrap();
+        check_tree(&root, &["lab"]).unwrap();
     }
 }

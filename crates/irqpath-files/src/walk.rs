@@ -24,16 +24,16 @@ const MAX_LINKS: usize = 40;
 
 /// Why a path was not followed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum WalkError {
-    /// The system's reason.
+    /// A system call failed on the way.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Somebody else decides where this leads.
-    #[error("the link {name} in it belongs to {owner}; give the path it leads to", name = .name.display(), owner = owner::name(*.owner))]
+    #[error("the link {name} in it belongs to {owner}; give the path it leads to", name = .name.display(), owner = owner::describe_user(*.owner))]
     Link {
         /// Its name, without the directories before it.
         name: PathBuf,
-        /// Who made it.
         owner: u32,
     },
     /// Nobody knows who decides where this leads.
@@ -83,7 +83,7 @@ impl Found {
 const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Look at a name, not at what it leads to.
-pub(crate) fn look(at: impl AsFd, name: &OsStr) -> io::Result<Found> {
+pub(crate) fn look_at(at: impl AsFd, name: &OsStr) -> io::Result<Found> {
     let fd = openat(at, name, PLACE | OFlags::NOFOLLOW, Mode::empty())?;
     let stat = fstat(&fd)?;
     Ok(Found { fd, stat })
@@ -91,13 +91,13 @@ pub(crate) fn look(at: impl AsFd, name: &OsStr) -> io::Result<Found> {
 
 impl Walk {
     /// Begin where relative paths begin.
-    pub fn here() -> io::Result<Self> {
+    pub fn from_here() -> io::Result<Self> {
         Ok(Self { at: openat(CWD, ".", PLACE | OFlags::DIRECTORY, Mode::empty())?, nr_links: 0 })
     }
 
     /// Go to a directory; with `make` the ones that are missing are made.
-    pub fn enter(&mut self, path: &Path, make: bool) -> Result<(), WalkError> {
-        let mut left = steps(path);
+    pub fn enter_path(&mut self, path: &Path, make: bool) -> Result<(), WalkError> {
+        let mut left = path_steps(path);
         while let Some(step) = left.pop() {
             match step {
                 Step::Root => self.at = self.open_directory("/".as_ref())?,
@@ -107,10 +107,12 @@ impl Walk {
                     match found.kind() {
                         FileType::Directory => self.at = found.fd,
                         FileType::Symlink if is_proc(&found.fd)? => {
-                            self.follow(&name, &found)?;
+                            self.follow_link(&name, &found)?;
                             self.at = self.open_directory(&name)?;
                         }
-                        FileType::Symlink => left.extend(steps(&self.follow(&name, &found)?)),
+                        FileType::Symlink => {
+                            left.extend(path_steps(&self.follow_link(&name, &found)?));
+                        }
                         _ => return Err(Errno::NOTDIR.into()),
                     }
                 }
@@ -124,10 +126,10 @@ impl Walk {
     }
 
     fn look_or_make(&self, name: &OsStr, make: bool) -> io::Result<Found> {
-        match look(&self.at, name) {
+        match look_at(&self.at, name) {
             Err(e) if make && e.kind() == io::ErrorKind::NotFound => {
                 match mkdirat(&self.at, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => look(&self.at, name),
+                    Ok(()) | Err(Errno::EXIST) => look_at(&self.at, name),
                     Err(e) => Err(e.into()),
                 }
             }
@@ -136,11 +138,11 @@ impl Walk {
     }
 
     /// Where a link leads, if whoever made it is trusted.
-    pub fn follow(&mut self, name: &OsStr, link: &Found) -> Result<PathBuf, WalkError> {
+    pub fn follow_link(&mut self, name: &OsStr, link: &Found) -> Result<PathBuf, WalkError> {
         if !owner::is_trusted(link.stat.st_uid) {
             return Err(WalkError::Link { name: name.into(), owner: link.stat.st_uid });
         }
-        if let Some(mount) = mounts::doubtful(&link.fd)? {
+        if let Some(mount) = mounts::find_doubtful(&link.fd)? {
             return Err(WalkError::Uncertain { name: name.into(), mount });
         }
         self.nr_links += 1;
@@ -158,7 +160,7 @@ pub(crate) fn is_proc(fd: impl AsFd) -> io::Result<bool> {
 }
 
 /// The directory of a path, and the name in it.
-pub(crate) fn split(path: &Path) -> Option<(&Path, &OsStr)> {
+pub(crate) fn split_last(path: &Path) -> Option<(&Path, &OsStr)> {
     let name = path.file_name()?;
     Some((path.parent().unwrap_or(Path::new("")), name))
 }
@@ -170,7 +172,7 @@ enum Step {
 }
 
 /// The steps of a path, the last one first.
-fn steps(path: &Path) -> Vec<Step> {
+fn path_steps(path: &Path) -> Vec<Step> {
     let step = |component| match component {
         Component::RootDir => Some(Step::Root),
         Component::ParentDir => Some(Step::Up),

@@ -32,15 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         cache: Cache::locate()?,
         progress: Progress::stderr(),
     };
-    println!("{}", toolchain(&lab)?.display());
+    println!("{}", make_toolchain(&lab)?.display());
     Ok(())
 }
 
-fn toolchain(lab: &Lab) -> Result<PathBuf, Box<dyn Error>> {
+fn make_toolchain(lab: &Lab) -> Result<PathBuf, Box<dyn Error>> {
     let sid = Apt::open(lab, "sid")?;
-    let version = sid.find("rustc", Arch::X86_64, None)?.version;
+    let version = sid.find_package("rustc", Arch::X86_64, None)?.version;
     let programs = with_libraries(&sid, &version)?;
-    let standard = |arch| sid.unpacked("libstd-rust-dev", arch, Some(&version));
+    let standard = |arch| sid.provide_unpacked("libstd-rust-dev", arch, Some(&version));
     let standard = [("x86_64", standard(Arch::X86_64)?), ("aarch64", standard(Arch::Arm64)?)];
     let suite = Apt::open(lab, LIBRARIES)?;
     let libraries = ["libelf-dev", "zlib1g-dev"].map(|name| of_suite(&suite, name));
@@ -51,12 +51,12 @@ fn toolchain(lab: &Lab) -> Result<PathBuf, Box<dyn Error>> {
     });
     let label = "rust-arm64".to_owned();
     let product = Product { kind: "toolchains", label, inputs, resumable: false };
-    Ok(lab.cache.product(&product, &lab.progress, |staging| {
+    Ok(lab.cache.provide_product(&product, &lab.progress, |staging| {
         let to = staging.directory.as_path();
-        let written = write(to, &staging.destination, &programs, &standard, &libraries);
+        let written = write_directory(to, &staging.destination, &programs, &standard, &libraries);
         written.map_err(|source| irqpath_lab::CacheError::Io {
             path: to.to_owned(),
-            action: "written",
+            action: "write",
             source,
         })
     })?)
@@ -65,9 +65,10 @@ fn toolchain(lab: &Lab) -> Result<PathBuf, Box<dyn Error>> {
 /// The suite's own version of a library, unpacked; newer ones are backports, whose libelf.a needs
 /// more libraries.
 fn of_suite(suite: &Apt<'_>, name: &str) -> Result<PathBuf, Box<dyn Error>> {
-    suite.find(name, Arch::Arm64, None)?;
-    let oldest = suite.versions(name, Arch::Arm64)?.pop().ok_or("it was there a moment ago")?;
-    Ok(suite.unpacked(name, Arch::Arm64, Some(&oldest.version))?)
+    suite.find_package(name, Arch::Arm64, None)?;
+    let oldest =
+        suite.list_versions(name, Arch::Arm64)?.pop().ok_or("it was there a moment ago")?;
+    Ok(suite.provide_unpacked(name, Arch::Arm64, Some(&oldest.version))?)
 }
 
 /// The compiler and the shared libraries that it needs, unpacked. Compilers of C, which it needs
@@ -84,18 +85,21 @@ fn with_libraries(
         if unpacked.contains_key(&name) {
             continue;
         }
-        let package = apt.find(&name, Arch::X86_64, version)?;
+        let package = apt.find_package(&name, Arch::X86_64, version)?;
         let is_library = |name: &&String| {
             (name.starts_with("lib") || name.starts_with("zlib")) && !name.ends_with("-dev")
         };
         wanted.extend(package.depends.iter().filter(is_library).map(|name| (name.clone(), None)));
-        unpacked.insert(name.clone(), apt.unpacked(&name, Arch::X86_64, Some(&package.version))?);
+        unpacked.insert(
+            name.clone(),
+            apt.provide_unpacked(&name, Arch::X86_64, Some(&package.version))?,
+        );
     }
     Ok(unpacked)
 }
 
 /// Writes the directory; `destination` is what it will be called.
-fn write(
+fn write_directory(
     to: &Path,
     destination: &Path,
     programs: &BTreeMap<String, PathBuf>,

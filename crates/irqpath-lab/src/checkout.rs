@@ -31,12 +31,12 @@ struct Repository {
 ///
 /// # Errors
 /// If others can write to what git obeys.
-pub fn commit(root: &Path) -> Result<Option<String>, TreeError> {
+pub fn read_commit(root: &Path) -> Result<Option<String>, TreeError> {
     // Links are resolved once, and what is checked afterwards has no others.
     let Some(repository) = Repository::find(root) else { return Ok(None) };
-    tree::check(&repository.work_tree, &[".git"])?;
+    tree::check_tree(&repository.work_tree, &[".git"])?;
     for directory in [&repository.directory, &repository.common] {
-        tree::check(directory, &["."])?;
+        tree::check_tree(directory, &["."])?;
     }
     // Before the check somebody could have exchanged what said where they are.
     let is_same = |again: Repository| {
@@ -45,11 +45,11 @@ pub fn commit(root: &Path) -> Result<Option<String>, TreeError> {
     if !Repository::find(root).is_some_and(is_same) {
         return Ok(None);
     }
-    let Some(commit) = repository.ask(&["rev-parse", "--verify", "--short=12", "HEAD"]) else {
+    let Some(commit) = repository.ask_git(&["rev-parse", "--verify", "--short=12", "HEAD"]) else {
         return Ok(None);
     };
     let status = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
-    let changed = repository.ask(&status).is_none_or(|changed| !changed.is_empty());
+    let changed = repository.ask_git(&status).is_none_or(|changed| !changed.is_empty());
     Ok(Some(format!("{commit}{}", if changed { "+" } else { "" })))
 }
 
@@ -62,19 +62,19 @@ impl Repository {
             dot_git
         } else if kind.is_file() {
             let text = input::read_text(&dot_git, MAX_POINTER).ok()?;
-            resolve(&work_tree, text.strip_prefix("gitdir:")?).ok()?
+            resolve_path(&work_tree, text.strip_prefix("gitdir:")?).ok()?
         } else {
             return None;
         };
         let common = match input::read_text(&directory.join("commondir"), MAX_POINTER) {
-            Ok(text) => resolve(&directory, &text).ok()?,
+            Ok(text) => resolve_path(&directory, &text).ok()?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => directory.clone(),
             Err(_) => return None,
         };
         Some(Self { work_tree, directory, common })
     }
 
-    fn ask(&self, arguments: &[&str]) -> Option<String> {
+    fn ask_git(&self, arguments: &[&str]) -> Option<String> {
         let mut git = Command::new("git");
         for (name, _) in env::vars_os().filter(|(name, _)| is_for_git(name)) {
             git.env_remove(name);
@@ -95,7 +95,7 @@ fn is_for_git(variable: &std::ffi::OsStr) -> bool {
 }
 
 /// A path in a file of git, which counts from the file's directory.
-fn resolve(from: &Path, text: &str) -> io::Result<PathBuf> {
+fn resolve_path(from: &Path, text: &str) -> io::Result<PathBuf> {
     fs::canonicalize(from.join(text.trim()))
 }
 
@@ -120,31 +120,31 @@ mod tests {
             fs::create_dir(&root).unwrap();
             fs::write(root.join("file"), "1").unwrap();
             let checkout = Self { directory, root };
-            checkout.git(&["init", "--quiet"]);
-            checkout.git(&["add", "file"]);
+            checkout.run_git(&["init", "--quiet"]);
+            checkout.run_git(&["add", "file"]);
             let author = ["-c", "user.name=n", "-c", "user.email=e"];
-            checkout.git(&[&author[..], &["commit", "--quiet", "-m", "m"]].concat());
-            let monitor = format!("touch {}; false", checkout.mark().display());
-            checkout.git(&["config", "core.fsmonitor", &monitor]);
+            checkout.run_git(&[&author[..], &["commit", "--quiet", "-m", "m"]].concat());
+            let monitor = format!("touch {}; false", checkout.mark_path().display());
+            checkout.run_git(&["config", "core.fsmonitor", &monitor]);
             checkout
         }
 
-        fn git(&self, arguments: &[&str]) -> String {
+        fn run_git(&self, arguments: &[&str]) -> String {
             let mut git = Command::new("git");
             let output = git.arg("-C").arg(&self.root).args(arguments).output().unwrap();
             assert!(output.status.success(), "{arguments:?}: {output:?}");
             String::from_utf8(output.stdout).unwrap().trim().to_owned()
         }
 
-        fn mark(&self) -> PathBuf {
+        fn mark_path(&self) -> PathBuf {
             self.directory.path().join("mark")
         }
 
         fn has_run_the_monitor(&self) -> bool {
-            self.mark().exists()
+            self.mark_path().exists()
         }
 
-        fn mode(&self, name: &str, mode: u32) {
+        fn set_mode(&self, name: &str, mode: u32) {
             fs::set_permissions(self.root.join(name), fs::Permissions::from_mode(mode)).unwrap();
         }
     }
@@ -152,16 +152,16 @@ mod tests {
     #[test]
     fn the_commit_of_a_checkout_is_known_and_its_monitor_not_started() {
         let checkout = Checkout::new();
-        let head = checkout.git(&["rev-parse", "HEAD"])[..12].to_owned();
-        let _ = fs::remove_file(checkout.mark());
+        let head = checkout.run_git(&["rev-parse", "HEAD"])[..12].to_owned();
+        let _ = fs::remove_file(checkout.mark_path());
         let index = fs::read(checkout.root.join(".git/index")).unwrap();
-        assert_eq!(commit(&checkout.root).unwrap(), Some(head.clone()));
+        assert_eq!(read_commit(&checkout.root).unwrap(), Some(head.clone()));
         // Another time and the same text is no change.
         fs::write(checkout.root.join("file"), "1").unwrap();
         fs::write(checkout.root.join("untracked"), "").unwrap();
-        assert_eq!(commit(&checkout.root).unwrap(), Some(head.clone()));
+        assert_eq!(read_commit(&checkout.root).unwrap(), Some(head.clone()));
         fs::write(checkout.root.join("file"), "2").unwrap();
-        assert_eq!(commit(&checkout.root).unwrap(), Some(head + "+"));
+        assert_eq!(read_commit(&checkout.root).unwrap(), Some(head + "+"));
         assert!(fs::read(checkout.root.join(".git/index")).unwrap() == index, "it was written");
         assert!(!checkout.has_run_the_monitor());
     }
@@ -169,21 +169,21 @@ mod tests {
     #[test]
     fn git_is_not_started_where_a_group_can_write_its_configuration() {
         let checkout = Checkout::new();
-        let _ = fs::remove_file(checkout.mark());
+        let _ = fs::remove_file(checkout.mark_path());
         let is_root = chown(checkout.root.join(".git"), None, Some(STRANGERS)).is_ok();
         // As `core.sharedRepository` leaves it; who cannot give files away opens them to everybody.
-        checkout.mode(".git", if is_root { 0o2775 } else { 0o777 });
-        let refused = commit(&checkout.root).unwrap_err().to_string();
+        checkout.set_mode(".git", if is_root { 0o2775 } else { 0o777 });
+        let refused = read_commit(&checkout.root).unwrap_err().to_string();
         assert!(refused.contains(".git of ") && refused.contains("written by others"), "{refused}");
-        checkout.mode(".git", 0o755);
+        checkout.set_mode(".git", 0o755);
         // One file of it is enough, and so is the directory that it lies in.
         for name in [".git/config", ".git/info", ".git/hooks", ""] {
             let before = checkout.root.join(name).metadata().unwrap().permissions().mode();
-            checkout.mode(name, 0o777);
-            assert!(commit(&checkout.root).is_err(), "{name}");
-            checkout.mode(name, before);
+            checkout.set_mode(name, 0o777);
+            assert!(read_commit(&checkout.root).is_err(), "{name}");
+            checkout.set_mode(name, before);
         }
-        assert!(commit(&checkout.root).unwrap().is_some());
+        assert!(read_commit(&checkout.root).unwrap().is_some());
         assert!(!checkout.has_run_the_monitor());
     }
 
@@ -191,16 +191,16 @@ mod tests {
     fn an_added_work_tree_is_judged_by_the_repository_it_belongs_to() {
         let checkout = Checkout::new();
         let added = checkout.directory.path().join("added");
-        checkout.git(&["worktree", "add", "--quiet", added.to_str().unwrap()]);
-        let _ = fs::remove_file(checkout.mark());
-        let head = checkout.git(&["rev-parse", "HEAD"])[..12].to_owned();
-        let _ = fs::remove_file(checkout.mark());
-        assert_eq!(commit(&added).unwrap(), Some(head));
+        checkout.run_git(&["worktree", "add", "--quiet", added.to_str().unwrap()]);
+        let _ = fs::remove_file(checkout.mark_path());
+        let head = checkout.run_git(&["rev-parse", "HEAD"])[..12].to_owned();
+        let _ = fs::remove_file(checkout.mark_path());
+        assert_eq!(read_commit(&added).unwrap(), Some(head));
         for name in [".git/config", ".git/worktrees/added/HEAD", ".git/objects"] {
             let before = checkout.root.join(name).metadata().unwrap().permissions().mode();
-            checkout.mode(name, 0o777);
-            assert!(commit(&added).is_err(), "{name}");
-            checkout.mode(name, before);
+            checkout.set_mode(name, 0o777);
+            assert!(read_commit(&added).is_err(), "{name}");
+            checkout.set_mode(name, before);
         }
         assert!(!checkout.has_run_the_monitor());
     }
@@ -210,11 +210,11 @@ mod tests {
         let checkout = Checkout::new();
         let inner = checkout.root.join("inner");
         fs::create_dir(&inner).unwrap();
-        assert_eq!(commit(&inner).unwrap(), None);
+        assert_eq!(read_commit(&inner).unwrap(), None);
         std::os::unix::fs::symlink("../.git", inner.join(".git")).unwrap();
-        assert_eq!(commit(&inner).unwrap(), None);
+        assert_eq!(read_commit(&inner).unwrap(), None);
         fs::remove_file(inner.join(".git")).unwrap();
         fs::write(inner.join(".git"), "gitdir: nowhere\n").unwrap();
-        assert_eq!(commit(&inner).unwrap(), None);
+        assert_eq!(read_commit(&inner).unwrap(), None);
     }
 }

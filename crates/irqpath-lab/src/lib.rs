@@ -3,13 +3,16 @@
 //!
 //! `kernel` provides images and modules from a cache, `guest` makes an initramfs, `vm` boots it
 //! and brings its results back, `flame` attributes the instructions of one path to functions,
-//! `experiment` turns `experiments/*.toml` into runs, tables and verdicts.
+//! `experiment` turns `experiments/*.toml` into runs, tables and verdicts, and `campaign` runs many
+//! of them on many workers.
 
 // Its one caller is the binary beside it, so that a name which says everything has no comment.
 #![allow(missing_docs)]
 
 pub mod cache;
+pub mod campaign;
 mod checkout;
+mod cpus;
 pub mod experiment;
 pub mod flame;
 pub mod gate;

@@ -8,7 +8,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, fchown, symlink};
 use std::path::Path;
 
 use irqpath_files::input;
@@ -56,6 +56,12 @@ pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result
     fs::rename(from, to)
 }
 
+/// Let a link lead to `target` instead.
+pub(crate) fn replace_link(link: &Path, target: impl AsRef<Path>) -> io::Result<()> {
+    fs::remove_file(link)?;
+    symlink(target, link)
+}
+
 /// The mode of a file or directory, whatever the umask was when it was made.
 pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) -> io::Result<()> {
     open_as_it_is(path.as_ref())?.set_permissions(Permissions::from_mode(mode))
@@ -82,7 +88,7 @@ mod tests {
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         write(&file, "x").unwrap();
         set_mode(&file, 0o640).unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
+        symlink(&file, &link).unwrap();
         assert!(set_mode(&link, 0o666).is_err());
         assert!(give_to(&link, 65534).is_err());
         let metadata = fs::metadata(&file).unwrap();

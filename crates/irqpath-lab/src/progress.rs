@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// A new step begins, of `total` parts if that is known.
-    pub fn step(&self, what: &str, total: Option<u64>, unit: Unit) {
+    pub fn begin_step(&self, what: &str, total: Option<u64>, unit: Unit) {
         let template = match (total, unit) {
             (None, _) => "{prefix} {spinner} {elapsed}",
             (_, Unit::Steps) => "{prefix} [{bar:30}] {percent}% {elapsed}, {eta} left",
@@ -66,7 +66,7 @@ impl Progress {
     }
 
     /// So many parts are done. More than the total moves the total, which was an estimate.
-    pub fn done(&self, parts: u64) {
+    pub fn set_done(&self, parts: u64) {
         if self.bar.length().is_some_and(|total| total < parts) {
             self.bar.set_length(parts);
         }
@@ -74,7 +74,7 @@ impl Progress {
     }
 
     /// A line that stays.
-    pub fn note(&self, text: &str) {
+    pub fn print_note(&self, text: &str) {
         if self.notes {
             self.bar.suspend(|| {
                 // Nothing can be done if standard error is closed.
@@ -84,7 +84,7 @@ impl Progress {
     }
 
     /// Take the line away until the next step.
-    pub fn clear(&self) {
+    pub fn clear_line(&self) {
         self.bar.disable_steady_tick();
         self.bar.finish_and_clear();
     }

@@ -65,7 +65,7 @@ impl Project {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             return Self::at(&path).ok_or(ProjectError::NotHere { path, origin });
         }
-        search(env::current_dir().ok().as_deref(), env::current_exe().ok().as_deref())
+        search_project(env::current_dir().ok().as_deref(), env::current_exe().ok().as_deref())
             .unwrap_or(Err(ProjectError::NotFound))
     }
 
@@ -104,20 +104,23 @@ impl Project {
     /// # Errors
     /// If others can write to the repository: git would run what they write there. That a directory
     /// was named says nothing about its repository.
-    pub fn commit(&self) -> Result<Option<String>, TreeError> {
-        checkout::commit(&self.root)
+    pub fn read_commit(&self) -> Result<Option<String>, TreeError> {
+        checkout::read_commit(&self.root)
     }
 
     /// Source of a module of ours.
-    pub fn module(&self, name: &str) -> PathBuf {
+    pub fn module_source(&self, name: &str) -> PathBuf {
         self.kernel().join("module").join(name)
     }
 }
 
-fn search(here: Option<&Path>, program: Option<&Path>) -> Option<Result<Project, ProjectError>> {
+fn search_project(
+    here: Option<&Path>,
+    program: Option<&Path>,
+) -> Option<Result<Project, ProjectError>> {
     if let Some(above) = here.into_iter().flat_map(Path::ancestors).find_map(Project::at) {
         let untrusted = |source| ProjectError::Untrusted { root: above.root.clone(), source };
-        return Some(tree::check(&above.root, &PARTS).map_err(untrusted).map(|()| above));
+        return Some(tree::check_tree(&above.root, &PARTS).map_err(untrusted).map(|()| above));
     }
     // Whoever can write there can replace this program.
     let prefix = program?.parent()?.parent()?;
@@ -130,7 +133,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn project(root: &Path) {
+    fn make_project(root: &Path) {
         fs::create_dir_all(root.join("lab")).unwrap();
         fs::write(root.join(MARK), "").unwrap();
     }
@@ -143,25 +146,25 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         let program = dir.path().join("usr/bin/irqpath");
         let installed = dir.path().join("usr/share/irqpath");
-        project(&installed);
-        let found = |here: &Path| search(Some(here), Some(&program)).unwrap().unwrap();
+        make_project(&installed);
+        let found = |here: &Path| search_project(Some(here), Some(&program)).unwrap().unwrap();
         assert_eq!(found(&deep).root(), installed);
-        project(&checkout);
+        make_project(&checkout);
         assert_eq!(found(&deep).root(), checkout);
-        assert!(search(Some(dir.path()), None).is_none());
+        assert!(search_project(Some(dir.path()), None).is_none());
     }
 
     #[test]
     fn a_tree_that_others_can_write_to_must_be_named() {
         let dir = tempfile::tempdir().unwrap();
-        project(dir.path());
+        make_project(dir.path());
         fs::create_dir(dir.path().join("experiments")).unwrap();
-        search(Some(dir.path()), None).unwrap().unwrap();
+        search_project(Some(dir.path()), None).unwrap().unwrap();
         for part in ["experiments", "lab", "lab/kernels.toml", ""] {
             let path = dir.path().join(part);
             let before = path.metadata().unwrap().permissions();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-            let refused = search(Some(dir.path()), None).unwrap().unwrap_err().to_string();
+            let refused = search_project(Some(dir.path()), None).unwrap().unwrap_err().to_string();
             assert!(refused.contains("can be written by others"), "{part}: {refused}");
             assert!(refused.contains("--project") && !refused.contains('\n'), "{refused}");
             Project::locate(Some(dir.path())).unwrap();
@@ -174,7 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = Project::locate(Some(dir.path())).unwrap_err().to_string();
         assert!(error.contains("--project") && error.contains("lab/kernels.toml"), "{error}");
-        project(dir.path());
+        make_project(dir.path());
         assert_eq!(Project::locate(Some(dir.path())).unwrap().root(), dir.path());
     }
 }

@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The project's experiments can be read, say what a definition must say, and give the same
-//! numbers twice.
-
-mod common;
+//! The project's experiments can be read, and say what a definition must say.
 
 use std::path::Path;
-use std::sync::Mutex;
 
-use irqpath_lab::Lab;
-use irqpath_lab::experiment::{
-    Definition, ExperimentError, Options, Parameter, VariantRun, read_all, read_table, run,
-};
-use irqpath_lab::kernel::{Arch, Flavour};
+use irqpath_lab::experiment::{Definition, ExperimentError, read_all, read_table};
 
-fn project() -> &'static Path {
+fn project_root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 #[test]
 fn every_experiment_of_the_project_is_understood() {
-    let definitions = read_all(&project().join("experiments")).expect("experiments");
+    let definitions = read_all(&project_root().join("experiments")).expect("experiments");
     assert!(definitions.iter().any(|definition| definition.id == "intspect-baseline"));
     for definition in &definitions {
-        let job = project().join("experiments/jobs").join(&definition.guest.job);
+        let job = project_root().join("experiments/jobs").join(&definition.guest.job);
         assert!(job.is_file(), "{}: no {}", definition.id, job.display());
         for program in &definition.guest.programs {
-            let source = project().join("lab/guest").join(format!("{program}.c"));
+            let source = project_root().join("lab/guest").join(format!("{program}.c"));
             assert!(source.is_file(), "{}: no {}", definition.id, source.display());
         }
     }
@@ -34,7 +26,8 @@ fn every_experiment_of_the_project_is_understood() {
 #[test]
 fn a_mistake_is_named_before_anything_boots() {
     let directory = tempfile::tempdir().expect("directory");
-    let good = std::fs::read_to_string(project().join("experiments/ihm-timer.toml")).expect("file");
+    let good =
+        std::fs::read_to_string(project_root().join("experiments/ihm-timer.toml")).expect("file");
     let table = [
         ("id = \"ihm-timer\"", "id = \"ihm\"", "id is ihm, the file is ihm-timer.toml"),
         ("\"tuned.user.q50\"]", "\"tunde.user.q50\"]", "there is no series tunde"),
@@ -50,6 +43,7 @@ fn a_mistake_is_named_before_anything_boots() {
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
         ("guest = { ", "guest = { turns = true, ", "unknown field `turns`"),
         ("mode = \"exact\"", "mode = \"slow\"", "unknown variant `slow`"),
+        ("document = \"000\"", "document = \"042\"", "document 042 is no paper"),
     ];
     for (old, new, expected) in table {
         assert!(good.contains(old), "{old}");
@@ -65,7 +59,7 @@ fn a_mistake_is_named_before_anything_boots() {
 /// A list that has lost values is still a valid one.
 #[test]
 fn the_matrix_of_ihm_contend_has_all_its_series_and_claims() {
-    let path = project().join("experiments/ihm-contend.toml");
+    let path = project_root().join("experiments/ihm-contend.toml");
     let definition = Definition::read(&path).expect("definition");
     assert_eq!((definition.series.len(), definition.checks.len()), (44, 118));
     let names: Vec<_> = definition.series.iter().map(|series| series.name.as_str()).collect();
@@ -80,7 +74,7 @@ fn the_matrix_of_ihm_contend_has_all_its_series_and_claims() {
 #[test]
 fn a_mistake_in_a_matrix_is_named_with_file_and_key() {
     let directory = tempfile::tempdir().expect("directory");
-    let good = std::fs::read_to_string(project().join("experiments/ihm-contend.toml"));
+    let good = std::fs::read_to_string(project_root().join("experiments/ihm-contend.toml"));
     let good = good.expect("file");
     let table = [
         ("\"low\"]", "\"lo\"]", "series \"{path}_{low}\": each: [matrix] has no lo, only "),
@@ -111,7 +105,7 @@ fn files_that_call_a_variant_a_column_are_read() {
     assert_eq!(experiment.not_run[0].variant, "irqpath");
 
     let directory = tempfile::tempdir().expect("directory");
-    let experiments = project().join("experiments");
+    let experiments = project_root().join("experiments");
     std::os::unix::fs::symlink(experiments.join("jobs"), directory.path().join("jobs"))
         .expect("linked");
     let new = std::fs::read_to_string(experiments.join("rt-cost.toml")).expect("file");
@@ -121,48 +115,4 @@ fn files_that_call_a_variant_a_column_are_read() {
     std::fs::write(&path, old).expect("written");
     let new = Definition::read(&experiments.join("rt-cost.toml")).expect("definition");
     assert_eq!(Definition::read(&path).expect("definition"), new);
-}
-
-/// An experiment with few repetitions on its first variant.
-fn one_variant(lab: &Lab, definition: &Definition) -> VariantRun {
-    let few = [("REPS".to_owned(), Parameter::Number(100))];
-    let options = Options {
-        variants: vec![definition.variants[0].name.clone()],
-        parameters: few.into(),
-        ..Options::default()
-    };
-    let told = Mutex::new(Vec::new());
-    let ended = |index, runs: &[VariantRun]| {
-        let variants: Vec<_> = runs.iter().map(|run| run.variant.name.clone()).collect();
-        told.lock().expect("no panic").push((index, variants));
-    };
-    // One of which no variant is asked for is told of, too, before any guest runs.
-    let empty = Definition { variants: Vec::new(), ..definition.clone() };
-    let mut runs = run(lab, &[definition, &empty], &options, &ended).expect("prepared");
-    assert!(runs.errors.is_empty(), "{:?}", runs.errors);
-    let expected = [(1, vec![]), (0, options.variants.clone())];
-    assert_eq!(told.into_inner().expect("no panic"), expected);
-    runs.variants.remove(0).remove(0)
-}
-
-#[test]
-fn two_runs_give_the_same_summaries() {
-    let Some((lab, _)) = common::kernel(Flavour::StockRt, Arch::X86_64) else { return };
-    for id in ["intspect-causes", "ihm-timer"] {
-        let path = project().join("experiments").join(format!("{id}.toml"));
-        let mut definition = Definition::read(&path).expect("definition");
-        definition.time_limit_s = common::LIMIT.as_secs();
-        let [one, other] = [(); 2].map(|()| one_variant(&lab, &definition));
-        assert!(one.metrics().len() > 10);
-        assert_eq!(one.metrics(), other.metrics(), "{id}");
-        let samples = |run: &VariantRun| -> Vec<_> {
-            run.series.iter().map(|series| (series.name.clone(), series.samples.clone())).collect()
-        };
-        assert_eq!(samples(&one), samples(&other), "{id}");
-        assert_eq!(one.outcome.console, other.outcome.console, "{id}");
-        let causes = |run: &VariantRun| -> Vec<_> {
-            run.attributed.iter().map(|path| (path.causes_text(), path.median.folded())).collect()
-        };
-        assert_eq!(causes(&one), causes(&other), "{id}");
-    }
 }

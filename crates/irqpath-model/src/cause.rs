@@ -3,13 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::{PathRecord, Point};
 
 /// rtla's two classes, and what belongs to neither.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseClass {
     /// Something more urgent ran.
@@ -27,18 +27,17 @@ pub enum CauseClass {
 }
 
 /// What kind of occupant took the time.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// The path's own handler, softirq, irq thread, work item or target.
     Own,
-    /// NMI.
+    /// A non-maskable interrupt: perf, watchdog, backtrace.
     Nmi,
-    /// Another hard interrupt.
+    /// A hard interrupt other than the path's own.
     Hardirq,
-    /// Another softirq.
+    /// A softirq other than the path's own.
     Softirq,
     /// A thread that is as urgent as, or more urgent than, the task that waits.
     Thread,
@@ -59,7 +58,10 @@ pub enum CauseKind {
 }
 
 impl CauseKind {
-    /// Its class.
+    /// Every kind, in the order in which exporters list them.
+    pub const ALL: &[Self] = Self::VARIANTS;
+
+    /// The class, from which exporters take its colour.
     pub const fn class(self) -> CauseClass {
         match self {
             Self::Own => CauseClass::Own,
@@ -93,7 +95,7 @@ impl CauseKind {
 /// One occupant of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
-    /// What it was.
+    /// The kind of what had the CPU.
     pub kind: CauseKind,
     /// Its name: `36:virtio1-req.0`, `net_rx`, `stress-ng:4711 f:20`.
     pub who: String,
@@ -115,7 +117,7 @@ pub struct StageCauses {
     /// The CPUs it waited for, in order, where that is not just `cpu`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waited_for: Vec<u16>,
-    /// Length, ns.
+    /// Length of the stage, ns.
     pub ns: u64,
     /// Longest first. Their times, the unexplained one included, add up to `ns`.
     pub causes: Vec<Cause>,
@@ -123,7 +125,7 @@ pub struct StageCauses {
 
 impl StageCauses {
     /// Where it waited: `CPU 1`, `CPUs 0, 1`.
-    pub fn place(&self) -> String {
+    pub fn place_text(&self) -> String {
         match self.waited_for.as_slice() {
             [] => format!("CPU {}", self.cpu),
             [cpu] => format!("CPU {cpu}"),
@@ -138,7 +140,7 @@ impl StageCauses {
 /// A path over the threshold, or the slowest of its group, with its causes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowPath {
-    /// The path.
+    /// The record whose stages are explained here.
     pub record: PathRecord,
     /// One entry per stage.
     pub stages: Vec<StageCauses>,

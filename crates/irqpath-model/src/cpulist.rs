@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 const MAX_CPU: u16 = 8191;
 
 /// A set of CPUs. In JSON it is the text that the kernel writes.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct CpuList(BTreeSet<u16>);
@@ -49,7 +47,7 @@ impl CpuList {
         self.0.is_empty()
     }
 
-    /// Number of CPUs.
+    /// How many CPUs the list has, not how many ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -86,7 +84,7 @@ impl FromIterator<u16> for CpuList {
     }
 }
 
-fn cpu(text: &str, part: &str) -> Result<u16, CpuListError> {
+fn parse_cpu(text: &str, part: &str) -> Result<u16, CpuListError> {
     let n: u64 = text.trim().parse().map_err(|_| CpuListError::Part(part.to_owned()))?;
     match u16::try_from(n) {
         Ok(n) if n <= MAX_CPU => Ok(n),
@@ -102,10 +100,10 @@ impl FromStr for CpuList {
         for part in text.trim().split(',').map(str::trim).filter(|p| !p.is_empty()) {
             match part.split_once('-') {
                 None => {
-                    set.insert(cpu(part, part)?);
+                    set.insert(parse_cpu(part, part)?);
                 }
                 Some((low, high)) => {
-                    let (low, high) = (cpu(low, part)?, cpu(high, part)?);
+                    let (low, high) = (parse_cpu(low, part)?, parse_cpu(high, part)?);
                     if low > high {
                         return Err(CpuListError::Backwards(part.to_owned()));
                     }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// What the rows [`Folded::COMM`] of a measurement hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Folded {
-    /// Paths, exactly.
+    /// Paths that share the row; counted exactly.
     pub nr_paths: u64,
     /// Different names of their targets, about.
     pub nr_names: u64,
-    /// Different targets, about.
+    /// Different targets, estimated by a sketch.
     pub nr_tasks: u64,
 }
 

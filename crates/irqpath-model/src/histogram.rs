@@ -29,12 +29,12 @@ const V2_COOKIE: u32 = 0x1c84_9303 | 0x10;
 pub struct HistogramError(String);
 
 /// The library's form of a histogram.
-type Hdr = hdrhistogram::Histogram<u32>;
+type Hdr = hdrhistogram::Histogram<u64>;
 
 /// An empty one, to ask for the bounds of buckets.
-static BOUNDS: LazyLock<Hdr> = LazyLock::new(empty);
+static BOUNDS: LazyLock<Hdr> = LazyLock::new(empty_hdr);
 
-fn empty() -> Hdr {
+fn empty_hdr() -> Hdr {
     let mut hdr = Hdr::new(2).expect("2 significant digits are in range");
     hdr.auto(true);
     hdr
@@ -44,7 +44,7 @@ fn empty() -> Hdr {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// Lowest ns and count of each occupied bucket, ascending.
-    buckets: Vec<(u64, u32)>,
+    buckets: Vec<(u64, u64)>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
@@ -58,24 +58,24 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Record one time.
-    pub fn record(&mut self, ns: u64) {
+    /// Counts a time of `ns`; beyond the range, it counts as overflow.
+    pub fn record_ns(&mut self, ns: u64) {
         self.record_n(ns, 1);
-        self.widen(ns, ns, ns);
+        self.widen_to(ns, ns, ns);
     }
 
     /// Record a bucket of another histogram: `n` times of about `ns`. The exact minimum,
-    /// maximum and sum come separately, by [`Histogram::widen`].
-    pub fn record_n(&mut self, ns: u64, n: u32) {
+    /// maximum and sum come separately, by [`Histogram::widen_to`].
+    pub fn record_n(&mut self, ns: u64, n: u64) {
         if ns >= MAX_TRACKABLE_NS {
-            self.add_overflow(u64::from(n));
+            self.add_overflow(n);
         } else {
-            self.count(BOUNDS.lowest_equivalent(ns), n);
+            self.count_bucket(BOUNDS.lowest_equivalent(ns), n);
         }
     }
 
     /// Count `n` times in the bucket that begins at `low`.
-    fn count(&mut self, low: u64, n: u32) {
+    fn count_bucket(&mut self, low: u64, n: u64) {
         match self.buckets.binary_search_by_key(&low, |bucket| bucket.0) {
             Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(n),
             Err(at) if n > 0 => self.buckets.insert(at, (low, n)),
@@ -85,7 +85,7 @@ impl Histogram {
 
     /// The library's form, made for one use.
     fn to_hdr(&self) -> Hdr {
-        let mut hdr = empty();
+        let mut hdr = empty_hdr();
         // The highest first: the array gets its size at once.
         for &(low, n) in self.buckets.iter().rev() {
             hdr.record_n(low, n).expect("auto-resizing histograms always fit");
@@ -94,7 +94,7 @@ impl Histogram {
     }
 
     /// Take over exact extremes and sum that belong to buckets recorded with `record_n`.
-    pub fn widen(&mut self, min_ns: u64, max_ns: u64, sum_ns: u64) {
+    pub fn widen_to(&mut self, min_ns: u64, max_ns: u64, sum_ns: u64) {
         self.min_ns = self.min_ns.min(min_ns);
         self.max_ns = self.max_ns.max(max_ns);
         self.sum_ns = self.sum_ns.saturating_add(sum_ns);
@@ -105,19 +105,19 @@ impl Histogram {
         self.nr_overflow = self.nr_overflow.saturating_add(n);
     }
 
-    /// Add another histogram.
-    pub fn merge(&mut self, other: &Self) {
+    /// Adds the counts and the extremes of another histogram.
+    pub fn merge_with(&mut self, other: &Self) {
         for &(low, n) in &other.buckets {
-            self.count(low, n);
+            self.count_bucket(low, n);
         }
-        self.widen(other.min_ns, other.max_ns, other.sum_ns);
+        self.widen_to(other.min_ns, other.max_ns, other.sum_ns);
         self.add_overflow(other.nr_overflow);
     }
 
     /// Number of recorded times, overflow included.
     pub fn len(&self) -> u64 {
-        let counted = self.buckets.iter().map(|bucket| u64::from(bucket.1)).sum::<u64>();
-        counted.saturating_add(self.nr_overflow)
+        let counted = self.buckets.iter().map(|bucket| bucket.1);
+        counted.fold(self.nr_overflow, u64::saturating_add)
     }
 
     /// True if nothing was recorded.
@@ -128,6 +128,16 @@ impl Histogram {
     /// Exact maximum, ns; 0 if empty.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
+    }
+
+    /// Exact minimum, ns; 0 if empty.
+    pub fn min_ns(&self) -> u64 {
+        if self.is_empty() { 0 } else { self.min_ns }
+    }
+
+    /// Exact sum, ns.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
     }
 
     /// The value at quantile `q` (0..=1), ns, within the exact extremes; 0 if empty.
@@ -163,14 +173,13 @@ impl Histogram {
     /// Occupied buckets as `(lowest ns, highest ns, count)`, ascending.
     pub fn iter_buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let high = |low| BOUNDS.highest_equivalent(low);
-        self.buckets.iter().map(move |&(low, n)| (low, high(low), u64::from(n)))
+        self.buckets.iter().map(move |&(low, n)| (low, high(low), n))
     }
 }
 
 /// The stored form: the HDR V2 encoding that other HdrHistogram tools read, and the exact rest.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Stored {
-    /// HdrHistogram V2, base64.
     hdr_v2_base64: String,
     min_ns: u64,
     max_ns: u64,
@@ -271,9 +280,9 @@ mod tests {
         ) {
             let (mut one, mut two, mut both) =
                 (Histogram::default(), Histogram::default(), Histogram::default());
-            for &ns in &a { one.record(ns); both.record(ns); }
-            for &ns in &b { two.record(ns); both.record(ns); }
-            one.merge(&two);
+            for &ns in &a { one.record_ns(ns); both.record_ns(ns); }
+            for &ns in &b { two.record_ns(ns); both.record_ns(ns); }
+            one.merge_with(&two);
             prop_assert_eq!(one.quantiles(), both.quantiles());
             prop_assert_eq!(one.len(), (a.len() + b.len()) as u64);
         }
@@ -283,7 +292,7 @@ mod tests {
             a in prop::collection::vec(0u64..MAX_TRACKABLE_NS * 2, 0..200),
         ) {
             let mut h = Histogram::default();
-            for &ns in &a { h.record(ns); }
+            for &ns in &a { h.record_ns(ns); }
             let text = serde_json::to_string(&h).unwrap();
             let back: Histogram = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(h.quantiles(), back.quantiles());
@@ -305,7 +314,7 @@ mod tests {
     /// The stored form with bytes of its encoding replaced.
     fn with(at: usize, bytes: &[u8]) -> serde_json::Value {
         let mut histogram = Histogram::default();
-        histogram.record(1_000);
+        histogram.record_ns(1_000);
         let mut value = stored(&histogram);
         let mut hdr = STANDARD.decode(value["hdr_v2_base64"].as_str().unwrap()).unwrap();
         hdr[at..at + bytes.len()].copy_from_slice(bytes);
@@ -342,24 +351,36 @@ mod tests {
         let mut value = with(0, &[]);
         value["nr_overflow"] = u64::MAX.into();
         let mut read: Histogram = serde_json::from_value(value).unwrap();
-        read.merge(&read.clone());
+        read.merge_with(&read.clone());
         assert_eq!(read.quantiles().n, u64::MAX);
     }
 
     #[test]
     fn overflow_is_counted_and_the_maximum_stays_exact() {
         let mut h = Histogram::default();
-        h.record(1_000);
-        h.record(MAX_TRACKABLE_NS + 5);
+        h.record_ns(1_000);
+        h.record_ns(MAX_TRACKABLE_NS + 5);
         let q = h.quantiles();
         assert_eq!((q.n, q.nr_overflow, q.max_ns), (2, 1, MAX_TRACKABLE_NS + 5));
+    }
+
+    #[test]
+    fn a_bucket_holds_more_than_32_bits_and_so_does_its_stored_form() {
+        let n = u64::from(u32::MAX);
+        let mut h = Histogram::default();
+        h.record_n(1_000, n);
+        h.record_n(1_000, 3);
+        h.widen_to(1_000, 1_000, 1_000 * (n + 3));
+        let back: Histogram = serde_json::from_value(stored(&h)).unwrap();
+        assert_eq!(h.iter_buckets().map(|(_, _, n)| n).collect::<Vec<_>>(), [n + 3]);
+        assert_eq!((h.len(), &back), (n + 3, &h));
     }
 
     #[test]
     fn a_histogram_of_few_times_takes_little_memory() {
         let mut h = Histogram::default();
         for ns in [10, 20, 20, 500_000_000] {
-            h.record(ns);
+            h.record_ns(ns);
         }
         assert!(h.buckets.capacity() <= 4, "{}", h.buckets.capacity());
         let counts: Vec<_> = h.iter_buckets().map(|(_, _, n)| n).collect();
@@ -369,7 +390,7 @@ mod tests {
     #[test]
     fn quantiles_are_within_one_percent() {
         let mut h = Histogram::default();
-        (1..=100_000).for_each(|ns| h.record(ns));
+        (1..=100_000).for_each(|ns| h.record_ns(ns));
         for (q, want) in [(0.5, 50_000.0), (0.95, 95_000.0), (0.999, 99_900.0)] {
             let got = h.quantile_ns(q) as f64;
             assert!((got - want).abs() / want < 0.01, "q{q}: {got}");

@@ -27,11 +27,11 @@ pub struct Loops {
     pub ideal_ns: u64,
     /// How that is known.
     pub ideal_from: IdealSource,
-    /// Shortest loop, ns.
+    /// The shortest loop, in ns.
     pub min_ns: u64,
-    /// Mean loop, ns.
+    /// The mean of all loops, in ns.
     pub mean_ns: u64,
-    /// Longest loop, ns.
+    /// The longest loop, in ns.
     pub max_ns: u64,
     /// Longest loop minus ideal, ns; 0 if no loop was longer.
     pub jitter_ns: u64,
@@ -39,7 +39,7 @@ pub struct Loops {
     pub nr_lost: u64,
     /// What loops took beyond the ideal: the row of numbers.
     pub excess: Quantiles,
-    /// All of it.
+    /// The lengths of all loops, ns.
     pub histogram: Histogram,
 }
 
@@ -68,9 +68,9 @@ pub struct Interruption {
 /// What took time in interruptions, all of them together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptionCause {
-    /// What it was.
+    /// The kind of what interrupted the task.
     pub kind: CauseKind,
-    /// Its name.
+    /// The interrupt, softirq or task, as everywhere in a result.
     pub who: String,
     /// In how many interruptions.
     pub n: u64,
@@ -93,7 +93,7 @@ pub struct Interruptions {
     pub lasted_ns: u64,
     /// The row of numbers.
     pub quantiles: Quantiles,
-    /// All of them.
+    /// The lengths of all interruptions, ns.
     pub histogram: Histogram,
     /// Exact counts between bounds that double, from 1 us.
     pub doubling: Vec<Bucket>,
@@ -110,14 +110,14 @@ pub struct Interruptions {
 /// One CPU under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jitter {
-    /// The CPU.
+    /// The CPU that the measuring task was bound to.
     pub cpu: u16,
     /// The task's thread id.
     pub tid: u32,
     /// Its scheduling as it was in force: `f:80`, `o:0`.
     pub sched: String,
-    /// The loop test.
+    /// The loop test; `None` if it was not asked for.
     pub loops: Option<Loops>,
-    /// The continuous test.
+    /// The continuous test; `None` if it was not asked for.
     pub interruptions: Option<Interruptions>,
 }

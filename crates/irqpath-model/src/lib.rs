@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The words of irqpath as types: points, stages, paths, what occupied a CPU, causes,
-//! statistics, benchmarks, response and determinism tests, and the content of a result directory.
+//! statistics, benchmarks, response and determinism tests, the content of a result directory, and
+//! what [`record`], [`shield`], [`tune`], [`policy`] and [`mod@check`] say about a host.
 //!
 //! Everything that crosses a crate boundary is defined here. The crate makes no OS calls and
 //! knows no clock: times are nanoseconds of `CLOCK_MONOTONIC` unless a name says otherwise.
@@ -8,26 +9,36 @@
 //! turns them into [`SlowPath`]s and a [`Summary`], `irqpath-report` shows them.
 
 pub mod bench;
+mod capture;
 mod cause;
+pub mod change;
+pub mod check;
 mod cpulist;
+mod cpumask;
 mod event;
 mod folded;
 mod histogram;
 mod jitter;
 mod loss;
+pub mod merge;
+mod observed;
 mod occupancy;
 mod origin;
 mod path;
 mod point;
+pub mod policy;
 mod printable;
 mod quantiles;
+pub mod record;
 mod reproduction;
 mod response;
 mod result;
 mod sched;
+pub mod shield;
 mod stats;
 mod task;
-mod tune;
+pub mod tune;
+mod unit;
 
 pub use bench::{BenchCapture, BenchConfig, BenchSeries, Clock, Mechanism, Wait};
 pub use cause::{Cause, CauseClass, CauseKind, SlowPath, StageCauses};
@@ -37,6 +48,7 @@ pub use folded::Folded;
 pub use histogram::{Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use jitter::{IdealSource, Interruption, InterruptionCause, Interruptions, Jitter, Loops};
 pub use loss::{Loss, LossReason};
+pub use observed::{CauseTotals, Intrusion, WhyHere};
 pub use occupancy::{Occupancy, Occupied, Transition};
 pub use origin::{Names, Origin, SoftirqVec, Vector};
 pub use path::{CpuWait, PathEnd, PathKey, PathRecord, RunQueue, StageSpan, Stamp, Via};
@@ -50,11 +62,9 @@ pub use reproduction::{
 pub use response::{Bucket, Exceeded, Response, ResponseBasis, ResponseSource};
 pub use result::{
     CpuInfo, InterruptCounts, Isolation, KernelInfo, Measured, Meta, Missing, Overhead,
-    PathSummary, Paths, SCHEMA_VERSION, StageSummary, Summary, schema,
+    PathSummary, Paths, RunIdentity, SCHEMA_VERSION, StageSummary, Summary, versioned_schema,
 };
-pub use sched::{Sched, SchedError};
+pub use sched::{Policy, Scheduling, SchedulingError};
 pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, SoftirqStats};
-pub use task::{Comm, Policy, Scheduling, Task};
-pub use tune::{
-    Association, Carrier, Left, LeftAlone, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,
-};
+pub use task::{Comm, Task, TaskId};
+pub use unit::Unit;

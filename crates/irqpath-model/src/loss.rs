@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// Why something is missing from the statistics or the records.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum LossReason {
@@ -48,23 +48,7 @@ pub enum LossReason {
 
 impl LossReason {
     /// Every reason, in order of its number.
-    pub const ALL: [Self; 15] = [
-        Self::RingbufFull,
-        Self::PathTableFull,
-        Self::HistogramTableFull,
-        Self::NestingTooDeep,
-        Self::TaskSlotCollision,
-        Self::WorkSlotCollision,
-        Self::StaleWakeup,
-        Self::TaskExit,
-        Self::ThreadCoalesced,
-        Self::ClockSkew,
-        Self::OutOfRange,
-        Self::ProgramMissed,
-        Self::OccupancyOverrun,
-        Self::SwitchUnseen,
-        Self::PathUnseen,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// True where data was lost; false where the path itself had no end to join (the target
     /// exited, or had not slept) or nothing is missing from the totals.
@@ -106,7 +90,7 @@ pub struct Loss(pub BTreeMap<LossReason, u64>);
 
 impl Loss {
     /// Add `n` for `reason`.
-    pub fn add(&mut self, reason: LossReason, n: u64) {
+    pub fn add_loss(&mut self, reason: LossReason, n: u64) {
         if n > 0 {
             *self.0.entry(reason).or_default() += n;
         }
@@ -118,7 +102,7 @@ impl Loss {
     }
 
     /// Sum over the reasons that mean lost data.
-    pub fn lost(&self) -> u64 {
+    pub fn nr_lost(&self) -> u64 {
         self.0.iter().filter(|(r, _)| r.is_lost_data()).map(|(_, n)| n).sum()
     }
 }

@@ -21,14 +21,14 @@ pub enum Transition {
     SwitchIn(Task),
     /// An NMI handler ended; it had run for this many nanoseconds.
     NmiEnd {
-        /// Duration, ns.
+        /// How long it took, in ns.
         duration_ns: u64,
     },
     /// This task runs although no switch to it was seen: who ran since the last one is unknown.
     Unseen(Task),
     /// Of the time until now the hypervisor had taken the CPU away for so long, not told before.
     Stolen {
-        /// Duration, ns.
+        /// How long it took, in ns.
         duration_ns: u64,
     },
 }
@@ -36,21 +36,21 @@ pub enum Transition {
 /// One transition on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// `CLOCK_MONOTONIC` nanoseconds.
+    /// When it happened, `CLOCK_MONOTONIC` ns.
     pub ns: u64,
-    /// CPU.
+    /// The CPU whose occupant changed.
     pub cpu: u16,
     /// Position in that CPU's sequence of transitions: a gap means lost transitions, a repeated
     /// number is the same transition delivered twice. NMIs are not numbered (0).
     pub seq: u64,
-    /// What changed.
+    /// Which layer of the CPU changed, and to what.
     pub what: Transition,
 }
 
 /// Something that occupied a CPU during a measurement, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Occupied {
-    /// The CPU.
+    /// The CPU that it ran on.
     pub cpu: u16,
     /// What kind of occupant; every task but the idle one is a [`CauseKind::Thread`].
     pub kind: CauseKind,
@@ -60,7 +60,7 @@ pub struct Occupied {
     pub tid: Option<u32>,
     /// In how many pieces.
     pub n: u64,
-    /// In all, ns.
+    /// Time of all its pieces on this CPU, ns.
     pub total_ns: u64,
     /// The longest piece, ns.
     pub max_ns: u64,

@@ -8,14 +8,15 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::printable;
 
 /// A CPU vector that has no `irq_desc` and therefore no `irq_handler_entry`
 /// (`include/asm/trace/irq_vectors.h` on x86, `include/trace/events/ipi.h` elsewhere).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Vector {
@@ -30,6 +31,7 @@ pub enum Vector {
     /// `irq_work` self-interrupt; `IWI`.
     IrqWork,
     /// Platform IPI; `PLT`.
+    #[strum(serialize = "x86_platform_ipi")]
     PlatformIpi,
     /// APIC error; `ERR`.
     ErrorApic,
@@ -42,25 +44,13 @@ pub enum Vector {
     /// Deferred machine check error; `DFR`.
     DeferredErrorApic,
     /// An IPI of an architecture with the generic `ipi_entry` tracepoint (arm, arm64).
+    #[strum(serialize = "ipi")]
     GenericIpi,
 }
 
 impl Vector {
     /// Every vector, in the order of its number.
-    pub const ALL: [Self; 12] = [
-        Self::LocalTimer,
-        Self::Reschedule,
-        Self::CallFunction,
-        Self::CallFunctionSingle,
-        Self::IrqWork,
-        Self::PlatformIpi,
-        Self::ErrorApic,
-        Self::SpuriousApic,
-        Self::ThermalApic,
-        Self::ThresholdApic,
-        Self::DeferredErrorApic,
-        Self::GenericIpi,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The label of its row in `/proc/interrupts`.
     pub const fn label(self) -> &'static str {
@@ -80,28 +70,15 @@ impl Vector {
     }
 
     /// The tracepoint stem (`local_timer` for `local_timer_entry`).
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LocalTimer => "local_timer",
-            Self::Reschedule => "reschedule",
-            Self::CallFunction => "call_function",
-            Self::CallFunctionSingle => "call_function_single",
-            Self::IrqWork => "irq_work",
-            Self::PlatformIpi => "x86_platform_ipi",
-            Self::ErrorApic => "error_apic",
-            Self::SpuriousApic => "spurious_apic",
-            Self::ThermalApic => "thermal_apic",
-            Self::ThresholdApic => "threshold_apic",
-            Self::DeferredErrorApic => "deferred_error_apic",
-            Self::GenericIpi => "ipi",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// A softirq vector (`include/linux/interrupt.h`).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 #[allow(missing_docs)] // the kernel's own names
@@ -120,33 +97,11 @@ pub enum SoftirqVec {
 
 impl SoftirqVec {
     /// Every vector, in the order of its number.
-    pub const ALL: [Self; 10] = [
-        Self::Hi,
-        Self::Timer,
-        Self::NetTx,
-        Self::NetRx,
-        Self::Block,
-        Self::IrqPoll,
-        Self::Tasklet,
-        Self::Sched,
-        Self::Hrtimer,
-        Self::Rcu,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name, in the glossary's spelling.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hi => "hi",
-            Self::Timer => "timer",
-            Self::NetTx => "net_tx",
-            Self::NetRx => "net_rx",
-            Self::Block => "block",
-            Self::IrqPoll => "irq_poll",
-            Self::Tasklet => "tasklet",
-            Self::Sched => "sched",
-            Self::Hrtimer => "hrtimer",
-            Self::Rcu => "rcu",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The vector with that number, if there is one.
@@ -156,14 +111,13 @@ impl SoftirqVec {
 }
 
 /// What started a path.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "nr", rename_all = "snake_case")]
 pub enum Origin {
     /// A device line: the Linux irq number.
     Irq(u32),
-    /// A CPU vector.
+    /// A vector of the CPU itself, without an interrupt line.
     Vector(Vector),
     /// No interrupt: a task raised this softirq itself (loopback traffic, `local_bh_enable`).
     Softirq(SoftirqVec),

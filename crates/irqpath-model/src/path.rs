@@ -3,24 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::{Comm, Folded, Origin, Point, Scheduling, SoftirqVec, Task};
 
 /// What a path went through between its origin and the wakeup of its target.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Via(u32);
 
@@ -65,7 +54,7 @@ impl Via {
         if self.contains(Self::MIGRATED) {
             parts.push("task");
         }
-        for vec in SoftirqVec::ALL {
+        for &vec in SoftirqVec::ALL {
             if self.contains(Self::softirq(vec)) {
                 parts.push(vec.name());
             }
@@ -93,14 +82,16 @@ impl Via {
 /// When and where a point was stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamp {
-    /// `CLOCK_MONOTONIC` nanoseconds.
+    /// `CLOCK_MONOTONIC` ns, the clock of every stamp.
     pub ns: u64,
     /// The CPU that stamped it. For [`Point::Raise`] the CPU that took the interrupt.
     pub cpu: u16,
 }
 
 /// How the record of a path ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum PathEnd {
@@ -116,15 +107,13 @@ pub enum PathEnd {
 }
 
 /// What paths are grouped by in statistics.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PathKey {
-    /// Where it starts.
+    /// The interrupt or softirq that the path starts with.
     pub origin: Origin,
     /// What it goes through.
     pub via: Via,
-    /// The target's name.
+    /// Name of the task that the path woke.
     pub comm: Comm,
     /// How the target is scheduled when its path ends, without a boost: a task that inherits a
     /// priority stays in its row. `None` in results of versions that did not tell.
@@ -134,30 +123,34 @@ pub struct PathKey {
     /// went through, to whatever target. Its name is [`Folded::COMM`].
     #[serde(default)]
     pub folded: bool,
+    /// The number of the cgroup whose tasks are the targets, where those are not told apart by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<u64>,
 }
 
 impl PathKey {
     /// The row of the paths of an origin that have none of their own.
-    pub fn others(origin: Origin) -> Self {
+    pub fn others_of(origin: Origin) -> Self {
         let comm = Folded::COMM.into();
-        Self { origin, via: Via::empty(), comm, sched: None, folded: true }
+        Self { origin, via: Via::empty(), comm, sched: None, folded: true, cgroup: None }
     }
 
     /// True if a path with the key `other` counts in this row: its own, or one of a version that
     /// did not tell priorities.
-    pub fn covers(&self, other: &Self) -> bool {
+    pub fn is_covering(&self, other: &Self) -> bool {
         self.origin == other.origin
             && self.via == other.via
             && self.comm == other.comm
+            && self.cgroup == other.cgroup
             && self.folded == other.folded
             && (self.sched.is_none() || self.sched == other.sched)
     }
 }
 
-/// One joined path.
+/// One joined path: from an interrupt to the task that it woke.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PathRecord {
-    /// Where it starts.
+    /// The interrupt or softirq that the path starts with.
     pub origin: Origin,
     /// What it goes through.
     pub via: Via,
@@ -179,7 +172,7 @@ pub struct PathRecord {
 /// From when on a task was on the run queue of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunQueue {
-    /// `CLOCK_MONOTONIC` nanoseconds.
+    /// `CLOCK_MONOTONIC` ns, the clock of every stamp.
     pub since_ns: u64,
     /// The CPU; `None` where that is not known, as there were too many moves.
     pub cpu: Option<u16>,
@@ -190,7 +183,7 @@ pub struct RunQueue {
 pub struct CpuWait {
     /// The CPU; `None` if it is not known.
     pub cpu: Option<u16>,
-    /// Start, ns.
+    /// When the wait began, `CLOCK_MONOTONIC` ns.
     pub start_ns: u64,
     /// End, ns; after the start.
     pub end_ns: u64,
@@ -204,14 +197,14 @@ pub struct StageSpan {
     pub from: Point,
     /// The point that ends and names it.
     pub to: Point,
-    /// Stamp of `from`.
+    /// When and where the path was at `from`.
     pub start: Stamp,
     /// Stamp of `to`; never before `start`.
     pub end: Stamp,
 }
 
 impl StageSpan {
-    /// Length in nanoseconds.
+    /// Time from `start` to `end`, ns.
     pub fn ns(&self) -> u64 {
         self.end.ns - self.start.ns
     }
@@ -226,6 +219,7 @@ impl PathRecord {
             comm: self.target.comm.clone(),
             sched: Some(self.target.scheduling()),
             folded: false,
+            cgroup: None,
         }
     }
 
@@ -233,7 +227,7 @@ impl PathRecord {
     pub fn stages(&self) -> Vec<StageSpan> {
         let mut spans = Vec::with_capacity(Point::COUNT);
         let mut previous: Option<(Point, Stamp)> = None;
-        for point in Point::ALL {
+        for &point in Point::ALL {
             let Some(mut stamp) = self.stamps[point.index()] else { continue };
             if let Some((from, start)) = previous {
                 stamp.ns = stamp.ns.max(start.ns);
@@ -257,7 +251,7 @@ impl PathRecord {
 
     /// The parts of a stage, each with the CPU for which it waited; they touch and fill it. A task
     /// waits for the CPU on whose run queue it is. A move that was not seen leaves the CPU unknown.
-    pub fn waits(&self, span: &StageSpan) -> Vec<CpuWait> {
+    pub fn stage_waits(&self, span: &StageSpan) -> Vec<CpuWait> {
         let StageSpan { start, end, .. } = *span;
         let since_start = |queue: &&RunQueue| queue.since_ns > start.ns && queue.since_ns <= end.ns;
         let mut from = RunQueue { since_ns: start.ns, cpu: Some(end.cpu) };

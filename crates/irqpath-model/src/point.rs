@@ -3,14 +3,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 /// One time stamp with a name.
 ///
 /// A path stamps the points that its kernel and device use, always in this order; the interval
 /// between two neighbouring stamped points is a *stage* and is named by the point that ends it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Point {
@@ -38,35 +39,13 @@ pub enum Point {
 
 impl Point {
     /// Every point, in path order.
-    pub const ALL: [Self; 10] = [
-        Self::Raise,
-        Self::Hardirq,
-        Self::IrqThread,
-        Self::SoftirqRaise,
-        Self::Softirq,
-        Self::WorkQueue,
-        Self::Work,
-        Self::Waking,
-        Self::SwitchIn,
-        Self::User,
-    ];
-    /// Number of points.
+    pub const ALL: &[Self] = Self::VARIANTS;
+    /// Number of points, the length of every array by point.
     pub const COUNT: usize = Self::ALL.len();
 
     /// The point's name in output, files and docs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Raise => "raise",
-            Self::Hardirq => "hardirq",
-            Self::IrqThread => "irq_thread",
-            Self::SoftirqRaise => "softirq_raise",
-            Self::Softirq => "softirq",
-            Self::WorkQueue => "work_queue",
-            Self::Work => "work",
-            Self::Waking => "waking",
-            Self::SwitchIn => "switch_in",
-            Self::User => "user",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What the stage that ends at this point is called where people read it.
@@ -85,19 +64,8 @@ impl Point {
         }
     }
 
-    /// Position in [`Point::ALL`].
+    /// Position in [`Point::ALL`], and in every array by point.
     pub const fn index(self) -> usize {
         self as usize
-    }
-
-    /// The point at `index`, if there is one.
-    pub fn from_index(index: usize) -> Option<Self> {
-        Self::ALL.get(index).copied()
-    }
-}
-
-impl std::fmt::Display for Point {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }

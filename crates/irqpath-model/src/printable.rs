@@ -96,7 +96,7 @@ pub(crate) fn name_bytes(name: &str) -> Vec<u8> {
     while let Some(at) = rest.find('\\') {
         out.extend_from_slice(&rest.as_bytes()[..at]);
         rest = &rest[at..];
-        let length = unescape(rest, &mut out).unwrap_or_else(|| {
+        let length = unescape_char(rest, &mut out).unwrap_or_else(|| {
             out.push(b'\\');
             1
         });
@@ -107,7 +107,7 @@ pub(crate) fn name_bytes(name: &str) -> Vec<u8> {
 }
 
 /// Decode the escape at the start of `text`; returns its length.
-fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
+fn unescape_char(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     match *text.as_bytes().get(1)? {
         b'\\' => out.push(b'\\'),
         b'n' => out.push(b'\n'),

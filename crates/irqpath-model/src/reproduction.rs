@@ -18,7 +18,7 @@ use crate::bench::BenchQuantiles;
 pub struct Reproduction {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// irqpath's own version.
+    /// The version of irqpath that wrote this.
     pub irqpath_version: String,
     /// The command that made it.
     pub command: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// An empty table.
+    /// A table without experiments; `command` is what makes it.
     pub fn new(irqpath_version: &str, command: Vec<String>) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
@@ -38,26 +38,26 @@ impl Reproduction {
     }
 }
 
-/// One experiment.
+/// One experiment: what ran, on what, its claims and its figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduced {
     /// Its id, as in `experiments/`.
     pub id: String,
-    /// One line.
+    /// The title, in one line.
     pub title: String,
     /// Number of the document, or `irqpath` for what no document measured.
     #[serde(default)]
     pub document: String,
-    /// Document and section.
+    /// The document that is reproduced, and its section.
     pub source: String,
-    /// What ran.
+    /// The workload in one sentence.
     pub workload: String,
     /// True if one instruction is one nanosecond in it.
     pub exact: bool,
     /// The kernels, in order.
     #[serde(alias = "columns")]
     pub variants: Vec<ReproducedVariant>,
-    /// Its claims.
+    /// Its claims, in the order of its file.
     pub claims: Vec<Claim>,
     /// What was measured, variant by variant.
     #[serde(default)]
@@ -79,9 +79,9 @@ pub struct Reproduced {
 /// What made a result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Made {
-    /// The command.
+    /// The command line that made the result.
     pub command: Vec<String>,
-    /// irqpath's own version.
+    /// The version of irqpath that wrote this.
     pub irqpath_version: String,
     /// Commit of the checkout, with `+` behind it if files had been changed; empty if unknown.
     pub commit: String,
@@ -95,17 +95,17 @@ pub struct NotRun {
     pub variant: String,
     /// The series, or empty if it is all of them.
     pub series: String,
-    /// Why.
+    /// The reason in words, as pages show it.
     pub why: String,
 }
 
 /// Runs of one series that were slow for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowRuns {
-    /// The variant.
+    /// Name of the kernel variant that it ran on.
     #[serde(alias = "column")]
     pub variant: String,
-    /// The series.
+    /// Name of the series, as the experiment's file has it.
     pub series: String,
     /// What they executed more than the median run: functions, and the entry into the kernel.
     pub cause: String,
@@ -116,10 +116,10 @@ pub struct SlowRuns {
 /// The row of numbers of one interval of one series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// The variant.
+    /// Name of the kernel variant that it ran on.
     #[serde(alias = "column")]
     pub variant: String,
-    /// The series.
+    /// Name of the series, as the experiment's file has it.
     pub series: String,
     /// The interval; of intsight's runs that from the top half to the bottom half.
     pub interval: String,
@@ -132,7 +132,7 @@ pub struct Figures {
 /// One kernel that an experiment ran on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReproducedVariant {
-    /// Heading.
+    /// The heading under which tables show it.
     pub name: String,
     /// Release and build of the kernel.
     pub kernel: String,
@@ -151,7 +151,7 @@ pub struct ReproducedVariant {
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// One claim.
+/// One claim of the document, and what each variant says to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What must be true.
@@ -174,12 +174,12 @@ pub struct Claim {
 /// What became of a claim on one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    /// The variant.
+    /// Name of the kernel variant that it ran on.
     #[serde(alias = "column")]
     pub variant: String,
     /// The figure with its unit; empty if it could not be computed.
     pub ours: String,
-    /// The verdict.
+    /// Whether the value lies in the range that was claimed.
     pub verdict: OutcomeVerdict,
 }
 
@@ -187,7 +187,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeVerdict {
-    /// In the range.
+    /// The value lies in the range.
     Holds,
     /// There is no range: a figure that the claims beside it are to be read with.
     Stated,
@@ -199,14 +199,14 @@ pub enum OutcomeVerdict {
 
 impl NotRun {
     /// All of an experiment.
-    pub fn all(why: &str) -> Self {
+    pub fn whole_experiment(why: &str) -> Self {
         Self { variant: String::new(), series: String::new(), why: why.to_owned() }
     }
 }
 
 impl Reproduced {
     /// True if a claim that must hold does not.
-    pub fn failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         let fails = |outcome: &Outcome| {
             !matches!(outcome.verdict, OutcomeVerdict::Holds | OutcomeVerdict::Stated)
         };

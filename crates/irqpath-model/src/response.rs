@@ -6,20 +6,24 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::bench::UnknownWord;
 use crate::{Histogram, Quantiles};
 
-/// What interrupts periodically.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// The timer or device that interrupts periodically.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[strum(parse_err_ty = UnknownWord, parse_err_fn = unknown)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseSource {
     /// `clock_nanosleep` until absolute times.
     #[default]
     Timer,
-    /// A periodic timerfd.
+    /// A periodic timer by `timerfd_settime`.
     Timerfd,
-    /// `/dev/rtc`.
+    /// The real-time clock, by `/dev/rtc`.
     Rtc,
     /// `/dev/hpet`, whose counter is read in user space.
     Hpet,
@@ -28,22 +32,16 @@ pub enum ResponseSource {
 }
 
 impl ResponseSource {
-    /// Every source.
-    pub const ALL: [Self; 5] = [Self::Timer, Self::Timerfd, Self::Rtc, Self::Hpet, Self::Device];
+    /// Every source that `respond` can wait for.
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timer => "timer",
-            Self::Timerfd => "timerfd",
-            Self::Rtc => "rtc",
-            Self::Hpet => "hpet",
-            Self::Device => "device",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What the latency is measured from.
-    pub const fn basis(self) -> ResponseBasis {
+    pub const fn time_basis(self) -> ResponseBasis {
         match self {
             Self::Timer | Self::Timerfd => ResponseBasis::Expiry,
             Self::Rtc => ResponseBasis::Interval,
@@ -53,18 +51,8 @@ impl ResponseSource {
     }
 }
 
-impl std::fmt::Display for ResponseSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl std::str::FromStr for ResponseSource {
-    type Err = UnknownWord;
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        let found = Self::ALL.into_iter().find(|source| source.name() == text);
-        found.ok_or_else(|| UnknownWord::new("source", text, Self::ALL.map(Self::name)))
-    }
+fn unknown(text: &str) -> UnknownWord {
+    UnknownWord::new::<ResponseSource>("source", text)
 }
 
 /// What a latency is measured from; its end is always a clock read of the task in user space.
@@ -83,8 +71,8 @@ pub enum ResponseBasis {
 }
 
 impl ResponseBasis {
-    /// In words.
-    pub const fn words(self) -> &'static str {
+    /// The basis in words, as tables name it.
+    pub const fn describe_source(self) -> &'static str {
         match self {
             Self::Expiry => "from the programmed expiry",
             Self::Interval => "beyond the period, from return to return",
@@ -97,18 +85,18 @@ impl ResponseBasis {
 /// How many times fell into `[low_ns, high_ns)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
-    /// Lowest time, ns.
+    /// The lowest time that counts here, ns.
     pub low_ns: u64,
     /// First time above, ns; `None` for the last bucket.
     pub high_ns: Option<u64>,
-    /// How many.
+    /// How many times fell into it.
     pub n: u64,
 }
 
 /// The response that ended a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exceeded {
-    /// The response, ns.
+    /// The response time that was over the threshold, ns.
     pub ns: u64,
     /// Its number, from 1.
     pub nr: u64,
@@ -120,7 +108,7 @@ pub struct Exceeded {
 /// One source, waited for on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// What interrupted.
+    /// The timer or device that interrupted.
     pub source: ResponseSource,
     /// What that really was: the device, its line, or the timer that stood in for it.
     pub origin: String,
@@ -138,7 +126,7 @@ pub struct Response {
     pub period_ns: u64,
     /// The row of numbers.
     pub quantiles: Quantiles,
-    /// All of it.
+    /// The response times of the whole test, ns.
     pub histogram: Histogram,
     /// Exact counts between the bounds of the documents' tables.
     pub table: Vec<Bucket>,
@@ -163,7 +151,7 @@ mod tests {
     #[test]
     fn sources_are_known_by_their_names() {
         for source in ResponseSource::ALL {
-            assert_eq!(source.name().parse(), Ok(source));
+            assert_eq!(source.name().parse(), Ok(*source));
         }
         let error = "sundial".parse::<ResponseSource>().unwrap_err().to_string();
         assert_eq!(error, "there is no source 'sundial'; there is: timer timerfd rtc hpet device");

@@ -11,7 +11,7 @@ use crate::{Histogram, Origin, PathKey, PathRecord, Point, SoftirqVec};
 /// Histograms of one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathStats {
-    /// Which path.
+    /// The path that is counted here.
     pub key: PathKey,
     /// The target's tid if it was always the same one.
     pub tid: Option<u32>,
@@ -22,6 +22,9 @@ pub struct PathStats {
     /// Longest [`PathRecord::until_running_ns`]; 0 in recordings that did not tell.
     #[serde(default)]
     pub slowest_ns: u64,
+    /// `CLOCK_MONOTONIC` ns when counting began; 0 where it is not told.
+    #[serde(skip)]
+    pub since_ns: u64,
 }
 
 /// Most paths that statistics are kept of when they are made from records. The tables of a live
@@ -33,21 +36,32 @@ impl PathStats {
     /// Empty statistics for a path.
     pub fn new(key: PathKey) -> Self {
         let total = Histogram::default();
-        Self { key, tid: None, total, stages: BTreeMap::new(), slowest_ns: 0 }
+        Self { key, tid: None, total, stages: BTreeMap::new(), slowest_ns: 0, since_ns: 0 }
     }
 
-    /// Add one record.
-    pub fn record(&mut self, record: &PathRecord) {
+    /// Adds the counts of another row, and begins with the first of both.
+    pub fn merge_with(&mut self, other: &Self) {
+        self.tid = self.tid.filter(|_| self.tid == other.tid);
+        self.total.merge_with(&other.total);
+        self.slowest_ns = self.slowest_ns.max(other.slowest_ns);
+        self.since_ns = self.since_ns.min(other.since_ns);
+        for (point, histogram) in &other.stages {
+            self.stages.entry(*point).or_default().merge_with(histogram);
+        }
+    }
+
+    /// Counts the times of a record of this path.
+    pub fn record_path(&mut self, record: &PathRecord) {
         let first = self.total.is_empty();
         if first {
             self.tid = Some(record.target.tid);
         } else if self.tid != Some(record.target.tid) {
             self.tid = None;
         }
-        self.total.record(record.total_ns());
+        self.total.record_ns(record.total_ns());
         self.slowest_ns = self.slowest_ns.max(record.until_running_ns());
         for span in record.stages() {
-            self.stages.entry(span.to).or_default().record(span.ns());
+            self.stages.entry(span.to).or_default().record_ns(span.ns());
         }
     }
 }
@@ -57,7 +71,7 @@ impl PathStats {
 pub struct LineStats {
     /// Device line or CPU vector.
     pub origin: Origin,
-    /// CPU.
+    /// The CPU that served it.
     pub cpu: u16,
     /// Interrupts, as `/proc/interrupts` counts them.
     pub nr: u64,
@@ -70,9 +84,9 @@ pub struct LineStats {
 /// NAPI polls on one CPU since the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NapiStats {
-    /// CPU.
+    /// The CPU that served it.
     pub cpu: u16,
-    /// Polls.
+    /// How often the device was polled.
     pub nr: u64,
     /// Packets that they handled.
     pub nr_packets: u64,
@@ -83,15 +97,15 @@ pub struct NapiStats {
 /// Softirqs of one vector on one CPU since the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftirqStats {
-    /// Vector.
+    /// The softirq vector that ran.
     pub vec: SoftirqVec,
-    /// CPU.
+    /// The CPU that served it.
     pub cpu: u16,
     /// Runs of the action, as `/proc/softirqs` counts them.
     pub nr: u64,
     /// Time in the action, ns.
     pub run_ns: u64,
-    /// Longest run, ns.
+    /// The longest run of the handler, ns.
     pub max_run_ns: u64,
     /// Time from raise to entry, summed, ns.
     pub delay_ns: u64,

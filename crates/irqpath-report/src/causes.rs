@@ -32,7 +32,7 @@ pub struct CauseRow {
 }
 
 impl CauseRow {
-    fn one(cause: &Cause) -> Self {
+    fn from_cause(cause: &Cause) -> Self {
         Self {
             kind: cause.kind,
             who: cause.who.clone(),
@@ -42,14 +42,14 @@ impl CauseRow {
         }
     }
 
-    fn sum(kind: CauseKind, who: String, ns: u64, nr_times: u32) -> Self {
+    fn from_sum(kind: CauseKind, who: String, ns: u64, nr_times: u32) -> Self {
         Self { kind, who, ns, nr_times, is_rest: false }
     }
 
     /// `thread fio:812 f:20`, `hackbench ×44 threads`; `to` is the end of its stage.
-    pub fn words(&self, to: Point, is_virtual: bool) -> String {
+    pub fn row_text(&self, to: Point, is_virtual: bool) -> String {
         use CauseKind as K;
-        let title = title(self.kind, to, is_virtual);
+        let title = kind_title(self.kind, to, is_virtual);
         match (self.kind, self.who.as_str()) {
             (_, who) if self.is_rest => who.to_owned(),
             (K::Unexplained | K::Unseen | K::Idle | K::Steal, _) | (_, "") | (K::Own, "own") => {
@@ -88,7 +88,7 @@ pub fn virtual_note(meta: &Meta) -> Option<String> {
 }
 
 /// The kind in words. A virtual CPU that does not run cannot take an interrupt either.
-pub const fn title(kind: CauseKind, to: Point, is_virtual: bool) -> &'static str {
+pub const fn kind_title(kind: CauseKind, to: Point, is_virtual: bool) -> &'static str {
     match (kind, to) {
         (CauseKind::IrqsOff, Point::Hardirq) if is_virtual => "interrupts off or hypervisor",
         _ => kind.title(),
@@ -112,7 +112,7 @@ pub const fn stage_word(stage: Point) -> &'static str {
 }
 
 /// The name of a thread (`fio` of `fio:812 f:20`), or none if this is not a thread's.
-fn comm(cause: &Cause) -> Option<&str> {
+fn thread_comm(cause: &Cause) -> Option<&str> {
     use CauseKind as K;
     if !matches!(cause.kind, K::Thread | K::IrqsOff | K::PreemptOff | K::LockHolder) {
         return None;
@@ -123,25 +123,25 @@ fn comm(cause: &Cause) -> Option<&str> {
 }
 
 /// Every cause of a stage that took time, threads of one name together, longest first.
-pub fn grouped(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
+pub fn group_causes(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
     let dominates = |c: &Cause| c.ns >= (stage_ns / DOMINANT).max(1);
     let mut alike: HashMap<(CauseKind, &str), Vec<&Cause>> = HashMap::new();
     let mut rows = Vec::new();
     for cause in causes.iter().filter(|c| c.ns > 0) {
-        match comm(cause) {
+        match thread_comm(cause) {
             Some(comm) if !dominates(cause) => {
                 alike.entry((cause.kind, comm)).or_default().push(cause);
             }
-            _ => rows.push(CauseRow::one(cause)),
+            _ => rows.push(CauseRow::from_cause(cause)),
         }
     }
     for ((kind, comm), causes) in alike {
         if causes.len() > MAX_ALIKE {
             let ns = causes.iter().map(|c| c.ns).sum();
             let nr_times = causes.iter().fold(0u32, |n, c| n.saturating_add(c.nr_times));
-            rows.push(CauseRow::sum(kind, group_name(comm, causes.len()), ns, nr_times));
+            rows.push(CauseRow::from_sum(kind, group_name(comm, causes.len()), ns, nr_times));
         } else {
-            rows.extend(causes.into_iter().map(CauseRow::one));
+            rows.extend(causes.into_iter().map(CauseRow::from_cause));
         }
     }
     rows.sort_by(|a, b| {
@@ -152,14 +152,15 @@ pub fn grouped(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
 
 /// The rows of a stage, at most `max_rows` (of which there are at least three): the longest, the
 /// sum of the others, and what is unexplained at the end.
-pub fn shown(stage: &StageCauses, max_rows: usize) -> Vec<CauseRow> {
-    let (unexplained, mut rows): (Vec<CauseRow>, Vec<CauseRow>) = grouped(&stage.causes, stage.ns)
-        .into_iter()
-        .partition(|r| r.kind == CauseKind::Unexplained);
+pub fn select_rows(stage: &StageCauses, max_rows: usize) -> Vec<CauseRow> {
+    let (unexplained, mut rows): (Vec<CauseRow>, Vec<CauseRow>) =
+        group_causes(&stage.causes, stage.ns)
+            .into_iter()
+            .partition(|r| r.kind == CauseKind::Unexplained);
     let room = max_rows.max(3) - unexplained.len().min(1);
     if rows.len() > room {
         let rest = rows.split_off(room - 1);
-        let mut sum = CauseRow::sum(
+        let mut sum = CauseRow::from_sum(
             rest[0].kind,
             format!("{} other causes", rest.len()),
             rest.iter().map(|r| r.ns).sum(),
@@ -179,11 +180,14 @@ pub fn is_ranked(to: Point, summary: &Summary) -> bool {
 }
 
 /// What took the most time of the ranked stages of a path, its own work aside, with its stage.
-pub fn main<'a>(slow: &'a SlowPath, summary: &Summary) -> Option<(&'a StageCauses, CauseRow)> {
+pub fn main_cause<'a>(
+    slow: &'a SlowPath,
+    summary: &Summary,
+) -> Option<(&'a StageCauses, CauseRow)> {
     slow.stages
         .iter()
         .filter(|s| is_ranked(s.to, summary))
-        .flat_map(|s| grouped(&s.causes, s.ns).into_iter().map(move |row| (s, row)))
+        .flat_map(|s| group_causes(&s.causes, s.ns).into_iter().map(move |row| (s, row)))
         .filter(|(_, row)| row.kind != CauseKind::Own)
         .max_by_key(|(_, row)| row.ns)
 }
@@ -211,7 +215,7 @@ mod tests {
     }
 
     fn names(rows: &[CauseRow]) -> Vec<String> {
-        rows.iter().map(|r| r.words(Point::SwitchIn, false)).collect()
+        rows.iter().map(|r| r.row_text(Point::SwitchIn, false)).collect()
     }
 
     #[test]
@@ -219,7 +223,7 @@ mod tests {
         let mut causes: Vec<Cause> =
             (0..6).map(|i| thread(&format!("a b:c:{i} o:0"), 10)).collect();
         causes.extend((0..5).map(|i| thread(&format!("few:{i} f:1"), 3)));
-        let rows = shown(&stage(causes), 8);
+        let rows = select_rows(&stage(causes), 8);
         assert_eq!(names(&rows)[..2], ["a b:c \u{d7}6 threads", "thread few:0 f:1"]);
         assert_eq!((rows[0].ns, rows[0].nr_times, rows.len()), (60, 12, 6));
     }
@@ -228,7 +232,7 @@ mod tests {
     fn a_thread_that_dominates_stays_by_itself() {
         let mut causes = vec![thread("w:99 o:0 (boosted)", 50)];
         causes.extend((0..10).map(|i| thread(&format!("w:{i} o:0"), 10)));
-        let got = names(&shown(&stage(causes), 8));
+        let got = names(&select_rows(&stage(causes), 8));
         assert_eq!(got, ["w \u{d7}10 threads", "thread w:99 o:0 (boosted)"]);
     }
 
@@ -247,7 +251,7 @@ mod tests {
             queues: Vec::new(),
         };
         let slow = SlowPath { record, stages: vec![wait, back] };
-        let (_, cause) = main(&slow, &Summary::default()).unwrap();
+        let (_, cause) = main_cause(&slow, &Summary::default()).unwrap();
         assert_eq!((cause.who.as_str(), cause.ns), ("hog:1 o:0", 400));
     }
 
@@ -261,10 +265,13 @@ mod tests {
             (Point::Softirq, "interrupts off a:1 o:0"),
         ] {
             let cause = Cause { kind: CauseKind::IrqsOff, ..thread("a:1 o:0", 1) };
-            assert_eq!(CauseRow::one(&cause).words(to, is_virtual(&meta)), want);
+            assert_eq!(CauseRow::from_cause(&cause).row_text(to, is_virtual(&meta)), want);
         }
         let steal = Cause { kind: CauseKind::Steal, ..thread("hypervisor", 1) };
-        assert_eq!(CauseRow::one(&steal).words(Point::SwitchIn, true), "stolen by the hypervisor");
+        assert_eq!(
+            CauseRow::from_cause(&steal).row_text(Point::SwitchIn, true),
+            "stolen by the hypervisor"
+        );
     }
 
     proptest! {
@@ -286,7 +293,7 @@ mod tests {
             let mut seen = false;
             causes.retain(|c| c.kind != CauseKind::Unexplained || !std::mem::replace(&mut seen, true));
             let stage = stage(causes);
-            let rows = shown(&stage, max);
+            let rows = select_rows(&stage, max);
             prop_assert_eq!(rows.iter().map(|r| r.ns).sum::<u64>(), stage.ns);
             prop_assert!(rows.len() <= max.max(3));
             let has = stage.causes.iter().any(|c| c.kind == CauseKind::Unexplained && c.ns > 0);

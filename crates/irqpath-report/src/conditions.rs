@@ -9,7 +9,7 @@ use irqpath_model::{Bucket, IdealSource, Interruptions, Response};
 pub(crate) fn of_responses(all: &[Response]) -> String {
     all.first().map_or_else(String::new, |first| {
         let hz = 1e9 / first.period_ns.max(1) as f64;
-        format!("us, {}; {}, {hz:.0} Hz", first.basis.words(), first.origin)
+        format!("us, {}; {}, {hz:.0} Hz", first.basis.describe_source(), first.origin)
     })
 }
 
@@ -21,7 +21,7 @@ pub(crate) const fn of_ideal(from: IdealSource) -> &'static str {
     }
 }
 
-/// Interruptions per second.
+/// Interruptions per second of the test; 0 if it took no time.
 pub(crate) fn per_second(all: &Interruptions) -> f64 {
     if all.lasted_ns == 0 {
         return 0.0;
@@ -31,7 +31,7 @@ pub(crate) fn per_second(all: &Interruptions) -> f64 {
 
 /// The documents' table: each bound from the first that has something below it, with how many took
 /// less than that.
-pub(crate) fn below(table: &[Bucket]) -> impl Iterator<Item = (&Bucket, u64)> {
+pub(crate) fn cumulative_buckets(table: &[Bucket]) -> impl Iterator<Item = (&Bucket, u64)> {
     let sums = table.iter().scan(0, |sum, bucket| {
         *sum += bucket.n;
         Some((bucket, *sum))
@@ -40,7 +40,7 @@ pub(crate) fn below(table: &[Bucket]) -> impl Iterator<Item = (&Bucket, u64)> {
 }
 
 /// Milliseconds without needless zeros.
-pub(crate) fn ms(ns: u64) -> String {
+pub(crate) fn format_ms(ns: u64) -> String {
     let text = format!("{:.4}", ns as f64 / 1e6);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -51,14 +51,18 @@ mod tests {
 
     #[test]
     fn milliseconds_are_short() {
-        assert_eq!([20_000, 100_000, 1_000_000, 565_000].map(ms), ["0.02", "0.1", "1", "0.565"]);
+        assert_eq!(
+            [20_000, 100_000, 1_000_000, 565_000].map(format_ms),
+            ["0.02", "0.1", "1", "0.565"]
+        );
     }
 
     #[test]
     fn the_table_begins_where_something_is() {
         let bucket = |low_ns, n| Bucket { low_ns, high_ns: Some(low_ns + 10), n };
         let table = [bucket(0, 0), bucket(10, 3), bucket(20, 0), bucket(30, 1)];
-        let found: Vec<_> = below(&table).map(|(bucket, sum)| (bucket.low_ns, sum)).collect();
+        let found: Vec<_> =
+            cumulative_buckets(&table).map(|(bucket, sum)| (bucket.low_ns, sum)).collect();
         assert_eq!(found, [(10, 3), (20, 3), (30, 4)]);
     }
 }

@@ -28,31 +28,32 @@ impl<W: Write> Guard<W> {
     /// Write what is held back, and flush.
     pub fn finish(mut self) -> io::Result<()> {
         let rest = std::mem::take(&mut self.held);
-        self.inner.write_all(self.guarded(&rest).as_bytes())?;
+        self.inner
+            .write_all(escape_control(&String::from_utf8_lossy(&rest), self.colour).as_bytes())?;
         self.inner.flush()
     }
+}
 
-    fn guarded(&self, bytes: &[u8]) -> String {
-        let text = String::from_utf8_lossy(bytes);
-        let is_kept = |c: char| c == '\n' || c == '\t' || is_printable(c);
-        let mut out = String::with_capacity(text.len());
-        let mut rest = &*text;
-        while let Some(at) = rest.find(|c| !is_kept(c)) {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let is_here = |colour: &&&str| self.colour && rest.starts_with(**colour);
-            let colour = COLOURS.iter().find(is_here);
-            let first = rest.chars().next().map_or(0, char::len_utf8);
-            let (found, after) = rest.split_at(colour.map_or(first, |colour| colour.len()));
-            match colour {
-                Some(colour) => out.push_str(colour),
-                None => out.push_str(&printable(found)),
-            }
-            rest = after;
+/// Text with everything shown as its escape but line breaks, tabs and, if wanted, colours.
+pub(crate) fn escape_control(text: &str, colour: bool) -> String {
+    let is_kept = |c: char| c == '\n' || c == '\t' || is_printable(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| !is_kept(c)) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let is_here = |known: &&&str| colour && rest.starts_with(**known);
+        let known = COLOURS.iter().find(is_here);
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let (found, after) = rest.split_at(known.map_or(first, |known| known.len()));
+        match known {
+            Some(known) => out.push_str(known),
+            None => out.push_str(&printable(found)),
         }
-        out.push_str(rest);
-        out
+        rest = after;
     }
+    out.push_str(rest);
+    out
 }
 
 impl<W: Write> Write for Guard<W> {
@@ -61,7 +62,9 @@ impl<W: Write> Write for Guard<W> {
         if let Some(end) = self.held.iter().rposition(|&b| b == b'\n') {
             let rest = self.held.split_off(end + 1);
             let lines = std::mem::replace(&mut self.held, rest);
-            self.inner.write_all(self.guarded(&lines).as_bytes())?;
+            self.inner.write_all(
+                escape_control(&String::from_utf8_lossy(&lines), self.colour).as_bytes(),
+            )?;
         }
         Ok(bytes.len())
     }

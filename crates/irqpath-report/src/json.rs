@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! JSON: the files of a result directory, one document with everything, and a line per slow path.
+//! JSON: the files of a result directory, and one document with everything.
 //!
 //! All of them are described by `schema` and carry `schema_version`. Reading checks the version
 //! before anything else, so that a newer file is named as such and not as damaged.
@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use irqpath_model::{Meta, Names, SCHEMA_VERSION, SlowPath, Summary};
+use irqpath_model::{Meta, SCHEMA_VERSION, Summary};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,35 +24,19 @@ mod printable;
 pub struct Document {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// `meta.json`.
+    /// The content of `meta.json`: who, when, and on what.
     pub meta: Meta,
-    /// `summary.json`.
+    /// The content of `summary.json`: what was measured.
     pub summary: Summary,
-}
-
-/// One line of the NDJSON stream of slow paths.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SlowLine {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema_version: u32,
-    /// The origin's name, for people.
-    pub origin_name: String,
-    /// The carriers, for people.
-    pub via_name: String,
-    /// First to last stamp, ns.
-    pub total_ns: u64,
-    /// The path and its causes.
-    #[serde(flatten)]
-    pub path: SlowPath,
 }
 
 /// Why a stored document could not be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum JsonError {
     /// Not JSON, or not of our form.
     #[error("not a valid {what} ({reason}); measure again, or restore the file")]
     Corrupt {
-        /// Which document.
         what: &'static str,
         /// What is wrong, and where.
         reason: String,
@@ -60,7 +44,6 @@ pub enum JsonError {
     /// Made by a newer irqpath.
     #[error("{what} has format {found}, this irqpath reads up to {supported}; use a newer irqpath")]
     Newer {
-        /// Which document.
         what: &'static str,
         /// Version in the file.
         found: u32,
@@ -109,19 +92,7 @@ pub fn write_document(out: impl Write, meta: &Meta, summary: &Summary) -> io::Re
     write_pretty(out, &Borrowed { schema_version: SCHEMA_VERSION, meta, summary })
 }
 
-/// Write one [`SlowLine`].
-pub fn write_slow_line(out: impl Write, path: &SlowPath, names: &Names) -> io::Result<()> {
-    let line = SlowLine {
-        schema_version: SCHEMA_VERSION,
-        origin_name: names.origin(path.record.origin),
-        via_name: path.record.via.describe(),
-        total_ns: path.record.total_ns(),
-        path: path.clone(),
-    };
-    write_line(out, &line)
-}
-
-/// Read `meta.json`.
+/// Reads `meta.json`; an unknown schema version is an error.
 pub fn read_meta(bytes: &[u8]) -> Result<Meta, JsonError> {
     read("meta.json", bytes)
 }
@@ -132,7 +103,7 @@ pub fn printable_meta(meta: &Meta) -> Result<Meta, JsonError> {
     read("meta", &serde_json::to_vec(meta).map_err(corrupt)?)
 }
 
-/// Read `summary.json`.
+/// Reads `summary.json`; an unknown schema version is an error.
 pub fn read_summary(bytes: &[u8]) -> Result<Summary, JsonError> {
     read("summary.json", bytes)
 }
@@ -148,7 +119,7 @@ fn read<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, Json
         schema_version: u32,
     }
     let corrupt = |e: serde_json::Error| JsonError::Corrupt { what, reason: e.to_string() };
-    let bytes = &*printable::strings(bytes);
+    let bytes = &*printable::escape_strings(bytes);
     let Version { schema_version: found } = serde_json::from_slice(bytes).map_err(corrupt)?;
     if found > SCHEMA_VERSION {
         return Err(JsonError::Newer { what, found, supported: SCHEMA_VERSION });

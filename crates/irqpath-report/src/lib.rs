@@ -3,11 +3,12 @@
 //! types of `irqpath-model` into an `io::Write`. No files, no clock, no terminal detection: the
 //! binary `irqpath` opens what is written to and decides on width and colour.
 //!
-//! - [`text`]: tables, trees and histograms for a terminal
+//! - [`text`]: what every verb prints for people
 //! - [`html`]: a self-contained page
 //! - [`json`], [`schema`]: the stored documents and the schema that describes them
-//! - [`parquet`]: `samples.parquet`, written while tracing; only tests read it back
+//! - [`parquet`]: tables of samples, which `irqpath merge` reads back and joins
 //! - [`perfetto`]: a trace for the Perfetto UI
+//! - [`compare`]: two results side by side
 //! - [`causes`]: what a slow path waited for, in rows and words that all of them share
 //! - [`reproduction`], [`markdown`]: the lab's table of documents against measurements
 //! - [`target`]: how all of them name the task that a path wakes
@@ -19,6 +20,7 @@
 //! own format, and [`Guard`] is behind those that write for a terminal.
 
 pub mod causes;
+pub mod compare;
 mod conditions;
 mod guard;
 pub mod html;
@@ -29,6 +31,7 @@ pub mod parquet;
 pub mod perfetto;
 pub mod reproduction;
 pub mod schema;
+pub mod stacks;
 pub mod target;
 pub mod text;
 

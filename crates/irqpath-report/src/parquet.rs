@@ -1,52 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `samples.parquet`: every path record of a measurement, one row each.
+//! Tables of measurements as Parquet files, for DuckDB and whatever else reads them.
 //!
-//! Label columns say what the path was, then every point has two nullable columns: `<point>_ns`
-//! (`CLOCK_MONOTONIC`) and `<point>_cpu`. The columns are listed once, in `columns`; the writer
-//! and the reader both follow that list by name. A change that old readers cannot follow raises
-//! `SCHEMA_VERSION`, which is stored as the key `irqpath.schema_version` of the file.
+//! A result directory has one of two: `paths.parquet` with every path that was traced, or
+//! `lengths.parquet` with the length of every repetition in the lab. `irqpath merge` writes both
+//! again for a whole campaign, and three more. [`tables`] is the only list of tables and columns.
+//! Every table begins with the five columns that say which run a row is of.
+//!
+//! A change that readers cannot follow raises [`TABLES_VERSION`], which each file has under the
+//! key [`VERSION_KEY`]; `docs/tables.md` describes the columns, and `irqpath schema tables` prints
+//! them.
 
-mod columns;
-mod digest;
+pub mod histograms;
 mod lengths;
+mod pages;
 mod reader;
+mod table;
+pub mod tables;
 mod writer;
 
-pub(crate) use columns::end_to_word;
-
-pub use lengths::{Length, write_lengths};
-pub use reader::{SampleReader, read_samples};
+pub use lengths::{Length, LengthLabels, write_lengths};
+pub use reader::{ReadError, TableReader, is_guarded};
+pub use table::{Cell, TableWriter};
+pub use tables::Table;
 pub use writer::SampleWriter;
 
-/// Key of the file's metadata that holds the schema version.
+/// Version of the columns. 2 had `samples.parquet` for both kinds of rows, without the columns
+/// that say which run a row is of.
+pub const TABLES_VERSION: u32 = 3;
+
+/// Key of the file's metadata that holds the version.
 pub const VERSION_KEY: &str = "irqpath.schema_version";
+/// Key of the file's metadata that holds the name of the table.
+pub const TABLE_KEY: &str = "irqpath.table";
+/// Key of the file's metadata that holds the run, where all rows are of one.
+pub const RUN_KEY: &str = "irqpath.run_id";
 
-/// Key of the file's metadata that holds length and digest of the pages.
-pub const DIGEST_KEY: &str = "irqpath.pages_sha256";
-
-/// Rows per row group: what the writer keeps in memory, and the reader after it.
+/// Rows per row group: what the writer keeps in memory.
 pub const ROW_GROUP_ROWS: usize = 8 * 1024;
 
-/// Why samples could not be written or read.
+/// Writing failed below: disk full, closed pipe.
 #[derive(Debug, thiserror::Error)]
-pub enum SamplesError {
-    /// Writing failed below: disk full, closed pipe.
-    #[error("samples could not be written: {0}")]
-    Write(String),
-    /// The bytes are not Parquet, or are damaged.
-    #[error("samples are damaged ({0}); measure again, or restore the file")]
-    Corrupt(String),
-    /// Parquet, but not ours.
-    #[error("this Parquet file does not hold irqpath samples ({VERSION_KEY} is absent)")]
-    Foreign,
-    /// Made by a newer irqpath.
-    #[error(
-        "samples have format {found}, this irqpath reads up to {supported}; use a newer irqpath"
-    )]
-    Newer {
-        /// Version in the file.
-        found: u32,
-        /// Newest version understood here.
-        supported: u32,
-    },
-}
+#[error("cannot write the samples: {0}")]
+pub struct SamplesError(#[from] parquet::errors::ParquetError);

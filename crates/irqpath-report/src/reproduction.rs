@@ -11,7 +11,7 @@ use irqpath_model::{
 };
 
 use crate::Guard;
-use crate::text::grouped;
+use crate::text::group_digits;
 
 /// The table for a terminal.
 pub fn write_text(out: impl Write, table: &Reproduction) -> io::Result<()> {
@@ -26,7 +26,7 @@ pub fn write_text(out: impl Write, table: &Reproduction) -> io::Result<()> {
                 writeln!(out, "  SPLAT     {}: {splat}", variant.name)?;
             }
         }
-        for part in missing(&experiment.not_run) {
+        for part in list_missing(&experiment.not_run) {
             writeln!(out, "  not run   {part}")?;
         }
         for claim in &experiment.claims {
@@ -46,19 +46,19 @@ fn write_claim(out: &mut impl Write, claim: &Claim) -> io::Result<()> {
     writeln!(out, "\n  {} ({})", claim.claim, claim.expect)?;
     writeln!(out, "    {:names$}  {}", "paper", claim.paper)?;
     for Outcome { variant, ours, verdict } in &claim.outcomes {
-        writeln!(out, "    {variant:names$}  {ours:>figures$}  {}", word(*verdict))?;
+        writeln!(out, "    {variant:names$}  {ours:>figures$}  {}", verdict_word(*verdict))?;
     }
-    let mut lines = remarks(claim).into_iter().flat_map(str::lines);
+    let mut lines = claim_remarks(claim).into_iter().flat_map(str::lines);
     lines.try_for_each(|line| writeln!(out, "    {line}"))
 }
 
 /// What was measured: a table per variant.
 fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
-    let name = |row: &Figures| name(row).chars().count();
+    let name = |row: &Figures| figure_name(row).chars().count();
     // Rows are two further to the right than their heading.
     let names = experiment.figures.iter().map(name).max().unwrap_or(0) + 2;
-    let headings = headings(&experiment.figures);
-    let numbers = experiment.figures.iter().flat_map(cells);
+    let headings = figure_headings(&experiment.figures);
+    let numbers = experiment.figures.iter().flat_map(figure_cells);
     let number = numbers.map(|cell| cell.chars().count()).max().unwrap_or(0).max(10) + 1;
     for variant in &experiment.variants {
         let mut rows =
@@ -71,8 +71,8 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()
         headings.iter().try_for_each(|heading| write!(out, "{heading:>number$}"))?;
         writeln!(out)?;
         for row in rows {
-            write!(out, "    {:1$}", self::name(row), width - 2)?;
-            let cells = &cells(row)[..headings.len()];
+            write!(out, "    {:1$}", figure_name(row), width - 2)?;
+            let cells = &figure_cells(row)[..headings.len()];
             cells.iter().try_for_each(|cell| write!(out, "{cell:>number$}"))?;
             writeln!(out)?;
         }
@@ -103,12 +103,17 @@ pub(crate) fn slow_rows(experiment: &Reproduced) -> Vec<[String; 4]> {
         for (at, row) in shown.iter().enumerate() {
             let first = |text: &str| if at == 0 { text.to_owned() } else { String::new() };
             let place = [first(&row.variant), first(&row.series)];
-            rows.push([place[0].clone(), place[1].clone(), grouped(row.nr), row.cause.clone()]);
+            rows.push([
+                place[0].clone(),
+                place[1].clone(),
+                group_digits(row.nr),
+                row.cause.clone(),
+            ]);
         }
         let others: u64 = rest.iter().map(|row| row.nr).sum();
         if others > 0 {
             let cause = format!("{} other combinations", rest.len());
-            rows.push([String::new(), String::new(), grouped(others), cause]);
+            rows.push([String::new(), String::new(), group_digits(others), cause]);
         }
     }
     rows
@@ -118,21 +123,21 @@ pub(crate) fn slow_rows(experiment: &Reproduced) -> Vec<[String; 4]> {
 const HEADINGS: [&str; 7] = ["n", "min", "Q05", "Q50", "Q95", "max", "max irq"];
 
 /// Headings of these rows: without the last one, where no row has it.
-pub(crate) fn headings(rows: &[Figures]) -> &'static [&'static str] {
+pub(crate) fn figure_headings(rows: &[Figures]) -> &'static [&'static str] {
     let all = rows.iter().any(|row| row.max_irq_ns.is_some());
     if all { &HEADINGS } else { &HEADINGS[..HEADINGS.len() - 1] }
 }
 
-/// A row's numbers, one for each that [`headings`] may have.
-pub(crate) fn cells(row: &Figures) -> [String; 7] {
+/// A row's numbers, one for each that [`figure_headings`] may have.
+pub(crate) fn figure_cells(row: &Figures) -> [String; 7] {
     let q = row.quantiles;
     let [n, min, q05, q50, q95, max] =
-        [q.n, q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(grouped);
-    [n, min, q05, q50, q95, max, row.max_irq_ns.map(grouped).unwrap_or_default()]
+        [q.n, q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(group_digits);
+    [n, min, q05, q50, q95, max, row.max_irq_ns.map(group_digits).unwrap_or_default()]
 }
 
 /// Series and interval of a row.
-pub(crate) fn name(row: &Figures) -> String {
+pub(crate) fn figure_name(row: &Figures) -> String {
     if row.interval.is_empty() {
         return row.series.clone();
     }
@@ -140,7 +145,7 @@ pub(crate) fn name(row: &Figures) -> String {
 }
 
 /// What was not run, and why; series with the same reason are one line.
-pub(crate) fn missing(parts: &[NotRun]) -> Vec<String> {
+pub(crate) fn list_missing(parts: &[NotRun]) -> Vec<String> {
     let same = |a: &NotRun, b: &NotRun| (&a.variant, &a.why) == (&b.variant, &b.why);
     let line = |group: &[NotRun]| {
         let NotRun { variant, why, .. } = &group[0];
@@ -158,21 +163,21 @@ pub(crate) fn missing(parts: &[NotRun]) -> Vec<String> {
 const NO_REASON: &str = "No reason given.";
 
 /// The reason why a claim does not hold, if it does not.
-pub(crate) fn reason(claim: &Claim) -> Option<&str> {
+pub(crate) fn claim_reason(claim: &Claim) -> Option<&str> {
     let differs = claim.outcomes.iter().any(|outcome| outcome.verdict == OutcomeVerdict::Differs);
     let given = claim.differs.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     differs.then(|| given.unwrap_or(NO_REASON))
 }
 
 /// What stands below a claim: what its figures are to be read with, and why it does not hold.
-pub(crate) fn remarks(claim: &Claim) -> Vec<&str> {
+pub(crate) fn claim_remarks(claim: &Claim) -> Vec<&str> {
     let note = claim.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
-    note.into_iter().chain(reason(claim)).collect()
+    note.into_iter().chain(claim_reason(claim)).collect()
 }
 
 /// True if a claim does not hold and nobody says why.
 pub(crate) fn is_unexplained(claim: &Claim) -> bool {
-    reason(claim) == Some(NO_REASON)
+    claim_reason(claim) == Some(NO_REASON)
 }
 
 pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
@@ -183,7 +188,7 @@ pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
     }
 }
 
-pub(crate) fn word(verdict: OutcomeVerdict) -> &'static str {
+pub(crate) fn verdict_word(verdict: OutcomeVerdict) -> &'static str {
     match verdict {
         OutcomeVerdict::Holds => "holds",
         OutcomeVerdict::Stated => "stated",
@@ -291,7 +296,7 @@ mod tests {
             assert!(text.contains("stock   0.5  differs\n    No reason given.\n"), "{text}");
         }
         table.experiments[0].claims[0].outcomes.truncate(1);
-        assert_eq!(reason(&table.experiments[0].claims[0]), None);
+        assert_eq!(claim_reason(&table.experiments[0].claims[0]), None);
     }
 
     #[test]
@@ -300,16 +305,16 @@ mod tests {
         table.experiments[0].claims[0].note = Some("The document has two CPUs.\n".into());
         let claim = &table.experiments[0].claims[0];
         let both = ["The document has two CPUs.", "Because of try_to_wake_up.\nAnd more."];
-        assert_eq!(remarks(claim), both);
+        assert_eq!(claim_remarks(claim), both);
         table.experiments[0].claims[0].outcomes.truncate(1);
-        assert_eq!(remarks(&table.experiments[0].claims[0]), both[..1]);
+        assert_eq!(claim_remarks(&table.experiments[0].claims[0]), both[..1]);
     }
 
     #[test]
     fn a_claim_that_must_hold_fails_the_experiment() {
         let mut table = table();
-        assert!(table.experiments[0].failed());
+        assert!(table.experiments[0].has_failed());
         table.experiments[0].claims[0].must = false;
-        assert!(!table.experiments[0].failed());
+        assert!(!table.experiments[0].has_failed());
     }
 }

@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use irqpath_model::{Comm, Folded, PathSummary, Scheduling, Summary};
 
-use crate::text::grouped;
+use crate::text::group_digits;
 
 /// What has no row of its own, in words; `None` if everything has.
-pub fn folded(summary: &Summary) -> Option<String> {
+pub fn describe_folded(summary: &Summary) -> Option<String> {
     let Folded { nr_paths, nr_names, nr_tasks } = summary.traced().folded;
     if nr_paths == 0 {
         return None;
@@ -21,12 +21,12 @@ pub fn folded(summary: &Summary) -> Option<String> {
     let rows = if nr_rows == 1 { "row" } else { "rows" };
     let about = |n: u64, one: &str| match n {
         0 | 1 => format!("1 {one}"),
-        n => format!("about {} {one}s", grouped(n)),
+        n => format!("about {} {one}s", group_digits(n)),
     };
     Some(format!(
         "folded {} paths of {} and {} into {nr_rows} {rows} {}, as their share of the table was \
          full; --task NAME|TID shows one apart",
-        grouped(nr_paths),
+        group_digits(nr_paths),
         about(nr_names, "name"),
         about(nr_tasks, "task"),
         Folded::COMM
@@ -41,8 +41,8 @@ pub struct Targets<'a> {
 }
 
 impl<'a> Targets<'a> {
-    /// Of these rows.
-    pub fn of(paths: &'a [PathSummary]) -> Self {
+    /// Finds the names that several policies or priorities share in these rows.
+    pub fn from_paths(paths: &'a [PathSummary]) -> Self {
         let mut first = HashMap::new();
         let is_other = |path: &&'a PathSummary| {
             *first.entry(&path.key.comm).or_insert(path.key.sched) != path.key.sched
@@ -52,12 +52,12 @@ impl<'a> Targets<'a> {
 
     /// The name, the tid where it was always the same task, and policy and priority where they say
     /// something. The name is as foreign as it was.
-    pub fn name(&self, path: &PathSummary) -> String {
+    pub fn target_name(&self, path: &PathSummary) -> String {
         let mut text = path.key.comm.to_string();
         if let Some(tid) = path.tid {
             let _ = write!(text, ":{tid}");
         }
-        let sched = self.sched(path);
+        let sched = self.sched_word(path);
         if !sched.is_empty() {
             text.push(' ');
             text.push_str(sched);
@@ -66,7 +66,7 @@ impl<'a> Targets<'a> {
     }
 
     /// Policy and priority; empty where they say nothing.
-    pub fn sched<'p>(&self, path: &'p PathSummary) -> &'p str {
+    pub fn sched_word<'p>(&self, path: &'p PathSummary) -> &'p str {
         let is_plain = path.key.sched.is_none_or(Scheduling::is_default);
         if is_plain && !self.shared.contains(&path.key.comm) { "" } else { &path.sched }
     }
@@ -82,21 +82,22 @@ mod tests {
             origin: Origin::Irq(36),
             via: Via::empty(),
             comm: comm.into(),
-            sched: Some(Scheduling { policy, prio }),
+            sched: Some(Scheduling::from_prio(policy, prio)),
             folded: false,
+            cgroup: None,
         };
         PathSummary::new(PathStats { tid, ..PathStats::new(key) }, &Names::default())
     }
 
     #[test]
     fn what_is_folded_is_told_with_its_numbers() {
-        assert_eq!(folded(&Summary::default()), None);
-        let key = PathKey::others(Origin::Irq(36));
+        assert_eq!(describe_folded(&Summary::default()), None);
+        let key = PathKey::others_of(Origin::Irq(36));
         let others = PathSummary::new(PathStats::new(key), &Names::default());
         let nr = Folded { nr_paths: 81_234, nr_names: 52_000, nr_tasks: 1 };
         let traced = Paths { folded: nr, paths: vec![others], ..Paths::default() };
-        let summary = Summary::of(Measured::Paths(traced));
-        let text = folded(&summary).unwrap_or_default();
+        let summary = Summary::from_measured(Measured::Paths(traced));
+        let text = describe_folded(&summary).unwrap_or_default();
         let want = "folded 81 234 paths of about 52 000 names and 1 task into 1 row (others)";
         assert!(text.starts_with(want), "{text}");
     }
@@ -110,8 +111,8 @@ mod tests {
             path("irq/36-eth0", Policy::Fifo, 49, Some(99)),
             path("kworker/0:1H", Policy::Normal, 100, None),
         ];
-        let targets = Targets::of(&paths);
-        let names: Vec<String> = paths.iter().map(|path| targets.name(path)).collect();
+        let targets = Targets::from_paths(&paths);
+        let names: Vec<String> = paths.iter().map(|path| targets.target_name(path)).collect();
         assert_eq!(
             names,
             [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `trace`, `bench`, `respond` and `jitter` print: tables, a tree of causes, histograms.
+//! What every verb prints for people: tables, a tree of causes, histograms, and the [`Page`]s of
+//! those that act on the host.
 //!
 //! Width and colour are given, never found out here. Times are us. Every text that came from
 //! outside passes `style::clean`, in headings and tables by themselves. Whatever is
@@ -10,35 +11,43 @@ use std::io::{self, Write};
 use irqpath_model::{Meta, Summary};
 
 mod bench;
+pub mod check;
 mod counts;
 mod footer;
 mod hist;
 mod jitter;
+pub mod merge;
+mod page;
 mod paths;
+pub mod policy;
+pub mod record;
 mod response;
+pub mod shield;
 mod slow;
 mod style;
-mod table;
+pub(crate) mod table;
+pub mod tune;
 
 pub use bench::write_bench;
 pub(crate) use bench::{EXACT, known_by};
 pub use hist::Scale;
 pub use jitter::write_jitter;
-pub(crate) use jitter::{what as interruption_words, words as cause_words};
-pub(crate) use response::share;
+pub(crate) use jitter::{cause_words, describe_interruption as interruption_words};
+pub use page::Page;
+pub(crate) use response::format_share;
 pub use response::write_response;
-pub(crate) use style::us2;
-use style::{Style, clean};
-pub use style::{cut, grouped, us, wrapped};
+pub(crate) use style::format_us2;
+use style::{Style, escape_line};
+pub use style::{cut_to, format_us, group_digits, wrap_text};
 
 use crate::target::{self, Targets};
 
-/// How to print.
+/// How wide and how long the text may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextOptions {
     /// Columns of the terminal; lines are kept within it where they can be.
     pub width: usize,
-    /// Use ANSI colours.
+    /// True to use ANSI colours.
     pub colour: bool,
     /// Rows of the path table; the rest is counted in a line.
     pub max_paths: usize,
@@ -93,7 +102,7 @@ pub fn write_hist(
 
 /// The first line where paths are folded: who reads a table must know what it does not show.
 fn write_folded(out: &mut impl Write, summary: &Summary, options: &TextOptions) -> io::Result<()> {
-    let Some(text) = target::folded(summary) else { return Ok(()) };
+    let Some(text) = target::describe_folded(summary) else { return Ok(()) };
     writeln!(out, "{}", options.style().warn(&format!("irqpath: {text}")))
 }
 
@@ -115,7 +124,7 @@ pub fn write_header(mut out: impl Write, meta: &Meta, options: &TextOptions) -> 
         kernel.policies_suffix()
     );
     let style = options.style();
-    writeln!(out, "{}{}", style.bold("irqpath: "), clean(&text))
+    writeln!(out, "{}{}", style.bold("irqpath: "), escape_line(&text))
 }
 
 /// The path table, slowest maximum first.
@@ -133,7 +142,7 @@ pub fn write_stages(
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let targets = Targets::of(&summary.traced().paths);
+    let targets = Targets::from_paths(&summary.traced().paths);
     summary
         .traced()
         .paths
@@ -184,21 +193,21 @@ pub fn write_footer(
 
 /// A heading with an empty line before it and what is said about it after, or below where both
 /// are too long for one line.
-fn heading(
+fn write_heading(
     out: &mut impl Write,
     options: &TextOptions,
     title: &str,
     about: &str,
 ) -> io::Result<()> {
-    let (style, title, about) = (options.style(), clean(title), clean(about));
+    let (style, title, about) = (options.style(), escape_line(title), escape_line(about));
     writeln!(out)?;
     if about.is_empty() {
         return writeln!(out, "{}", style.bold(&title));
     }
-    if style::width(&title) + 2 + style::width(&about) <= options.width {
+    if style::text_width(&title) + 2 + style::text_width(&about) <= options.width {
         return writeln!(out, "{}  {}", style.bold(&title), style.dim(&about));
     }
     writeln!(out, "{}", style.bold(&title))?;
-    let about = wrapped(&about, options.width);
+    let about = wrap_text(&about, options.width);
     about.lines().try_for_each(|line| writeln!(out, "{}", style.dim(line)))
 }

@@ -36,14 +36,16 @@ fn bench_of(summary: &mut Summary) -> &mut Vec<BenchSeries> {
 }
 
 fn two() -> Summary {
-    Summary::of(Measured::Bench { bench: series(&[Softirq, Workqueue], &[0, 256], 2_000) })
+    Summary::from_measured(Measured::Bench {
+        bench: series(&[Softirq, Workqueue], &[0, 256], 2_000),
+    })
 }
 
 #[test]
 fn tables() {
     golden("bench-100.txt", &text(&meta(), &two(), 100));
     golden("bench-60.txt", &text(&meta(), &two(), 60));
-    let of_clocks = Summary::of(Measured::Bench { bench: clocks(500) });
+    let of_clocks = Summary::from_measured(Measured::Bench { bench: clocks(500) });
     golden("bench-clocks.txt", &text(&meta(), &of_clocks, 100));
 }
 

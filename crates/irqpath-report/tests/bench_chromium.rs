@@ -8,7 +8,6 @@
 #![allow(clippy::unwrap_used)] // tests fail by panicking
 
 mod bench_support;
-#[path = "html_support/webdriver.rs"]
 #[allow(dead_code)] // the other page is clicked and typed into more
 mod webdriver;
 

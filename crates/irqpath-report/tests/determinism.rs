@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
+use irqpath_analysis::jitter::{InterruptionEngine, Looker, summarize_loops};
 use irqpath_analysis::response::ResponseCounter;
 use irqpath_model::{
     Cause, CauseKind, CpuInfo, Event, Exceeded, IdealSource, Interruptions, Jitter, LossReason,
@@ -45,7 +45,7 @@ fn responses() -> Summary {
         source,
         origin: "timer 2 of /dev/hpet".to_owned(),
         stand_in: None,
-        basis: source.basis(),
+        basis: source.time_basis(),
         cpu: 1,
         tid: 7,
         sched: "f:80".to_owned(),
@@ -63,7 +63,7 @@ fn responses() -> Summary {
     let what = "CAP_IPC_LOCK".to_owned();
     let missing = vec![Missing { what, consequence: "memory is not locked".to_owned() }];
     let measured = Measured::Response { response: vec![response], slow: Vec::new() };
-    Summary { missing, ..Summary::of(measured) }
+    Summary { missing, ..Summary::from_measured(measured) }
 }
 
 fn interrupted() -> Summary {
@@ -83,17 +83,17 @@ fn interrupted() -> Summary {
     let block = transitions.into_iter().zip(1..);
     let block = block.map(|((ns, what), seq)| Occupancy { ns, cpu: 1, seq, what });
     engine.push(Event::Occupancy(block.collect()));
-    engine.interrupted(1, 4_500, 13_500);
-    engine.interrupted(1, 40_000, 46_000);
+    engine.add_interruption(1, 4_500, 13_500);
+    engine.add_interruption(1, 40_000, 46_000);
     engine.flush();
-    let found = engine.result(1, 0).unwrap();
+    let found = engine.take_result(1, 0).unwrap();
     let (threshold_ns, look_ns, lasted_ns) = (5_000, 30, 2_000_000_000);
     let found = Interruptions { threshold_ns, look_ns, lasted_ns, ..found };
     let ideal = (1_147_132_000, IdealSource::Given);
-    let loops = loops(&[1_147_132_000, 1_168_630_000], 9, ideal);
+    let loops = summarize_loops(&[1_147_132_000, 1_168_630_000], 9, ideal);
     let (sched, interruptions) = ("f:80".to_owned(), Some(found));
     let jitter = Jitter { cpu: 1, tid: 77, sched, loops, interruptions };
-    Summary::of(Measured::Jitter { jitter: vec![jitter] })
+    Summary::from_measured(Measured::Jitter { jitter: vec![jitter] })
 }
 
 fn has_all(text: &str, parts: &[&str]) {
@@ -183,7 +183,7 @@ fn what_a_path_leaves_of_the_response_over_the_threshold_is_told() {
     let text = |slow: Vec<SlowPath>| {
         let mut out = Vec::new();
         let response = summary.response().to_vec();
-        let summary = Summary::of(Measured::Response { response, slow });
+        let summary = Summary::from_measured(Measured::Response { response, slow });
         let options = TextOptions { width: 300, ..TextOptions::default() };
         write_response(&mut out, &meta(), &summary, &options).unwrap();
         String::from_utf8(out).unwrap()
@@ -269,7 +269,7 @@ fn whatever_was_lost_is_told_in_text_and_page() {
     assert!(data(&meta(), &summary)["notes"].to_string().contains("Nothing was lost."));
     summary.overhead.nr_events = 5_000;
     has_all(&text(&summary), &["lost by the tracer: 0\n", "overhead: 5 000 events"]);
-    summary.loss.add(LossReason::OccupancyOverrun, 7);
+    summary.loss.add_loss(LossReason::OccupancyOverrun, 7);
     let told = "7  transitions overwritten; causes may be incomplete";
     has_all(&text(&summary), &["lost by the tracer: 7\n", told]);
     first_jitter(&mut summary).loops.as_mut().unwrap().nr_lost = 2;

@@ -4,10 +4,12 @@
 
 mod common;
 
-use common::{meta, names, slow, summary};
-use irqpath_model::{SCHEMA_VERSION, Summary};
-use irqpath_report::json::{self, JsonError, SlowLine};
-use irqpath_report::schema::{Kind, schema, write_schema};
+use common::{meta, summary};
+use irqpath_model::{
+    SCHEMA_VERSION, Scheduling, Summary, TaskId, change, policy, record, shield, tune,
+};
+use irqpath_report::json::{self, JsonError};
+use irqpath_report::schema::{Kind, document_schema, write_schema};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -26,19 +28,6 @@ fn documents_read_back_equal() {
     let mut out = Vec::new();
     json::write_summary(&mut out, &summary()).unwrap();
     assert_eq!(json::read_summary(&out).unwrap(), summary());
-}
-
-#[test]
-fn a_slow_path_is_one_line_whatever_its_names() {
-    let mut path = slow();
-    path.record.target.comm = "a\n\"b\",c".into();
-    let mut out = Vec::new();
-    json::write_slow_line(&mut out, &path, &names()).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    assert_eq!(text.matches('\n').count(), 1);
-    let line: SlowLine = serde_json::from_str(&text).unwrap();
-    assert_eq!((line.path, line.total_ns), (path, 813_900));
-    assert_eq!(line.origin_name, "36:virtio1-req.0");
 }
 
 #[test]
@@ -99,19 +88,91 @@ fn check_known(root: &Value, schema: &Value, value: &Value, at: &str) {
 
 #[test]
 fn schemas_carry_their_version_and_know_what_is_written() {
-    for kind in Kind::ALL {
-        let value = schema(kind);
+    for &kind in Kind::ALL {
+        let value = document_schema(kind);
         let id = format!("urn:irqpath:schema:{}:{SCHEMA_VERSION}", kind.name());
         assert_eq!(value["$id"], Value::String(id));
         assert_eq!(value["$schema"], "https://json-schema.org/draft/2020-12/schema");
         let mut out = Vec::new();
         write_schema(&mut out, kind).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), value);
+        let definitions = value["$defs"].as_object().unwrap();
+        let twin = definitions.keys().find(|name| name.ends_with(|c: char| c.is_ascii_digit()));
+        assert_eq!(twin, None, "two types of one name in {}", kind.name());
     }
-    let mut out = Vec::new();
-    json::write_document(&mut out, &meta(), &summary()).unwrap();
-    let root = schema(Kind::Document);
-    check_known(&root, &root, &serde_json::from_slice(&out).unwrap(), "");
+}
+
+fn record_document() -> record::Recorded {
+    let capture = record::Capture { nr: 1, trigger: "signal".to_owned(), ..Default::default() };
+    let directory = "captures/0001-signal".to_owned();
+    let written = record::Written { directory, capture, nr_bytes: 1 << 20, took_ns: 3 };
+    record::Recorded {
+        schema_version: SCHEMA_VERSION,
+        captures: vec![written],
+        triggers: [("signal".to_owned(), 1)].into(),
+        ..record::Recorded::default()
+    }
+}
+
+/// Documents of each kind as they are written.
+fn written() -> Vec<(Kind, Value)> {
+    let mut document = Vec::new();
+    json::write_document(&mut document, &meta(), &summary()).unwrap();
+    let task = TaskId { tid: 40, start_ticks: 7 };
+    let left = change::Left {
+        target: change::Target::TaskScheduling { task },
+        label: "task 40 (jackd)".to_owned(),
+        original: change::Value::Scheduling(Scheduling::other(-5)),
+        reason: change::LeftReason::ChangedMeanwhile {
+            found: change::Value::Scheduling(Scheduling::rr(3)),
+            ours: change::Value::Scheduling(Scheduling::fifo(81)),
+        },
+    };
+    let undone = change::Undone { restored: 1, left: vec![left], ..change::Undone::default() };
+    let reset = shield::Reset { undone: undone.clone(), ..shield::Reset::default() };
+    let shield = shield::Document {
+        reset: Some(reset),
+        measured: Some(shield::Measured::default()),
+        ..shield::Document::default()
+    };
+    let thread = tune::LiveThread {
+        id: task,
+        comm: "irq/24-sound".to_owned(),
+        kernel: true,
+        scheduling: Scheduling::fifo(50),
+    };
+    let left = tune::LeftThread { thread: thread.clone(), why: tune::LeftAlone::SetByHand };
+    let plan = tune::TunePlan { take_back: vec![thread], left: vec![left], ..Default::default() };
+    let tune = tune::Document {
+        plan: Some(plan),
+        reset: Some(tune::Reset { undone, ..tune::Reset::default() }),
+        ..tune::Document::default()
+    };
+    let known = policy::KernelPolicy { name: "learn".to_owned(), ..Default::default() };
+    let policy = policy::Document { policies: Some(vec![known]), ..policy::Document::default() };
+    vec![
+        (Kind::Document, serde_json::from_slice(&document).unwrap()),
+        (Kind::Shield, serde_json::to_value(&shield).unwrap()),
+        (Kind::Tune, serde_json::to_value(&tune).unwrap()),
+        (Kind::Policy, serde_json::to_value(&policy).unwrap()),
+        (Kind::Record, serde_json::to_value(record_document()).unwrap()),
+    ]
+}
+
+#[test]
+fn what_is_written_is_valid_and_a_wrong_type_is_not() {
+    for (kind, document) in written() {
+        let root = document_schema(kind);
+        let validator = jsonschema::validator_for(&root).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert_eq!(errors, [""; 0], "{}", kind.name());
+        check_known(&root, &root, &document, "");
+        let mut wrong = document.clone();
+        let first = wrong.as_object_mut().unwrap().values_mut().next().unwrap();
+        *first = serde_json::json!([["no such thing"]]);
+        assert!(!validator.is_valid(&wrong), "{}: {wrong}", kind.name());
+    }
 }
 
 #[test]

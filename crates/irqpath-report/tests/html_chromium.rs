@@ -8,7 +8,6 @@
 #![allow(clippy::unwrap_used)] // tests fail by panicking
 
 mod html_support;
-#[path = "html_support/webdriver.rs"]
 mod webdriver;
 
 use std::path::{Path, PathBuf};

@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use common::{names, summary};
 use irqpath_model::{Comm, Summary, is_printable};
-use irqpath_report::openmetrics;
+use irqpath_report::openmetrics::{self, AgentFacts, Buckets, Exposed, Shown, StageRows};
+use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::MetricFamily;
 use proptest::prelude::*;
+use prost::Message as _;
 
 /// A sample: name, labels, value.
 type Sample = (String, BTreeMap<String, String>, f64);
@@ -80,7 +82,8 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
 
 fn exposition(summary: &Summary) -> String {
     let mut out = Vec::new();
-    openmetrics::write(&mut out, summary, &names()).unwrap();
+    let exposed = Exposed { summary: summary.clone(), names: names(), ..Exposed::default() };
+    openmetrics::write(&mut out, exposed.into()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -188,4 +191,130 @@ proptest! {
         let bad = text.chars().find(|&c| c != '\n' && !is_printable(c));
         prop_assert_eq!(bad, None);
     }
+}
+
+/// Every family, as a scraper reads them.
+fn read_families(mut bytes: &[u8]) -> Vec<MetricFamily> {
+    let mut families = Vec::new();
+    while !bytes.is_empty() {
+        families.push(MetricFamily::decode_length_delimited(&mut bytes).unwrap());
+    }
+    families
+}
+
+fn exposed(summary: Summary, shown: Shown) -> Exposed {
+    let since = Some(std::time::SystemTime::UNIX_EPOCH);
+    let agent = AgentFacts { since, ..AgentFacts::default() };
+    Exposed { summary, names: names(), shown, agent: Some(agent) }
+}
+
+#[test]
+fn native_histograms_hold_the_same_times() {
+    let summary = summary();
+    let shown = Shown { buckets: Buckets { classic: false, native: true }, ..Shown::default() };
+    let families = read_families(
+        &openmetrics::encode_protobuf(exposed(summary.clone(), shown).into()).unwrap(),
+    );
+    let names: HashSet<_> = families.iter().map(|family| family.name.clone()).collect();
+    assert_eq!(names.len(), families.len(), "a family comes once");
+    let paths = families.iter().find(|f| f.name == "irqpath_path_seconds").unwrap();
+    assert_eq!(paths.metric.len(), summary.traced().paths.len());
+    for metric in &paths.metric {
+        let histogram = metric.histogram.as_ref().unwrap();
+        assert!(histogram.bucket.is_empty() && histogram.start_timestamp.is_some());
+        let spans: u32 = histogram.positive_span.iter().map(|span| span.length).sum();
+        assert_eq!(spans as usize, histogram.positive_delta.len());
+        let (mut count, mut all) = (0, 0);
+        for delta in &histogram.positive_delta {
+            count += delta;
+            all += count;
+        }
+        assert_eq!(u64::try_from(all).unwrap() + histogram.zero_count, histogram.sample_count);
+    }
+}
+
+#[test]
+fn eighteen_paths_are_at_most_a_hundred_series() {
+    let mut summary = summary();
+    let traced = summary.traced_mut().unwrap();
+    let mut like = traced.paths[0].clone();
+    for path in &traced.paths {
+        if path.stages.len() > like.stages.len() {
+            like = path.clone();
+        }
+    }
+    // Three tasks for each of six lines: more than most machines have.
+    traced.paths = (0..18)
+        .map(|at: u32| {
+            let mut path = like.clone();
+            path.origin_name = format!("{}:eth{}", at / 3, at / 3);
+            path.key.comm = format!("task{at}").as_str().into();
+            path
+        })
+        .collect();
+    let shown = Shown {
+        buckets: Buckets { classic: false, native: true },
+        stages: StageRows::Origins,
+        per_cpu: false,
+    };
+    let families =
+        read_families(&openmetrics::encode_protobuf(exposed(summary, shown).into()).unwrap());
+    let of = |name: &str| {
+        families.iter().filter(|f| f.name.starts_with(name)).map(|f| f.metric.len()).sum::<usize>()
+    };
+    let all = of("irqpath_path") + of("irqpath_stage");
+    assert_eq!((of("irqpath_path_seconds"), of("irqpath_path_max_seconds")), (18, 18));
+    assert!(all <= 100, "{all} series");
+}
+
+/// Prometheus refuses more (OpenMetrics 1.0, "Exemplars").
+const MAX_EXEMPLAR: usize = 128;
+
+#[test]
+fn exemplars_point_to_slow_paths_within_the_limit() {
+    let mut summary = summary();
+    let traced = summary.traced_mut().unwrap();
+    let slow = &mut traced.slow[0];
+    // The longest labels that there can be.
+    slow.record.target.comm = Comm::from_bytes(&[0x9b; 15]);
+    slow.record.target.tid = u32::MAX;
+    for cause in slow.stages.iter_mut().flat_map(|stage| &mut stage.causes) {
+        cause.who = "\"\\\u{1b}".repeat(100);
+    }
+    traced.paths[0].key = slow.record.key();
+    let total = slow.record.total_ns() as f64 / 1e9;
+    let first = slow.record.first().unwrap().ns.to_string();
+    for classic in [true, false] {
+        let shown = Shown { buckets: Buckets { classic, native: true }, ..Shown::default() };
+        let bytes = openmetrics::encode_protobuf(exposed(summary.clone(), shown).into()).unwrap();
+        let families = read_families(&bytes);
+        let paths = families.into_iter().find(|f| f.name == "irqpath_path_seconds").unwrap();
+        let histograms = paths.metric.into_iter().filter_map(|metric| metric.histogram);
+        let found: Vec<_> = histograms
+            .flat_map(|h| {
+                h.exemplars.into_iter().chain(h.bucket.into_iter().filter_map(|b| b.exemplar))
+            })
+            .collect();
+        assert_eq!(found.len(), 1, "classic {classic}");
+        assert_eq!((found[0].value, &found[0].label[0].value), (total, &first));
+        let pairs = found[0].label.iter();
+        let length: usize = pairs.map(|p| p.name.chars().count() + p.value.chars().count()).sum();
+        assert!(length <= MAX_EXEMPLAR, "{length}: {:?}", found[0].label);
+        assert!(found[0].timestamp.is_some());
+    }
+    let mut out = Vec::new();
+    openmetrics::write_with_exemplars(&mut out, exposed(summary.clone(), Shown::default()).into())
+        .unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" # {")).collect();
+    let [line] = lines[..] else { panic!("{lines:?}") };
+    let le: f64 = line.split("le=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+    assert!(line.starts_with("irqpath_path_seconds_bucket{") && le >= total, "{line}");
+    assert!(line.contains(&format!("ns=\"{first}\"")), "{line}");
+    // Without them, it is the text that older scrapers read.
+    let bare: String =
+        text.lines().map(|line| line.split(" # {").next().unwrap().to_owned() + "\n").collect();
+    let mut plain = Vec::new();
+    openmetrics::write(&mut plain, exposed(summary, Shown::default()).into()).unwrap();
+    assert_eq!(bare, String::from_utf8(plain).unwrap());
 }

@@ -16,9 +16,9 @@ use proptest::prelude::*;
 fn traced(records: &[PathRecord], occupancy: &[Occupancy]) -> Read {
     let mut writer = PerfettoWriter::new(Vec::new());
     for record in records {
-        writer.path(record, &names()).unwrap();
+        writer.write_path(record, &names()).unwrap();
     }
-    writer.occupancy(occupancy, &names()).unwrap();
+    writer.write_occupancy(occupancy, &names()).unwrap();
     read(&writer.finish().unwrap())
 }
 
@@ -224,11 +224,52 @@ fn more_names_than_the_state_holds_start_it_anew() {
     let mut writer = PerfettoWriter::new(Vec::new());
     for tid in 1..70_000 {
         let switch = Transition::SwitchIn(task(tid, "short", 120));
-        writer.occupancy(&[occ(tid.into(), tid.into(), switch)], &names()).unwrap();
+        writer.write_occupancy(&[occ(tid.into(), tid.into(), switch)], &names()).unwrap();
     }
     let trace = read(&writer.finish().unwrap());
     let clears = trace.packets.iter().filter(|p| p.sequence_flags == Some(1)).count();
     assert_eq!((trace.slices.len(), clears), (69_999, 2));
     let last = trace.slices.iter().max_by_key(|s| s.start);
     assert_eq!(last.map(|s| s.name.as_str()), Some("short:69999"));
+}
+
+#[test]
+fn hosts_are_processes_and_their_times_are_moved() {
+    use irqpath_model::record::{Blocked, KernelStack};
+    use irqpath_report::perfetto::proto::{SLICE_BEGIN, Trace};
+    use prost::Message as _;
+
+    let stack = |cpu, from_ns, until_ns| KernelStack {
+        cpu,
+        from_ns,
+        until_ns,
+        why: Blocked::Cpu,
+        tid: 5,
+        comm: "worker".into(),
+        waiter: 6,
+        frames: vec![1],
+    };
+    let functions = [(1, "schedule".to_owned())].into();
+    let mut writer = PerfettoWriter::new(Vec::new());
+    writer.begin_machine("a\u{9b}", 0).unwrap();
+    writer.write_stacks(&[stack(0, 9_000_000_000, 9_000_000_100)], &functions).unwrap();
+    writer.begin_machine("b", -4_000_000_000).unwrap();
+    let overlapping =
+        [stack(0, 13_000_000_000, 13_000_000_100), stack(0, 13_000_000_050, 13_000_000_300)];
+    writer.write_stacks(&overlapping, &functions).unwrap();
+    let trace = Trace::decode(writer.finish().unwrap().as_slice()).unwrap();
+    let tracks: Vec<_> = trace.packet.iter().filter_map(|p| p.track_descriptor.as_ref()).collect();
+    let processes: Vec<_> = tracks.iter().filter_map(|track| track.process.as_ref()).collect();
+    let names: Vec<&str> = processes.iter().map(|process| process.process_name()).collect();
+    assert_eq!(names, ["a\\u{9b}", "b"]);
+    // Times count from two seconds before the first one.
+    let begins: Vec<u64> = trace
+        .packet
+        .iter()
+        .filter(|p| p.track_event.as_ref().is_some_and(|event| event.r#type() == SLICE_BEGIN))
+        .filter_map(|p| p.timestamp)
+        .collect();
+    assert_eq!(begins, [2_000_000_000, 2_000_000_000, 2_000_000_100]);
+    let uuids: std::collections::BTreeSet<_> = tracks.iter().map(|track| track.uuid()).collect();
+    assert_eq!(uuids.len(), tracks.len(), "no two tracks share a number");
 }

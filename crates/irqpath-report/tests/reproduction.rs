@@ -10,7 +10,7 @@ use irqpath_model::{
     Claim, Figures, Made, NotRun, Outcome, OutcomeVerdict, Reproduced, ReproducedVariant,
     Reproduction, SlowRuns,
 };
-use irqpath_report::markdown::{parts, write_overview, write_page};
+use irqpath_report::markdown::{render_parts, write_overview, write_page};
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
@@ -36,7 +36,11 @@ fn outcome(variant: &str, ours: &str, verdict: OutcomeVerdict) -> Outcome {
 }
 
 fn left_out(series: &str) -> NotRun {
-    NotRun { variant: "rt".into(), series: series.into(), ..NotRun::all("this kernel has none") }
+    NotRun {
+        variant: "rt".into(),
+        series: series.into(),
+        ..NotRun::whole_experiment("this kernel has none")
+    }
 }
 
 fn load() -> Reproduced {
@@ -97,7 +101,7 @@ fn small(id: &str, document: &str) -> Reproduced {
         id: id.into(),
         title: "Small".into(),
         document: document.into(),
-        not_run: vec![NotRun::all("there is no result")],
+        not_run: vec![NotRun::whole_experiment("there is no result")],
         ..Reproduced::default()
     }
 }
@@ -151,7 +155,7 @@ fn html_and_links_of_a_result_are_shown_and_not_obeyed() {
         (experiment.source, experiment.workload) = (every(), every());
         let command = vec!["irqpath".to_owned(), every()];
         experiment.made = Some(Made { command, irqpath_version: every(), commit: every() });
-        experiment.not_run = vec![NotRun { variant: every(), ..NotRun::all(hostile) }];
+        experiment.not_run = vec![NotRun { variant: every(), ..NotRun::whole_experiment(hostile) }];
         let variant = &mut experiment.variants[0];
         (variant.name, variant.kernel, variant.image_sha256) = (every(), every(), every());
         variant.splats = vec![every()];
@@ -198,7 +202,8 @@ fn the_overview_links_to_a_page_for_each_experiment_and_to_the_pictures() {
     migrate.figures[0].interval = "user".into();
     let experiments = vec![migrate, load()];
     let table = Reproduction { experiments, ..Reproduction::new("0.1.0", words("irqpath")) };
-    let names: Vec<String> = parts(&table).unwrap().into_iter().map(|part| part.name).collect();
+    let names: Vec<String> =
+        render_parts(&table).unwrap().into_iter().map(|part| part.name).collect();
     assert_eq!(names, ["ihm-migrate.md", "intspect-load.md", "lee-park.svg"]);
     let mut out = Vec::new();
     write_overview(&mut out, &table, "pages").unwrap();

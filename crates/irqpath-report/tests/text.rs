@@ -114,10 +114,10 @@ fn the_tail_of_a_histogram_is_shorter_than_its_body() {
     let mut summary = summary();
     let path = &mut summary.traced_mut().unwrap().paths[0];
     for ns in 1..=2_000 {
-        path.histogram.record(10_000 + ns * 10);
+        path.histogram.record_ns(10_000 + ns * 10);
     }
     for nr in 1..=60 {
-        path.histogram.record(nr * 400_000);
+        path.histogram.record_ns(nr * 400_000);
     }
     path.total = path.histogram.quantiles();
     for width in [80, 200] {

@@ -6,12 +6,12 @@
 //! not on the list below: no program can be started, no other process touched, no network reached,
 //! no memory made executable, no tracing program loaded.
 //!
-//! Neighbour: `capability` of `irqpath-system` says what has to be there before.
+//! Neighbour: `privileges` of `irqpath-system` says what has to be there before.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use calls::{MODES, OF_THIS_PROCESSOR, ONE_OF, OPENS, PLAIN, PRIORITIES, WRITES};
+use calls::{MODES, OF_THIS_PROCESSOR, ONE_OF, OPENS, PLAIN, PRIORITIES, SERVES, WRITES};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
@@ -44,12 +44,25 @@ pub struct Kept {
     pub locked_memory: bool,
     /// Devices that interrupt can be started and stopped.
     pub devices: bool,
+    /// Connections to the sockets that already listen can be accepted.
+    pub network: bool,
+    /// Connections can be made, of one kind.
+    pub connects: Option<Connects>,
     /// An RTC can interrupt more often than 64 times a second (`CAP_SYS_RESOURCE`).
     pub rates: bool,
 }
 
+/// To whom connections can be made. The filter sees the kind of a socket and not its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connects {
+    /// Sockets of this host that have a path.
+    Unix,
+    /// TCP.
+    Inet,
+}
+
 impl Kept {
-    fn capabilities(self) -> CapabilitySet {
+    fn capability_set(self) -> CapabilitySet {
         let mut kept = CapabilitySet::empty();
         kept.set(CapabilitySet::SYSLOG, self.symbols);
         kept.set(CapabilitySet::DAC_OVERRIDE, self.files);
@@ -64,7 +77,7 @@ impl Kept {
 /// no more.
 pub fn give_up_capabilities(kept: Kept) -> io::Result<()> {
     let now = capabilities(None)?;
-    let permitted = now.permitted & kept.capabilities();
+    let permitted = now.permitted & kept.capability_set();
     let effective = now.effective & permitted;
     let inheritable = CapabilitySet::empty();
     Ok(set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?)
@@ -78,7 +91,7 @@ pub fn give_up_capabilities(kept: Kept) -> io::Result<()> {
 pub fn confine(kept: Kept) -> io::Result<()> {
     give_up_capabilities(kept)?;
     set_no_new_privs(true)?;
-    let Some(program) = program(kept)? else { return Ok(()) };
+    let Some(program) = compile_filter(kept)? else { return Ok(()) };
     match apply_filter_all_threads(&program) {
         Err(seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error)) => {
             let absent = [Some(libc::ENOSYS), Some(libc::EINVAL)].contains(&error.raw_os_error());
@@ -89,9 +102,9 @@ pub fn confine(kept: Kept) -> io::Result<()> {
 }
 
 /// `None` on processors that the filter's compiler does not know.
-fn program(kept: Kept) -> io::Result<Option<BpfProgram>> {
+fn compile_filter(kept: Kept) -> io::Result<Option<BpfProgram>> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(None) };
-    let rules = rules(kept).map_err(io::Error::other)?;
+    let rules = build_rules(kept).map_err(io::Error::other)?;
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch);
     let program = filter.and_then(BpfProgram::try_from).map_err(io::Error::other)?;
@@ -101,22 +114,23 @@ fn program(kept: Kept) -> io::Result<Option<BpfProgram>> {
 /// The flags of `clone3` lie in memory, where no filter sees them. A C library that is told that
 /// there is no such call uses `clone`.
 const NO_CLONE3: [sock_filter; 3] = [
-    statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-    statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_clone3 as u32),
-    statement(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+    bpf_statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+    bpf_statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_clone3 as u32),
+    bpf_statement(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
 ];
 
 /// One that goes on, or skips `jf` if it asks something and the answer is no.
-const fn statement(code: u32, jf: u8, k: u32) -> sock_filter {
+const fn bpf_statement(code: u32, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: 0, jf, k }
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
+fn build_rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
     let writes = kept.files || kept.journal;
     let plain = PLAIN.iter().chain(OF_THIS_PROCESSOR);
     let plain = plain.chain(PRIORITIES.iter().filter(|_| kept.priorities));
+    let plain = plain.chain(SERVES.iter().filter(|_| kept.network));
     let plain = plain.chain(WRITES.iter().filter(|_| writes));
     let mut rules: Rules = plain.map(|&call| (call, Vec::new())).collect();
     for &(call, argument, values) in ONE_OF {
@@ -124,7 +138,7 @@ fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(call, values.iter().map(rule).collect::<Result<_, _>>()?);
     }
     for &(call, flags) in OPENS {
-        let to_read = bits(flags, libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC, 0)?;
+        let to_read = match_bits(flags, libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC, 0)?;
         let mut allowed = vec![SeccompRule::new(vec![to_read])?];
         if writes {
             allowed.push(of_no_owner(flags + 1)?);
@@ -140,20 +154,24 @@ fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
         let allowed: Result<Vec<_>, _> = requests.map(|nr| one_of(1, nr.into())).collect();
         rules.entry(libc::SYS_ioctl).or_default().extend(allowed?);
     }
+    if let Some(connects) = kept.connects {
+        rules.insert(libc::SYS_socket, of_streams(connects)?);
+        rules.insert(libc::SYS_connect, Vec::new());
+    }
     if kept.priorities || kept.urgency {
-        let mut of_tasks = vec![equals(0, libc::PRIO_PROCESS.into())?];
+        let mut of_tasks = vec![match_value(0, libc::PRIO_PROCESS.into())?];
         if !kept.priorities {
             // Its own niceness, and no other task's.
-            of_tasks.push(equals(1, 0)?);
+            of_tasks.push(match_value(1, 0)?);
         }
         rules.insert(libc::SYS_setpriority, vec![SeccompRule::new(of_tasks)?]);
     }
     rules.insert(libc::SYS_tgkill, vec![one_of(0, u64::from(std::process::id()))?]);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        rules.insert(call, vec![SeccompRule::new(vec![bits(2, libc::PROT_EXEC, 0)?])?]);
+        rules.insert(call, vec![SeccompRule::new(vec![match_bits(2, libc::PROT_EXEC, 0)?])?]);
     }
     // A thread of this process, in the namespaces it is in.
-    let thread = bits(0, NAMESPACES | libc::CLONE_THREAD, libc::CLONE_THREAD)?;
+    let thread = match_bits(0, NAMESPACES | libc::CLONE_THREAD, libc::CLONE_THREAD)?;
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![thread])?]);
     // Over a pair of sockets, and to none that has a name.
     let no_name = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
@@ -161,9 +179,23 @@ fn rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
+/// Sockets of streams, of the families that are needed.
+fn of_streams(connects: Connects) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let families: &[i32] = match connects {
+        Connects::Unix => &[libc::AF_UNIX],
+        Connects::Inet => &[libc::AF_INET, libc::AF_INET6],
+    };
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    let rule = |family: &i32| {
+        let of_family = match_value(0, (*family).cast_unsigned().into())?;
+        SeccompRule::new(vec![of_family, match_bits(1, !flags, libc::SOCK_STREAM)?])
+    };
+    families.iter().map(rule).collect()
+}
+
 /// No file is made that runs with the rights of its owner.
 fn of_no_owner(mode: u8) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![bits(mode, (libc::S_ISUID | libc::S_ISGID).cast_signed(), 0)?])
+    SeccompRule::new(vec![match_bits(mode, (libc::S_ISUID | libc::S_ISGID).cast_signed(), 0)?])
 }
 
 const NAMESPACES: i32 = libc::CLONE_NEWNS
@@ -175,7 +207,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWNET;
 
 /// True if those bits of the argument that are in `mask` are `value`.
-fn bits(
+fn match_bits(
     argument: u8,
     mask: i32,
     value: i32,
@@ -189,10 +221,10 @@ fn bits(
     )
 }
 
-fn equals(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+fn match_value(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
 fn one_of(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![equals(argument, value)?])
+    SeccompRule::new(vec![match_value(argument, value)?])
 }

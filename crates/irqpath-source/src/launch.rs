@@ -12,25 +12,27 @@ mod inject;
 
 use std::io;
 
-use irqpath_model::Sched;
+use irqpath_model::{Policy, Scheduling};
 
-/// Set policy and priority of a task; 0 is the calling thread. A nice value belongs to
-/// [`Sched::Other`] alone.
-pub fn set_scheduling(tid: u32, sched: Sched) -> io::Result<()> {
-    let policy = match sched {
-        Sched::Fifo(_) => libc::SCHED_FIFO,
-        Sched::Rr(_) => libc::SCHED_RR,
-        Sched::Other(_) => libc::SCHED_OTHER,
+/// Set policy and priority of a task; 0 is the calling thread. Only `SCHED_OTHER` takes its nice
+/// value with it. Policies other than this, FIFO and RR are [`io::ErrorKind::Unsupported`].
+pub fn set_scheduling(tid: u32, scheduling: Scheduling) -> io::Result<()> {
+    let policy = match scheduling.policy {
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::Rr => libc::SCHED_RR,
+        Policy::Normal => libc::SCHED_OTHER,
+        // Never changed by irqpath, so never put back.
+        _ => return Err(io::ErrorKind::Unsupported.into()),
     };
     let pid = libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let param = libc::sched_param { sched_priority: i32::from(sched.priority()) };
+    let param = libc::sched_param { sched_priority: i32::from(scheduling.fixed_priority()) };
     // SAFETY: the parameter outlives the call, which changes nothing of this process's memory.
     if unsafe { libc::sched_setscheduler(pid, policy, &raw const param) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    if let Sched::Other(nice) = sched {
+    if scheduling.policy == Policy::Normal {
         // SAFETY: only numbers are passed. For Linux a thread is a process here.
-        if unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, i32::from(nice)) } != 0 {
+        if unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, i32::from(scheduling.nice)) } != 0 {
             return Err(io::Error::last_os_error());
         }
     }
@@ -56,16 +58,16 @@ mod tests {
     #[test]
     fn priorities_are_set_and_refused() {
         std::thread::spawn(|| {
-            match set_scheduling(0, Sched::Fifo(3)) {
+            match set_scheduling(0, Scheduling::fifo(3)) {
                 Ok(()) => assert_eq!((stat(41), stat(40)), (libc::SCHED_FIFO, 3)),
                 Err(error) => {
                     eprintln!("skipped: no real-time priority here: {error}");
                     return;
                 }
             }
-            set_scheduling(0, Sched::Other(4)).unwrap();
+            set_scheduling(0, Scheduling::other(4)).unwrap();
             assert_eq!((stat(41), stat(19)), (libc::SCHED_OTHER, 4));
-            let gone = set_scheduling(u32::MAX / 4, Sched::Fifo(3)).unwrap_err();
+            let gone = set_scheduling(u32::MAX / 4, Scheduling::fifo(3)).unwrap_err();
             assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
         })
         .join()

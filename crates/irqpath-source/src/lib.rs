@@ -20,10 +20,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use irqpath_files::output::OutputError;
-use irqpath_model::{Comm, CpuList, Event, Origin, Snapshot};
+use irqpath_model::{Comm, CpuList, Event, Origin, PathStats, Point, Snapshot};
 
 pub mod bpf;
 pub mod confine;
+pub mod helper;
 pub mod intsight;
 pub mod jitter;
 pub mod launch;
@@ -32,9 +33,10 @@ pub mod realtime;
 pub mod replay;
 pub mod respond;
 mod sampler;
+mod tally;
 pub mod ticks;
 
-/// What to trace.
+/// Which paths a trace reports, and how much of them it delivers.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// Report every path at least this long, ns. Without it, only each new maximum of a path.
@@ -53,18 +55,43 @@ pub struct Config {
     pub no_user: bool,
     /// Size of the record buffer in bytes; rounded up to a power of two pages. 0 means default.
     pub buffer_bytes: u32,
+    /// Most paths with statistics of their own; the others share a row for each origin. `None` means as
+    /// many as the tables hold, 1024.
+    pub max_paths: Option<u16>,
+    /// Statistics of all targets of a cgroup together, instead of those of one name.
+    pub by_cgroup: bool,
     /// How long to sleep between two looks at the buffers. Every look is a wakeup on the reader's CPU;
     /// more time fits what records little. `None` means 5 ms.
     pub look_every: Option<Duration>,
+    /// Keep everything in the kernel until it is asked for, instead of statistics and records.
+    pub flight: Option<Flight>,
 }
 
-/// A running source.
+/// What the flight recorder keeps in the kernel, and what it reports of it.
+#[derive(Debug, Clone, Default)]
+pub struct Flight {
+    /// Memory of its rings, bytes; as many again are taken by the copy of a capture.
+    pub ring_bytes: usize,
+    /// Report every path with such a stage: the point that ends it, and its least length in ns.
+    pub stages: Vec<(Point, u64)>,
+    /// Take the kernel stack of who blocks a path for so long, ns; `None` takes none.
+    pub stack_ns: Option<u64>,
+}
+
+/// A source of events that has been started: the kernel, or a recording.
 pub trait Source {
     /// Events since the last call; waits for at most `timeout` if there are none.
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError>;
+    fn poll_events(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError>;
 
     /// Cumulative statistics as of now.
-    fn snapshot(&mut self) -> Result<Snapshot, SourceError>;
+    fn take_snapshot(&mut self) -> Result<Snapshot, SourceError>;
+
+    /// Gives back the rows of paths that did not occur for `idle`, and returns the final statistics
+    /// of those that were given back by the call before: snapshots have them no longer.
+    fn retire_idle(&mut self, idle: Duration) -> Result<Vec<PathStats>, SourceError> {
+        let _ = idle;
+        Ok(Vec::new())
+    }
 
     /// Stop producing (detach), and hand over what was still in flight: the last events,
     /// including all transitions that earlier records wait for, and the final statistics.
@@ -79,12 +106,8 @@ pub trait Source {
 
 /// Why a source could not be opened or read: one line, what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum SourceError {
-    /// The privilege is missing.
-    #[error(
-        "tracing needs CAP_BPF and CAP_PERFMON (or root); run with sudo, or look at a recording with --replay FILE"
-    )]
-    Privilege,
     /// The kernel carries no type information.
     #[error(
         "this kernel has no BTF ({path} is absent); tracing needs CONFIG_DEBUG_INFO_BTF=y, --replay FILE works without",
@@ -99,13 +122,15 @@ pub enum SourceError {
     /// Loading or attaching failed in the kernel.
     #[error("the kernel refused the tracing programs: {0}")]
     Load(String),
+    /// A probe in a program.
+    #[error("{path}: no probe there, {reason}", path = .path.display())]
+    Probe { path: PathBuf, reason: String },
     /// A recording cannot be written where it shall be.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// A file of a recording could not be read or written.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -113,21 +138,15 @@ pub enum SourceError {
     /// A file is not a recording, or is damaged.
     #[error("{path}: not an irqpath recording, or damaged ({reason}); record it again with trace --record",
         path = .path.display())]
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Corrupt { path: PathBuf, reason: String },
     /// A recording of another format version.
     #[error("{path}: recording format {found}, this irqpath reads {supported}; use the version that made it",
         path = .path.display())]
     Version {
-        /// The file.
         path: PathBuf,
         /// Version in the file.
         found: u32,
-        /// Version understood here.
+        /// The only version that this irqpath reads.
         supported: u32,
     },
 }

@@ -26,17 +26,17 @@ impl Load {
         let parent = unsafe { libc::getpid() };
         for _ in 0..nr {
             // SAFETY: the child of a threaded process may only call async-signal-safe functions;
-            // `spin` calls no others, allocates nothing and never returns.
+            // `spin_until_orphaned` calls no others, allocates nothing and never returns.
             match unsafe { libc::fork() } {
                 -1 => return Err(io::Error::last_os_error()),
-                0 => spin(parent),
+                0 => spin_until_orphaned(parent),
                 child => load.children.push(child),
             }
         }
         Ok(load)
     }
 
-    /// Their process ids.
+    /// Process ids of the children, which run until this is dropped.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         self.children.iter().map(|&pid| pid as u32)
     }
@@ -62,7 +62,7 @@ impl Drop for Load {
 }
 
 /// The whole life of a child.
-fn spin(parent: libc::pid_t) -> ! {
+fn spin_until_orphaned(parent: libc::pid_t) -> ! {
     // SAFETY: all of these are system calls without allocation or locks, allowed between fork
     // and exec; the parameter of sched_setscheduler outlives the call. What fails leaves the
     // child as it was, which is no reason not to run.

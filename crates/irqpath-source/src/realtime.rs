@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a thread that measures asks of the kernel: a CPU of its own, a policy, memory that stays.
 //!
-//! Neighbours: `respond` and `jitter` call [`enter`] on their threads. The rule to know: what is
-//! set ends with the thread, or with the process, so that nothing is left behind however they end.
-//! What is refused is told and measured without; only a CPU that cannot be had is an error.
+//! Neighbours: `respond` and `jitter` call [`enter_realtime`] on their threads. The rule to know:
+//! what is set ends with the thread, or with the process, so that nothing is left behind however
+//! they end. A refusal is reported and measured without; only a CPU that cannot be had is an
+//! error.
 
 #![allow(unsafe_code)] // sched_getparam and a signal handler; each use says why it is sound
 
@@ -11,7 +12,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write as _};
 
-use irqpath_model::{Missing, Sched};
+use irqpath_model::{Missing, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use rustix::process::getpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -27,26 +28,26 @@ const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 /// What a thread asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Realtime {
-    /// Where it runs.
+    /// The only CPU that the thread may run on.
     pub cpu: u16,
     /// How urgent it is.
-    pub sched: Sched,
+    pub sched: Scheduling,
 }
 
 /// What a thread got.
 #[derive(Debug, Clone)]
 pub struct Entered {
-    /// Its id.
+    /// Kernel thread id, as in `/proc`.
     pub tid: u32,
     /// Policy and priority in force, read back. Policies that are not real-time count as
-    /// [`Sched::Other`].
-    pub sched: Sched,
-    /// What was refused.
+    /// `SCHED_OTHER`.
+    pub sched: Scheduling,
+    /// Rights that the kernel refused, each with its consequence; empty if all was granted.
     pub missing: Vec<Missing>,
 }
 
 /// Bind the calling thread, give it its priority and make its stack present.
-pub fn enter(asked: Realtime) -> io::Result<Entered> {
+pub fn enter_realtime(asked: Realtime) -> io::Result<Entered> {
     let mut set = CpuSet::new();
     set.set(usize::from(asked.cpu));
     sched_setaffinity(None, &set)?;
@@ -58,7 +59,7 @@ pub fn enter(asked: Realtime) -> io::Result<Entered> {
     Ok(Entered { tid: gettid().as_raw_nonzero().get() as u32, sched, missing })
 }
 
-fn no_priority(asked: Sched, sched: Sched, error: &io::Error) -> Missing {
+fn no_priority(asked: Scheduling, sched: Scheduling, error: &io::Error) -> Missing {
     Missing {
         what: "CAP_SYS_NICE".to_owned(),
         consequence: format!(
@@ -69,7 +70,7 @@ fn no_priority(asked: Sched, sched: Sched, error: &io::Error) -> Missing {
 }
 
 /// What the kernel says about the calling thread.
-fn sched_in_force() -> io::Result<Sched> {
+fn sched_in_force() -> io::Result<Scheduling> {
     let mut param = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is the calling thread; the parameter outlives the calls.
     let (policy, got) =
@@ -79,10 +80,10 @@ fn sched_in_force() -> io::Result<Sched> {
     }
     let priority = param.sched_priority as u8;
     Ok(match policy & !libc::SCHED_RESET_ON_FORK {
-        libc::SCHED_FIFO => Sched::Fifo(priority),
-        libc::SCHED_RR => Sched::Rr(priority),
+        libc::SCHED_FIFO => Scheduling::fifo(priority),
+        libc::SCHED_RR => Scheduling::rr(priority),
         // For Linux a thread is a process here.
-        _ => Sched::Other(getpriority_process(None)? as i8),
+        _ => Scheduling::other(getpriority_process(None)? as i8),
     })
 }
 
@@ -141,12 +142,12 @@ impl DmaLatency {
 
 /// Make SIGUSR1 end a wait in a system call, and do nothing else.
 pub(crate) fn listen_for_wake() -> io::Result<()> {
-    extern "C" fn nothing(_: libc::c_int) {}
+    extern "C" fn ignore_signal(_: libc::c_int) {}
     // SAFETY: the handler does nothing, which is allowed at any time; the structure is zeroed,
     // which is a valid value of each of its fields, and outlives the call.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction = ignore_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         // No SA_RESTART: the interrupted call has to return.
         if libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
@@ -156,7 +157,7 @@ pub(crate) fn listen_for_wake() -> io::Result<()> {
 }
 
 /// End the wait of a thread of this process, after [`listen_for_wake`].
-pub(crate) fn wake(tid: u32) {
+pub(crate) fn wake_thread(tid: u32) {
     // SAFETY: tgkill takes numbers only. A thread that has ended since is an error of no
     // consequence.
     unsafe {
@@ -164,7 +165,7 @@ pub(crate) fn wake(tid: u32) {
     }
 }
 
-/// `CLOCK_MONOTONIC`, ns.
+/// `CLOCK_MONOTONIC` in ns, the clock of every stamp.
 #[inline]
 pub fn now_ns() -> u64 {
     read_clock(ClockId::Monotonic)
@@ -192,11 +193,11 @@ pub(crate) mod tests {
         rest.split_whitespace().nth(field - 3).unwrap().parse().unwrap()
     }
 
-    fn sched_in_proc() -> Sched {
+    fn sched_in_proc() -> Scheduling {
         match stat(41) {
-            libc::SCHED_FIFO => Sched::Fifo(stat(40) as u8),
-            libc::SCHED_RR => Sched::Rr(stat(40) as u8),
-            _ => Sched::Other(stat(19) as i8),
+            libc::SCHED_FIFO => Scheduling::fifo(stat(40) as u8),
+            libc::SCHED_RR => Scheduling::rr(stat(40) as u8),
+            _ => Scheduling::other(stat(19) as i8),
         }
     }
 
@@ -204,9 +205,11 @@ pub(crate) mod tests {
     fn a_thread_gets_what_it_may_have_and_hears_what_it_may_not() {
         let allowed = sched_getaffinity(None).unwrap();
         let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap() as u16;
-        for asked in [Sched::Fifo(3), Sched::Rr(4), Sched::Other(5), Sched::Other(-20)] {
+        for asked in
+            [Scheduling::fifo(3), Scheduling::rr(4), Scheduling::other(5), Scheduling::other(-20)]
+        {
             let entered = std::thread::spawn(move || {
-                let entered = enter(Realtime { cpu, sched: asked }).unwrap();
+                let entered = enter_realtime(Realtime { cpu, sched: asked }).unwrap();
                 assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
                 assert_eq!(entered.sched, sched_in_proc(), "asked for {asked}");
                 entered
@@ -225,7 +228,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_an_error() {
-        let result = std::thread::spawn(|| enter(Realtime { cpu: 1000, sched: Sched::Other(0) }));
+        let result = std::thread::spawn(|| {
+            enter_realtime(Realtime { cpu: 1000, sched: Scheduling::other(0) })
+        });
         assert!(result.join().unwrap().is_err());
     }
 }

@@ -11,14 +11,14 @@ mod reader;
 mod tests;
 mod writer;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use irqpath_model::{Event, Loss, LossReason, MAX_PATHS, Meta, PathKey, PathStats, Snapshot};
+use irqpath_model::{Event, Loss, Meta, Snapshot};
 
 pub use writer::RecordingWriter;
 
+use crate::tally::PathTally;
 use crate::{Source, SourceError};
 
 /// How long after a record its transitions may come, ns.
@@ -28,7 +28,6 @@ const SETTLE_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
-    /// Everything was delivered.
     Exhausted,
     /// Finished before its end, or failed.
     Stopped,
@@ -39,14 +38,12 @@ pub struct Replay {
     path: PathBuf,
     opened: reader::Opened,
     state: State,
-    /// Some were delivered.
+    /// True once a path record was delivered.
     has_records: bool,
     /// False for a caller that makes statistics itself.
     keeps_paths: bool,
     /// Statistics of the paths delivered so far.
-    paths: BTreeMap<PathKey, PathStats>,
-    /// Records of paths for which there was no room.
-    nr_left_out: u64,
+    paths: PathTally,
     /// Latest time delivered so far, ns.
     latest_ns: u64,
 }
@@ -60,8 +57,7 @@ impl Replay {
             state: State::Running,
             has_records: false,
             keeps_paths: true,
-            paths: BTreeMap::new(),
-            nr_left_out: 0,
+            paths: PathTally::default(),
             latest_ns: 0,
         })
     }
@@ -79,31 +75,24 @@ impl Replay {
     fn next_events(&mut self) -> Result<Option<Vec<Event>>, SourceError> {
         self.opened.next().map_err(|error| {
             self.state = State::Stopped;
-            reader::located(&self.path, error)
+            reader::locate_error(&self.path, error)
         })
     }
 
-    fn account(&mut self, events: &[Event]) {
+    fn account_events(&mut self, events: &[Event]) {
         for event in events {
             self.latest_ns = self.latest_ns.max(latest_ns(event));
             if let Event::Path(record) = event {
                 self.has_records = true;
-                if !self.keeps_paths {
-                    continue;
-                }
-                let key = record.key();
-                if self.paths.len() < MAX_PATHS || self.paths.contains_key(&key) {
-                    let new = || PathStats::new(key.clone());
-                    self.paths.entry(key.clone()).or_insert_with(new).record(record);
-                } else {
-                    self.nr_left_out += 1;
+                if self.keeps_paths {
+                    self.paths.add_record(record);
                 }
             }
         }
     }
 
     /// The transitions that delivered records still wait for.
-    fn settle(&mut self) -> Result<Vec<Event>, SourceError> {
+    fn read_settled(&mut self) -> Result<Vec<Event>, SourceError> {
         let until = self.latest_ns.saturating_add(SETTLE_NS);
         let mut settled = Vec::new();
         while self.has_records {
@@ -128,7 +117,7 @@ fn latest_ns(event: &Event) -> u64 {
 
 impl Source for Replay {
     /// The next part of the recording; it never waits.
-    fn poll(&mut self, _timeout: Duration) -> Result<Vec<Event>, SourceError> {
+    fn poll_events(&mut self, _timeout: Duration) -> Result<Vec<Event>, SourceError> {
         if self.state != State::Running {
             return Ok(Vec::new());
         }
@@ -136,22 +125,22 @@ impl Source for Replay {
             self.state = State::Exhausted;
             return Ok(Vec::new());
         };
-        self.account(&events);
+        self.account_events(&events);
         Ok(events)
     }
 
     /// At the end of the recording the recorded statistics; before, those of the paths delivered
     /// so far (which are all paths only if all were recorded).
-    fn snapshot(&mut self) -> Result<Snapshot, SourceError> {
+    fn take_snapshot(&mut self) -> Result<Snapshot, SourceError> {
         if self.state == State::Exhausted {
             return Ok(self.opened.snapshot.clone());
         }
         let mut loss = Loss::default();
-        loss.add(LossReason::HistogramTableFull, self.nr_left_out);
+        self.paths.add_loss(&mut loss);
         Ok(Snapshot {
             loss,
             ns: self.latest_ns,
-            paths: self.paths.values().cloned().collect(),
+            paths: self.paths.stats(),
             missing: self.opened.snapshot.missing.clone(),
             ..Snapshot::default()
         })
@@ -162,14 +151,14 @@ impl Source for Replay {
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
         let mut events = Vec::new();
         if self.state == State::Running {
-            events = self.settle()?;
+            events = self.read_settled()?;
             self.state = State::Stopped;
         }
         if self.state == State::Exhausted {
             // The last word: a copy of a full table is large.
             return Ok((events, std::mem::take(&mut self.opened.snapshot)));
         }
-        Ok((events, self.snapshot()?))
+        Ok((events, self.take_snapshot()?))
     }
 
     fn is_exhausted(&self) -> bool {

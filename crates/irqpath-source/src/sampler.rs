@@ -58,7 +58,7 @@ impl Ring {
         self.written.store(at + 1, Ordering::Release);
     }
 
-    fn drain(&self, samples: &mut Vec<Sample>) {
+    fn drain_samples(&self, samples: &mut Vec<Sample>) {
         let until = self.written.load(Ordering::Acquire);
         let from = self.read.load(Ordering::Relaxed);
         for at in from..until {
@@ -105,8 +105,8 @@ pub(crate) struct Sampler<T> {
 }
 
 impl<T: Send + 'static> Sampler<T> {
-    /// Start a thread that prepares itself and then waits for [`Sampler::go`].
-    pub(crate) fn start<S, E: Send + 'static>(
+    /// Start a thread that prepares itself and then waits for [`Sampler::let_measure`].
+    pub(crate) fn start_thread<S, E: Send + 'static>(
         name: &str,
         realtime: Realtime,
         prepare: impl FnOnce() -> Result<S, E> + Send + 'static,
@@ -118,7 +118,7 @@ impl<T: Send + 'static> Sampler<T> {
         let (go, may_go): (SyncSender<()>, Receiver<()>) = sync_channel(1);
         let shared = Arc::clone(&control);
         let body = move || {
-            let entered = realtime::enter(realtime).map_err(Failed::Cpu);
+            let entered = realtime::enter_realtime(realtime).map_err(Failed::Cpu);
             let prepared = entered.and_then(|e| Ok((e, prepare().map_err(Failed::Prepare)?)));
             let state = match prepared {
                 Ok((entered, state)) => {
@@ -148,8 +148,7 @@ impl<T> Sampler<T> {
         &self.entered
     }
 
-    /// Let it measure.
-    pub(crate) fn go(&mut self) {
+    pub(crate) fn let_measure(&mut self) {
         // If the thread is gone, `finish` tells.
         let _ = self.go.take().map(|go| go.send(()));
     }
@@ -160,8 +159,8 @@ impl<T> Sampler<T> {
     }
 
     /// Samples since the last call.
-    pub(crate) fn drain(&self, samples: &mut Vec<Sample>) {
-        self.control.ring.drain(samples);
+    pub(crate) fn drain_samples(&self, samples: &mut Vec<Sample>) {
+        self.control.ring.drain_samples(samples);
     }
 
     /// Samples that found no room.
@@ -176,12 +175,12 @@ impl<T> Sampler<T> {
 
     /// End it, out of a wait too; `None` if it never measured. Samples may still be drained
     /// afterwards.
-    pub(crate) fn stop(&mut self) -> Option<T> {
+    pub(crate) fn stop_thread(&mut self) -> Option<T> {
         self.control.stop.store(true, Ordering::Relaxed);
         drop(self.go.take());
         let thread = self.thread.take()?;
         while !thread.is_finished() {
-            realtime::wake(self.entered.tid);
+            realtime::wake_thread(self.entered.tid);
             thread::sleep(PATIENCE);
         }
         thread.join().ok().flatten()
@@ -190,14 +189,14 @@ impl<T> Sampler<T> {
 
 impl<T> Drop for Sampler<T> {
     fn drop(&mut self) {
-        self.stop();
+        self.stop_thread();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::Sched;
+    use irqpath_model::Scheduling;
     use rustix::thread::{CpuSet, sched_getaffinity};
     use std::io::Read as _;
 
@@ -206,19 +205,19 @@ mod tests {
         let ring = Ring::new(4);
         let mut samples = Vec::new();
         (0..6).for_each(|n| ring.push((n, n * 10)));
-        ring.drain(&mut samples);
+        ring.drain_samples(&mut samples);
         assert_eq!(samples, [(0, 0), (1, 10), (2, 20), (3, 30)]);
         assert_eq!(ring.nr_lost.load(Ordering::Relaxed), 2);
         ring.push((7, 70));
         samples.clear();
-        ring.drain(&mut samples);
+        ring.drain_samples(&mut samples);
         assert_eq!(samples, [(7, 70)]);
     }
 
     fn realtime() -> Realtime {
         let allowed = sched_getaffinity(None).unwrap();
         let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap() as u16;
-        Realtime { cpu, sched: Sched::Other(0) }
+        Realtime { cpu, sched: Scheduling::other(0) }
     }
 
     #[test]
@@ -236,34 +235,35 @@ mod tests {
             }
             nr_woken
         };
-        let mut sampler = Sampler::start("test", realtime(), || Ok::<(), ()>(()), measure).unwrap();
-        sampler.go();
+        let mut sampler =
+            Sampler::start_thread("test", realtime(), || Ok::<(), ()>(()), measure).unwrap();
+        sampler.let_measure();
         let mut samples = Vec::new();
         while samples.len() < 1_000 {
-            sampler.drain(&mut samples);
+            sampler.drain_samples(&mut samples);
             thread::yield_now();
         }
         assert!(samples.iter().map(|s| s.0).eq(0..1_000));
         assert!(!sampler.is_done());
         // A signal that comes before the read began is followed by another one.
-        assert!(sampler.stop().is_some());
+        assert!(sampler.stop_thread().is_some());
         assert!(sampler.is_done() && sampler.nr_lost() == 0);
     }
 
     #[test]
     fn a_thread_that_was_not_let_go_measures_nothing() {
         let mut sampler =
-            Sampler::start("test", realtime(), || Ok::<(), ()>(()), |(), _| 1).unwrap();
-        assert_eq!(sampler.stop(), None);
+            Sampler::start_thread("test", realtime(), || Ok::<(), ()>(()), |(), _| 1).unwrap();
+        assert_eq!(sampler.stop_thread(), None);
     }
 
     #[test]
     fn what_fails_before_measuring_is_told() {
         let prepare = || Err::<(), _>("no device");
-        let failed = Sampler::start("test", realtime(), prepare, |(), _| ());
+        let failed = Sampler::start_thread("test", realtime(), prepare, |(), _| ());
         assert!(matches!(failed, Err(Failed::Prepare("no device"))));
         let nowhere = Realtime { cpu: 1000, ..realtime() };
-        let failed = Sampler::start("test", nowhere, || Ok::<(), ()>(()), |(), _| ());
+        let failed = Sampler::start_thread("test", nowhere, || Ok::<(), ()>(()), |(), _| ());
         assert!(matches!(failed, Err(Failed::Cpu(_))));
     }
 }

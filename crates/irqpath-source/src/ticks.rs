@@ -39,12 +39,12 @@ impl TickMeter {
 
     /// Start; `None` on an architecture without such a counter.
     pub fn start() -> Option<Self> {
-        now().map(|start| Self { start })
+        read_moment().map(|start| Self { start })
     }
 
     /// The rate since the start; `None` if that is too short or the counter stood still.
-    pub fn rate(&self) -> Option<ClockRate> {
-        let end = now()?;
+    pub fn measure_rate(&self) -> Option<ClockRate> {
+        let end = read_moment()?;
         let ns = end.ns.checked_sub(self.start.ns).filter(|&ns| ns >= MIN_NS)?;
         let ticks = end.ticks.checked_sub(self.start.ticks)?;
         let hz = (u128::from(ticks) * 1_000_000_000 + u128::from(ns / 2)) / u128::from(ns);
@@ -53,11 +53,11 @@ impl TickMeter {
     }
 }
 
-fn now() -> Option<Moment> {
+fn read_moment() -> Option<Moment> {
     let read = |_| {
-        let before = counter()?;
+        let before = read_counter()?;
         let ns = now_ns();
-        let after = counter()?;
+        let after = read_counter()?;
         let width = after.saturating_sub(before);
         Some((width, Moment { ticks: before + width / 2, ns }))
     };
@@ -67,14 +67,14 @@ fn now() -> Option<Moment> {
 
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::unnecessary_wraps)] // not every architecture has one
-pub(crate) fn counter() -> Option<u64> {
+pub(crate) fn read_counter() -> Option<u64> {
     // SAFETY: every x86-64 CPU has the instruction, and Linux lets user space use it.
     Some(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
 #[cfg(target_arch = "aarch64")]
 #[allow(clippy::unnecessary_wraps)] // not every architecture has one
-pub(crate) fn counter() -> Option<u64> {
+pub(crate) fn read_counter() -> Option<u64> {
     let ticks: u64;
     // SAFETY: reads a register that Linux lets user space read on arm64; touches no memory.
     unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
@@ -82,7 +82,7 @@ pub(crate) fn counter() -> Option<u64> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) fn counter() -> Option<u64> {
+pub(crate) fn read_counter() -> Option<u64> {
     None
 }
 
@@ -97,11 +97,11 @@ mod tests {
             eprintln!("skipped: two_measurements_agree: no counter on this architecture");
             return;
         };
-        assert!(meter.rate().is_none(), "too short");
+        assert!(meter.measure_rate().is_none(), "too short");
         std::thread::sleep(Duration::from_millis(60));
-        let first = meter.rate().unwrap().hz as f64;
+        let first = meter.measure_rate().unwrap().hz as f64;
         std::thread::sleep(Duration::from_millis(60));
-        let second = meter.rate().unwrap().hz as f64;
+        let second = meter.measure_rate().unwrap().hz as f64;
         assert!((first / second - 1.0).abs() < 1e-3, "{first} Hz, then {second} Hz");
     }
 }

@@ -8,12 +8,19 @@ use std::time::{Duration, Instant};
 use irqpath_model::{Event, Origin, PathEnd, Point, Vector};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source, SourceError};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// True if the kernel may refuse the programs for what they are only.
+fn may_trace() -> bool {
+    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    capabilities(None).is_ok_and(|held| held.effective.contains(needed))
+}
 
 /// The source, or `None` with the reason printed where the machine cannot trace.
 fn open(config: &Config) -> Option<BpfSource> {
     match BpfSource::open(config) {
         Ok(source) => Some(source),
-        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
+        Err(error) if !may_trace() || matches!(error, SourceError::NoBtf(_)) => {
             println!("skipped: {error}");
             None
         }
@@ -31,7 +38,8 @@ fn a_sleeping_thread_is_joined_to_the_local_timer() {
     for _ in 0..50 {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let (mut events, snapshot) = (source.poll(Duration::ZERO).unwrap(), source.finish().unwrap());
+    let (mut events, snapshot) =
+        (source.poll_events(Duration::ZERO).unwrap(), source.finish().unwrap());
     events.extend(snapshot.0);
     let paths: Vec<_> = events
         .iter()

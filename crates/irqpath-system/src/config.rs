@@ -14,7 +14,6 @@ use crate::Host;
 /// Longest configuration accepted; real ones have about 300 KiB.
 const MAX_CONFIG: u64 = 8 << 20;
 
-/// A kernel configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Config(String);
 
@@ -63,8 +62,8 @@ mod tests {
 
     #[test]
     fn the_hash_does_not_depend_on_where_it_was_found() {
-        let packed = Fake::new().bytes("proc/config.gz", &gzip(TEXT));
-        let plain = Fake::new().file("boot/config-6.12.1", TEXT);
+        let packed = Fake::new().with_bytes("proc/config.gz", &gzip(TEXT));
+        let plain = Fake::new().with_file("boot/config-6.12.1", TEXT);
         let hashes = [packed, plain].map(|f| f.host().kernel_config("6.12.1").unwrap().sha256());
         assert_eq!(hashes[0], hashes[1]);
         assert_eq!(hashes[0].len(), 64);
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn only_built_in_options_count() {
-        let fake = Fake::new().file("boot/config-1", TEXT);
+        let fake = Fake::new().with_file("boot/config-1", TEXT);
         let config = fake.host().kernel_config("1").unwrap();
         assert!(config.is_set("CONFIG_PREEMPT_RT"));
         for option in ["CONFIG_KASAN", "CONFIG_PREEMPT", "CONFIG_M", "CONFIG_HZ"] {
@@ -84,7 +83,7 @@ mod tests {
     fn a_damaged_or_absent_configuration_is_none() {
         let mut bytes = gzip(TEXT);
         bytes.truncate(20);
-        let fake = Fake::new().bytes("proc/config.gz", &bytes);
+        let fake = Fake::new().with_bytes("proc/config.gz", &bytes);
         assert!(fake.host().kernel_config("1").is_none());
         assert!(Fake::new().host().kernel_config("1").is_none());
     }

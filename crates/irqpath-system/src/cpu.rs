@@ -12,16 +12,16 @@ impl Host {
     pub fn cpu_info(&self) -> CpuInfo {
         CpuInfo {
             model: self.cpu_model(),
-            online: self.fact("sys/devices/system/cpu/online").unwrap_or_default(),
-            governor: self.governors().into_iter().next().unwrap_or_default(),
-            smt: self.fact("sys/devices/system/cpu/smt/active").is_some_and(|t| t == "1"),
-            hypervisor: self.hypervisor(),
+            online: self.read_fact("sys/devices/system/cpu/online").unwrap_or_default(),
+            governor: self.list_governors().into_iter().next().unwrap_or_default(),
+            smt: self.read_fact("sys/devices/system/cpu/smt/active").is_some_and(|t| t == "1"),
+            hypervisor: self.find_hypervisor(),
             cpu_dma_latency_us: self.cpu_dma_latency_us(),
         }
     }
 
     /// cpufreq governors, by CPU number.
-    pub(crate) fn governors(&self) -> Vec<String> {
+    pub(crate) fn list_governors(&self) -> Vec<String> {
         let mut cpus: Vec<u16> = self
             .names_in("sys/devices/system/cpu")
             .iter()
@@ -30,35 +30,35 @@ impl Host {
         cpus.sort_unstable();
         cpus.into_iter()
             .filter_map(|cpu| {
-                self.fact(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
+                self.read_fact(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
             })
             .collect()
     }
 
     /// What `/proc/cpuinfo` calls the CPU; its fields differ by architecture.
     fn cpu_model(&self) -> String {
-        let text = self.fact("proc/cpuinfo").unwrap_or_default();
+        let text = self.read_fact("proc/cpuinfo").unwrap_or_default();
         let named = ["model name", "Model", "Hardware", "uarch", "Processor"];
-        let named = named.iter().find_map(|name| field(&text, name));
-        let board = || self.fact("sys/firmware/devicetree/base/model");
+        let named = named.iter().find_map(|name| find_field(&text, name));
+        let board = || self.read_fact("sys/firmware/devicetree/base/model");
         let part = || {
-            let part = field(&text, "CPU part")?;
-            Some(format!("implementer {} part {part}", field(&text, "CPU implementer")?))
+            let part = find_field(&text, "CPU part")?;
+            Some(format!("implementer {} part {part}", find_field(&text, "CPU implementer")?))
         };
         named.map(str::to_owned).or_else(board).or_else(part).unwrap_or_default()
     }
 
     /// True if the CPU's flags contain `flag`.
     pub(crate) fn has_cpu_flag(&self, flag: &str) -> bool {
-        let text = self.fact("proc/cpuinfo").unwrap_or_default();
-        field(&text, "flags").is_some_and(|f| f.split_whitespace().any(|w| w == flag))
+        let text = self.read_fact("proc/cpuinfo").unwrap_or_default();
+        find_field(&text, "flags").is_some_and(|f| f.split_whitespace().any(|w| w == flag))
     }
 
     /// The hypervisor under this kernel. x86 has a CPU flag that tells reliably; elsewhere the
     /// firmware's own words have to do.
-    fn hypervisor(&self) -> Option<String> {
+    fn find_hypervisor(&self) -> Option<String> {
         let named = self.hypervisor_name();
-        if self.fact("proc/cpuinfo").is_some_and(|t| field(&t, "flags").is_some()) {
+        if self.read_fact("proc/cpuinfo").is_some_and(|t| find_field(&t, "flags").is_some()) {
             return self
                 .has_cpu_flag("hypervisor")
                 .then(|| named.unwrap_or("unknown hypervisor").to_owned());
@@ -70,7 +70,7 @@ impl Host {
     /// only QEMU adds its configuration device.
     fn virtual_board(&self) -> Option<&'static str> {
         let tree = "proc/device-tree";
-        let board = self.fact(&format!("{tree}/compatible"))?;
+        let board = self.read_fact(&format!("{tree}/compatible"))?;
         if !board.contains("linux,dummy-virt") {
             return None;
         }
@@ -101,7 +101,7 @@ impl Host {
             "sys/devices/system/clocksource/clocksource0/available_clocksource",
         ]
         .into_iter()
-        .filter_map(|file| self.fact(file))
+        .filter_map(|file| self.read_fact(file))
         .collect();
         let words = words.join(" ").to_lowercase();
         // The same vendor sells bare machines as `c5.metal`.
@@ -120,7 +120,7 @@ impl Host {
 }
 
 /// The value of the first `name : value` line.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+fn find_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let pairs = text.lines().filter_map(|l| l.split_once(':'));
     pairs.map(|(n, v)| (n.trim(), v.trim())).find_map(|(n, v)| (n == name).then_some(v))
 }
@@ -143,7 +143,7 @@ mod tests {
             (ARM, "implementer 0x41 part 0xd0c"),
             ("", ""),
         ] {
-            let fake = Fake::new().file("proc/cpuinfo", cpuinfo);
+            let fake = Fake::new().with_file("proc/cpuinfo", cpuinfo);
             assert_eq!(fake.host().cpu_info().model, want);
         }
     }
@@ -171,38 +171,41 @@ mod tests {
             (ARM, "proc/device-tree/hypervisor/compatible", "linux,kvm\0", Some("KVM")),
             (ARM, "sys/class/dmi/id/product_name", "c6g.metal\n", None),
         ] {
-            let fake = Fake::new().file("proc/cpuinfo", cpuinfo).file(file, text);
+            let fake = Fake::new().with_file("proc/cpuinfo", cpuinfo).with_file(file, text);
             assert_eq!(fake.host().cpu_info().hypervisor.as_deref(), want, "{file} {text}");
         }
         let board = |name: &str| {
-            Fake::new().file("proc/cpuinfo", ARM).file("proc/device-tree/compatible", name)
+            Fake::new()
+                .with_file("proc/cpuinfo", ARM)
+                .with_file("proc/device-tree/compatible", name)
         };
         let named = |fake: &Fake| fake.host().cpu_info().hypervisor;
         let (virt, pi) = (board("linux,dummy-virt\0"), board("raspberrypi,5\0"));
         assert_eq!(named(&virt).as_deref(), Some("unknown hypervisor"));
         assert_eq!(named(&pi), None);
-        let qemu = virt.file("proc/device-tree/fw-cfg@9020000/compatible", "qemu,fw-cfg-mmio\0");
+        let qemu =
+            virt.with_file("proc/device-tree/fw-cfg@9020000/compatible", "qemu,fw-cfg-mmio\0");
         assert_eq!(named(&qemu).as_deref(), Some("QEMU"));
         let metal = Fake::new()
-            .file("proc/cpuinfo", ARM)
-            .file("sys/class/dmi/id/sys_vendor", "Amazon EC2")
-            .file("sys/class/dmi/id/product_name", "c6g.metal");
+            .with_file("proc/cpuinfo", ARM)
+            .with_file("sys/class/dmi/id/sys_vendor", "Amazon EC2")
+            .with_file("sys/class/dmi/id/product_name", "c6g.metal");
         assert_eq!(metal.host().cpu_info().hypervisor, None);
     }
 
     #[test]
     fn the_rest_of_the_facts() {
         let fake = Fake::new()
-            .file("sys/devices/system/cpu/online", "0-11\n")
-            .file("sys/devices/system/cpu/smt/active", "1\n")
-            .file("sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "powersave\n")
-            .file("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil\n")
-            .bytes("dev/cpu_dma_latency", &20_i32.to_ne_bytes());
+            .with_file("sys/devices/system/cpu/online", "0-11\n")
+            .with_file("sys/devices/system/cpu/smt/active", "1\n")
+            .with_file("sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "powersave\n")
+            .with_file("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "schedutil\n")
+            .with_bytes("dev/cpu_dma_latency", &20_i32.to_ne_bytes());
         let info = fake.host().cpu_info();
         assert_eq!((info.online.as_str(), info.governor.as_str()), ("0-11", "schedutil"));
         assert!(info.smt);
         assert_eq!(info.cpu_dma_latency_us, Some(20));
-        let short = Fake::new().bytes("dev/cpu_dma_latency", &[1, 2]);
+        let short = Fake::new().with_bytes("dev/cpu_dma_latency", &[1, 2]);
         assert_eq!(short.host().cpu_info(), CpuInfo::default());
     }
 }

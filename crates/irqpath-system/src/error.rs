@@ -4,17 +4,16 @@
 
 use std::path::PathBuf;
 
-use irqpath_model::{CpuList, CpuListError};
-
-use crate::Capability;
+use irqpath_model::CpuList;
+use rustix::thread::CapabilitySet;
 
 /// What went wrong on this host.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum SystemError {
     /// A file could not be read.
     #[error("cannot read {path}: {source}", path = .path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -22,20 +21,13 @@ pub enum SystemError {
     /// A file is longer than any kernel writes it.
     #[error("{path} is longer than {limit} bytes, which no kernel writes; look at what is mounted there",
         path = .path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-        /// Bytes accepted.
-        limit: u64,
-    },
+    TooLong { path: PathBuf, limit: u64 },
     /// A file does not have the form the kernel documents.
     #[error("{path}, line {line}: {reason}; please report it with the file", path = .path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
-        /// Line, from 1.
+        /// Counted from 1.
         line: usize,
-        /// What is wrong.
         reason: String,
     },
     /// `--irq` names nothing that this machine has.
@@ -46,21 +38,14 @@ pub enum SystemError {
         /// What is near to it, or else everything, shortened.
         candidates: String,
     },
-    /// A text is not a CPU list.
-    #[error(transparent)]
-    CpuList(#[from] CpuListError),
     /// A CPU list without a CPU.
     #[error("the CPU list is empty; this machine has CPUs {online}")]
-    NoCpu {
-        /// Online CPUs.
-        online: CpuList,
-    },
+    NoCpu { online: CpuList },
     /// CPUs that this machine cannot have.
     #[error("there is no CPU {cpus} here; this machine has CPUs {online}")]
     NoSuchCpu {
         /// The CPUs asked for in vain.
         cpus: CpuList,
-        /// Online CPUs.
         online: CpuList,
     },
     /// CPUs that are offline.
@@ -68,23 +53,29 @@ pub enum SystemError {
         "CPU {cpus} is offline (online: {online}); bring it up with: echo 1 > /sys/devices/system/cpu/cpu{first}/online",
         first = .cpus.iter().next().unwrap_or_default()
     )]
-    CpuOffline {
-        /// The offline CPUs.
-        cpus: CpuList,
-        /// Online CPUs.
-        online: CpuList,
-    },
-    /// Privilege is missing.
-    #[error("missing {}; run with sudo{}", list(.missing),
-        if *.user_namespace { " outside of the container (its root is not the host's)" } else { "" })]
-    MissingCapability {
-        /// What is missing.
-        missing: Vec<Capability>,
-        /// True in a user namespace, whose capabilities do not count for tracing.
-        user_namespace: bool,
-    },
+    CpuOffline { cpus: CpuList, online: CpuList },
+    /// The process lacks privileges that the change needs.
+    #[error(transparent)]
+    Unprivileged(#[from] Unprivileged),
 }
 
-fn list(capabilities: &[Capability]) -> String {
-    capabilities.iter().map(|c| c.name()).collect::<Vec<_>>().join(" and ")
+/// Why this process may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("missing {}; run with sudo{}", self.names(),
+    if self.user_namespace { " outside of the container (its root is not the host's)" } else { "" })]
+pub struct Unprivileged {
+    /// The capabilities that the process lacks.
+    pub missing: CapabilitySet,
+    /// True in a user namespace, whose capabilities do not count.
+    pub user_namespace: bool,
+}
+
+impl Unprivileged {
+    /// `CAP_BPF and CAP_PERFMON`, as `setcap` and the manual write them.
+    pub fn names(&self) -> String {
+        let mut names: Vec<_> =
+            self.missing.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
+        names.sort_unstable();
+        names.join(" and ")
+    }
 }

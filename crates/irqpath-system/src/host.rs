@@ -25,7 +25,7 @@ impl Host {
         Self { root: root.into() }
     }
 
-    /// This machine.
+    /// This machine: all paths are below `/`.
     pub fn real() -> Self {
         Self::new("/")
     }
@@ -64,14 +64,14 @@ impl Host {
     }
 
     /// A file's trimmed text, if it can be read. For facts that may be left out.
-    pub(crate) fn fact(&self, relative: &str) -> Option<String> {
+    pub(crate) fn read_fact(&self, relative: &str) -> Option<String> {
         let text = self.read(relative).ok()?;
         Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
     }
 
     /// A file's number, if it can be read and is one.
-    pub(crate) fn number(&self, relative: &str) -> Option<i64> {
-        self.fact(relative)?.parse().ok()
+    pub(crate) fn read_number(&self, relative: &str) -> Option<i64> {
+        self.read_fact(relative)?.parse().ok()
     }
 
     /// Names in a directory, sorted; none if it cannot be read.
@@ -85,7 +85,7 @@ impl Host {
 
     /// Where cgroups of version 2 are mounted, without the leading slash.
     pub(crate) fn cgroup_mounts(&self) -> Vec<String> {
-        let mounts = self.fact("proc/self/mounts").unwrap_or_default();
+        let mounts = self.read_fact("proc/self/mounts").unwrap_or_default();
         let of_line = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
             let place = (words.get(2) == Some(&"cgroup2")).then(|| words.get(1).copied())?;
@@ -94,9 +94,19 @@ impl Host {
         mounts.lines().filter_map(of_line).collect()
     }
 
+    /// The kernel's name of this boot; empty if unknown.
+    pub fn boot_id(&self) -> String {
+        self.read_fact("proc/sys/kernel/random/boot_id").unwrap_or_default()
+    }
+
+    /// A name that nothing else has, made by the kernel; empty if it makes none.
+    pub fn make_unique_name(&self) -> String {
+        self.read_fact("proc/sys/kernel/random/uuid").unwrap_or_default()
+    }
+
     /// The host's name; empty if unknown.
     pub fn host_name(&self) -> String {
-        self.fact("proc/sys/kernel/hostname").unwrap_or_default()
+        self.read_fact("proc/sys/kernel/hostname").unwrap_or_default()
     }
 }
 
@@ -126,9 +136,9 @@ mod tests {
 
     #[test]
     fn facts_are_trimmed_and_lossy() {
-        let fake = Fake::new().bytes("sys/model", b" Raspberry\xff Pi\0\n");
-        assert_eq!(fake.host().fact("sys/model").unwrap(), "Raspberry\u{fffd} Pi");
-        assert_eq!(fake.host().number("sys/model"), None);
-        assert_eq!(fake.host().fact("sys/none"), None);
+        let fake = Fake::new().with_bytes("sys/model", b" Raspberry\xff Pi\0\n");
+        assert_eq!(fake.host().read_fact("sys/model").unwrap(), "Raspberry\u{fffd} Pi");
+        assert_eq!(fake.host().read_number("sys/model"), None);
+        assert_eq!(fake.host().read_fact("sys/none"), None);
     }
 }

@@ -4,6 +4,8 @@
 //! Only the header says which CPUs the columns are: offline CPUs have none. Rows differ by
 //! architecture: some have one total (`ERR`), some have no count at all (`FIQ` on arm), and
 //! what follows the counts is free text (see `names.rs`).
+//!
+//! Container runtimes mask `/proc/interrupts` with `/dev/null`: an empty file is a table without rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +31,7 @@ pub type CountTable = (Vec<u16>, BTreeMap<String, Vec<u64>>);
 /// counts by label. A row that has one total instead of counts per CPU has one element. `path`
 /// is for the error.
 pub fn parse_counts(path: &Path, text: &str) -> Result<CountTable, SystemError> {
-    let (cpus, rows) = rows(path, text)?;
+    let (cpus, rows) = parse_rows(path, text)?;
     let counts = rows
         .into_iter()
         .filter(|row| !row.counts.is_empty())
@@ -39,7 +41,7 @@ pub fn parse_counts(path: &Path, text: &str) -> Result<CountTable, SystemError> 
 }
 
 /// The CPUs of the columns, and every row.
-pub(crate) fn rows<'a>(
+pub(crate) fn parse_rows<'a>(
     path: &Path,
     text: &'a str,
 ) -> Result<(Vec<u16>, Vec<Row<'a>>), SystemError> {
@@ -48,6 +50,9 @@ pub(crate) fn rows<'a>(
         line,
         reason,
     };
+    if text.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or("", |(_, l)| l);
     let cpus = header
@@ -58,13 +63,13 @@ pub(crate) fn rows<'a>(
         .ok_or_else(|| malformed(1, "the header does not name CPUs".to_owned()))?;
     let mut rows = Vec::new();
     for (index, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
-        let row = row(line, cpus.len()).map_err(|reason| malformed(index + 1, reason))?;
+        let row = parse_row(line, cpus.len()).map_err(|reason| malformed(index + 1, reason))?;
         rows.push(row);
     }
     Ok((cpus, rows))
 }
 
-fn row(line: &str, nr_cpus: usize) -> Result<Row<'_>, String> {
+fn parse_row(line: &str, nr_cpus: usize) -> Result<Row<'_>, String> {
     let (label, mut rest) =
         line.split_once(':').ok_or_else(|| "a row without a label".to_owned())?;
     let mut counts = Vec::with_capacity(nr_cpus);
@@ -87,7 +92,8 @@ impl Host {
         // Back to back, parsed afterwards: the two should be of one moment.
         let texts = (self.read(interrupts)?, self.read(softirqs)?);
         let (cpus, interrupts) = parse_counts(&self.path(interrupts), &texts.0)?;
-        let (_, softirqs) = parse_counts(&self.path(softirqs), &texts.1)?;
+        let (columns, softirqs) = parse_counts(&self.path(softirqs), &texts.1)?;
+        let cpus = if interrupts.is_empty() { columns } else { cpus };
         Ok(InterruptCounts { cpus, interrupts, softirqs })
     }
 }
@@ -136,7 +142,8 @@ mod tests {
 
     #[test]
     fn a_host_has_both_tables() {
-        let fake = Fake::new().file("proc/interrupts", X86).file("proc/softirqs", SOFTIRQS);
+        let fake =
+            Fake::new().with_file("proc/interrupts", X86).with_file("proc/softirqs", SOFTIRQS);
         let counts = fake.host().interrupt_counts().unwrap();
         assert_eq!(counts.cpus, [0, 2]);
         assert_eq!(counts.softirqs["NET_RX"], [5, 6, 7]);
@@ -144,9 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn a_masked_table_has_no_rows() {
+        let fake =
+            Fake::new().with_file("proc/interrupts", "").with_file("proc/softirqs", SOFTIRQS);
+        let counts = fake.host().interrupt_counts().unwrap();
+        assert!(counts.interrupts.is_empty());
+        assert_eq!(counts.cpus, [0, 1, 2]);
+        assert_eq!(counts.softirqs["NET_RX"], [5, 6, 7]);
+    }
+
+    #[test]
     fn malformed_text_names_the_line() {
         for (text, line, reason) in [
-            ("", 1, "header"),
+            ("\n", 1, "header"),
             ("CPU0 foo\n", 1, "header"),
             ("CPU0\nno colon here\n", 2, "label"),
             ("CPU0\n1: 1 x\n\n2: 99999999999999999999999\n", 4, "too large"),
@@ -160,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_missing_softirqs_file_is_an_error() {
-        let fake = Fake::new().file("proc/interrupts", X86);
+        let fake = Fake::new().with_file("proc/interrupts", X86);
         let error = fake.host().interrupt_counts().unwrap_err();
         assert!(error.to_string().contains("proc/softirqs"), "{error}");
     }

@@ -12,21 +12,21 @@ use crate::{Host, policy};
 impl Host {
     /// The kernel, for `meta.json`; what the host does not tell is empty.
     pub fn kernel_info(&self) -> KernelInfo {
-        let release = self.uname("osrelease", |u| u.release().to_string_lossy().into_owned());
-        let version = self.uname("version", |u| u.version().to_string_lossy().into_owned());
+        let release = self.read_uname("osrelease", |u| u.release().to_string_lossy().into_owned());
+        let version = self.read_uname("version", |u| u.version().to_string_lossy().into_owned());
         let config = self.kernel_config(&release);
-        let cmdline = self.fact("proc/cmdline").unwrap_or_default();
-        let preemption = self.preemption(&version, &cmdline, config.as_ref());
+        let cmdline = self.read_fact("proc/cmdline").unwrap_or_default();
+        let preemption = self.preemption_model(&version, &cmdline, config.as_ref());
         // The option is in every configuration of x86 and arm64; elsewhere the word is ignored.
         let can_force = config.as_ref().is_none_or(|c| c.is_set("CONFIG_IRQ_FORCED_THREADING"));
         let asked_for = cmdline.split_whitespace().any(|word| word == "threadirqs");
         KernelInfo {
             forced_irq_threads: preemption == "rt" || (asked_for && can_force),
-            machine: self.uname("arch", |u| u.machine().to_string_lossy().into_owned()),
+            machine: self.read_uname("arch", |u| u.machine().to_string_lossy().into_owned()),
             config_sha256: config.map(|c| c.sha256()).unwrap_or_default(),
             preemption: preemption.to_owned(),
             clocksource: self
-                .fact("sys/devices/system/clocksource/clocksource0/current_clocksource")
+                .read_fact("sys/devices/system/clocksource/clocksource0/current_clocksource")
                 .unwrap_or_default(),
             policies: self.policies_on(),
             release,
@@ -37,29 +37,35 @@ impl Host {
 
     /// A file that cannot be read is none that says a policy is on.
     fn policies_on(&self) -> Vec<String> {
-        let all = policy::policies(self).unwrap_or_default();
+        let all = policy::read_policies(self).unwrap_or_default();
         all.into_iter().filter(|policy| policy.enabled).map(|policy| policy.name).collect()
     }
 
     /// From `/proc/sys/kernel`, or (a file that 6.1 may lack) from the system call.
-    fn uname(&self, file: &str, field: impl Fn(&rustix::system::Uname) -> String) -> String {
-        self.fact(&format!("proc/sys/kernel/{file}")).unwrap_or_else(|| {
+    fn read_uname(&self, file: &str, field: impl Fn(&rustix::system::Uname) -> String) -> String {
+        self.read_fact(&format!("proc/sys/kernel/{file}")).unwrap_or_else(|| {
             if self.is_real() { field(&rustix::system::uname()) } else { String::new() }
         })
     }
 
-    fn preemption(&self, version: &str, cmdline: &str, config: Option<&Config>) -> &'static str {
-        let realtime = self.fact("sys/kernel/realtime").is_some_and(|t| t == "1");
+    fn preemption_model(
+        &self,
+        version: &str,
+        cmdline: &str,
+        config: Option<&Config>,
+    ) -> &'static str {
+        let realtime = self.read_fact("sys/kernel/realtime").is_some_and(|t| t == "1");
         if realtime || version.split_whitespace().any(|w| w.starts_with("PREEMPT_RT")) {
             return "rt";
         }
-        if let Some(model) =
-            self.fact("sys/kernel/debug/sched/preempt").and_then(|t| model(in_parentheses(&t)?))
+        if let Some(model) = self
+            .read_fact("sys/kernel/debug/sched/preempt")
+            .and_then(|t| model_word(in_parentheses(&t)?))
         {
             return model;
         }
         let is_dynamic = version.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
-        if is_dynamic && let Some(model) = parameter(cmdline, "preempt").and_then(model) {
+        if is_dynamic && let Some(model) = find_parameter(cmdline, "preempt").and_then(model_word) {
             return model;
         }
         let by_config = config.and_then(|config| {
@@ -78,7 +84,7 @@ impl Host {
 }
 
 /// The value of the last `name=value` on a kernel command line.
-pub(crate) fn parameter<'a>(cmdline: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn find_parameter<'a>(cmdline: &'a str, name: &str) -> Option<&'a str> {
     let words = cmdline.split_whitespace().rev();
     words.filter_map(|w| w.split_once('=')).find_map(|(n, value)| (n == name).then_some(value))
 }
@@ -87,7 +93,7 @@ fn in_parentheses(text: &str) -> Option<&str> {
     text.split_once('(')?.1.split_once(')').map(|(inside, _)| inside)
 }
 
-fn model(name: &str) -> Option<&'static str> {
+fn model_word(name: &str) -> Option<&'static str> {
     ["none", "voluntary", "full", "lazy"].into_iter().find(|&m| m == name)
 }
 
@@ -98,10 +104,10 @@ mod tests {
 
     fn fake(version: &str, cmdline: &str, config: &str) -> Fake {
         Fake::new()
-            .file("proc/sys/kernel/osrelease", "6.12.9\n")
-            .file("proc/sys/kernel/version", version)
-            .file("proc/cmdline", cmdline)
-            .file("boot/config-6.12.9", config)
+            .with_file("proc/sys/kernel/osrelease", "6.12.9\n")
+            .with_file("proc/sys/kernel/version", version)
+            .with_file("proc/cmdline", cmdline)
+            .with_file("boot/config-6.12.9", config)
     }
 
     #[test]
@@ -124,18 +130,18 @@ mod tests {
     #[test]
     fn files_of_the_running_kernel_win() {
         let fake = fake("#1 SMP PREEMPT_DYNAMIC", "preempt=none", "")
-            .file("sys/kernel/debug/sched/preempt", "none voluntary (full) lazy\n");
+            .with_file("sys/kernel/debug/sched/preempt", "none voluntary (full) lazy\n");
         assert_eq!(fake.host().kernel_info().preemption, "full");
-        let fake = fake.file("sys/kernel/realtime", "1\n");
+        let fake = fake.with_file("sys/kernel/realtime", "1\n");
         assert_eq!(fake.host().kernel_info().preemption, "rt");
     }
 
     #[test]
     fn policies_that_are_on() {
         let fake = Fake::new()
-            .file("sys/kernel/irqpath/migrate/enabled", "1\n")
-            .file("sys/kernel/irqpath/netprio/enabled", "0\n")
-            .file("sys/kernel/irqpath/direct/enabled", "1\n");
+            .with_file("sys/kernel/irqpath/migrate/enabled", "1\n")
+            .with_file("sys/kernel/irqpath/netprio/enabled", "0\n")
+            .with_file("sys/kernel/irqpath/direct/enabled", "1\n");
         let info = fake.host().kernel_info();
         assert_eq!(info.policies, ["direct", "migrate"]);
         assert_eq!(info.policies_suffix(), "; policies direct, migrate");

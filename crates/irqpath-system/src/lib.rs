@@ -11,7 +11,7 @@
 //! The rule to know: what a result *needs* is read with typed errors, what merely *describes*
 //! the machine never fails and is left empty where the host does not tell.
 
-mod capability;
+mod cgroups;
 pub mod change;
 pub mod check;
 mod config;
@@ -23,7 +23,6 @@ mod interrupts;
 mod isolation;
 pub mod journal;
 mod kernel;
-mod mask;
 mod names;
 mod origins;
 pub mod policy;
@@ -36,9 +35,9 @@ mod tasks;
 mod testing;
 pub mod tune;
 
-pub use capability::{Capabilities, Capability, TRACING};
-pub use error::SystemError;
+pub use error::{SystemError, Unprivileged};
 pub use host::Host;
 pub use interrupts::{CountTable, parse_counts};
+pub use privileges::Privileges;
 pub use reserve::RtReserve;
 pub use tasks::Task;

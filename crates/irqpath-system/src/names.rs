@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::interrupts::rows;
+use crate::interrupts::parse_rows;
 use crate::{Host, SystemError};
 
 impl Host {
@@ -12,10 +12,10 @@ impl Host {
     pub fn irq_names(&self) -> Result<BTreeMap<u32, String>, SystemError> {
         let file = "proc/interrupts";
         let text = self.read(file)?;
-        let (cpus, rows) = rows(&self.path(file), &text)?;
+        let (cpus, rows) = parse_rows(&self.path(file), &text)?;
         let mut names = BTreeMap::new();
         for row in rows.iter().filter(|row| row.counts.len() == cpus.len()) {
-            if let (Ok(irq), name) = (row.label.parse(), actions(row.rest))
+            if let (Ok(irq), name) = (row.label.parse(), action_names(row.rest))
                 && !name.is_empty()
             {
                 names.insert(irq, name);
@@ -23,7 +23,7 @@ impl Host {
         }
         for directory in self.names_in("sys/kernel/irq") {
             let Ok(irq) = directory.parse() else { continue };
-            let Some(name) = self.fact(&format!("sys/kernel/irq/{directory}/actions")) else {
+            let Some(name) = self.read_fact(&format!("sys/kernel/irq/{directory}/actions")) else {
                 continue;
             };
             if !name.is_empty() {
@@ -36,7 +36,7 @@ impl Host {
 
 /// The action names at the end of a row: what follows the chip, the hwirq (`27`, `1-edge`,
 /// absent for some chips) and the trigger (`Level`, `Edge`, `-fasteoi`).
-fn actions(rest: &str) -> String {
+fn action_names(rest: &str) -> String {
     let mut rest = after_word(rest);
     if next_word(rest).starts_with(|c: char| c.is_ascii_digit()) && after_word(rest).len() > 1 {
         rest = after_word(rest);
@@ -76,21 +76,29 @@ mod tests {
             (" pinctrl-bcm2835  4 Edge  8250", "8250"),
             ("", ""),
         ] {
-            assert_eq!(actions(rest), want, "{rest:?}");
+            assert_eq!(action_names(rest), want, "{rest:?}");
         }
+    }
+
+    #[test]
+    fn the_kernels_own_list_is_enough_where_the_table_is_masked() {
+        let fake = Fake::new()
+            .with_file("proc/interrupts", "")
+            .with_file("sys/kernel/irq/9/actions", "acpi\n");
+        assert_eq!(fake.host().irq_names().unwrap(), [(9, "acpi".to_owned())].into());
     }
 
     #[test]
     fn the_kernels_own_list_wins_and_adds() {
         let fake = Fake::new()
-            .bytes(
+            .with_bytes(
                 "proc/interrupts",
                 b" CPU0 CPU2\n 8: 1 2 IO-APIC 8-edge rtc\xff0\n 9: 0 0 IO-APIC 9-edge acpi\nLOC: 1 2 Local\n",
             )
-            .file("sys/kernel/irq/9/actions", "acpi,i801 smbus\n")
-            .file("sys/kernel/irq/77/actions", "late\n")
-            .file("sys/kernel/irq/5/actions", "\n")
-            .file("sys/kernel/irq/x/actions", "no number\n");
+            .with_file("sys/kernel/irq/9/actions", "acpi,i801 smbus\n")
+            .with_file("sys/kernel/irq/77/actions", "late\n")
+            .with_file("sys/kernel/irq/5/actions", "\n")
+            .with_file("sys/kernel/irq/x/actions", "no number\n");
         let want = [(8, "rtc\u{fffd}0"), (9, "acpi,i801 smbus"), (77, "late")];
         let got = fake.host().irq_names().unwrap();
         assert_eq!(got, want.map(|(n, s)| (n, s.to_owned())).into());

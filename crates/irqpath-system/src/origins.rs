@@ -23,14 +23,14 @@ struct Lines {
 impl Host {
     /// The origins that each of `wanted` names; sorted, without repetition.
     pub fn resolve_irqs<S: AsRef<str>>(&self, wanted: &[S]) -> Result<Vec<Origin>, SystemError> {
-        let lines = self.lines()?;
+        let lines = self.read_lines()?;
         let mut origins = BTreeSet::new();
         for text in wanted.iter().map(|t| t.as_ref().trim()) {
-            let found = lines.find(text);
+            let found = lines.find_origins(text);
             if found.is_empty() {
                 return Err(SystemError::UnknownInterrupt {
                     wanted: text.to_owned(),
-                    candidates: lines.candidates(text),
+                    candidates: lines.list_candidates(text),
                 });
             }
             origins.extend(found);
@@ -38,11 +38,16 @@ impl Host {
         Ok(origins.into_iter().collect())
     }
 
-    fn lines(&self) -> Result<Lines, SystemError> {
+    fn read_lines(&self) -> Result<Lines, SystemError> {
         let counts = self.interrupt_counts()?;
         let names = self.irq_names()?;
         let (numbers, mut labels): (Vec<_>, Vec<_>) =
             counts.interrupts.into_keys().partition(|l| l.parse::<u32>().is_ok());
+        if numbers.is_empty() && labels.is_empty() {
+            // Masked: which vectors this machine has is not known.
+            let vectors = Vector::ALL.iter().map(|&vector| Origin::Vector(vector));
+            labels.extend(vectors.map(Origin::label));
+        }
         labels.extend(counts.softirqs.into_keys());
         let listed = numbers.iter().filter_map(|n| n.parse().ok());
         // A line without an action has no row, but can be waited for.
@@ -53,7 +58,7 @@ impl Host {
 }
 
 impl Lines {
-    fn find(&self, text: &str) -> Vec<Origin> {
+    fn find_origins(&self, text: &str) -> Vec<Origin> {
         if let Ok(irq) = text.parse() {
             return if self.irqs.contains(&irq) { vec![Origin::Irq(irq)] } else { Vec::new() };
         }
@@ -78,7 +83,7 @@ impl Lines {
 
     /// What resembles `text`: names that share its first letters or all its letters but the
     /// digits; if nothing does, everything. Shortened.
-    fn candidates(&self, text: &str) -> String {
+    fn list_candidates(&self, text: &str) -> String {
         let all: Vec<String> = self
             .irqs
             .iter()
@@ -111,8 +116,8 @@ fn by_label(label: &str) -> Vec<Origin> {
     if is_ipi {
         return vec![Origin::Vector(Vector::GenericIpi)];
     }
-    let vectors = Vector::ALL.into_iter().map(Origin::Vector);
-    let softirqs = SoftirqVec::ALL.into_iter().map(Origin::Softirq);
+    let vectors = Vector::ALL.iter().copied().map(Origin::Vector);
+    let softirqs = SoftirqVec::ALL.iter().copied().map(Origin::Softirq);
     vectors.chain(softirqs).filter(|o| o.label() == label).collect()
 }
 
@@ -123,7 +128,7 @@ mod tests {
 
     fn x86() -> Fake {
         Fake::new()
-            .file(
+            .with_file(
                 "proc/interrupts",
                 "     CPU0 CPU2\n 26: 1 2 IO-APIC 4-edge ttyS0\n\
                  36: 1 2 PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0\n\
@@ -131,8 +136,8 @@ mod tests {
                  NMI: 0 0 Non-maskable interrupts\nLOC: 3 4 Local timer interrupts\n\
                  CAL: 3 4 Function call interrupts\nERR: 0\n",
             )
-            .file("proc/softirqs", "  CPU0 CPU1 CPU2\n NET_RX: 0 0 0\n")
-            .file("sys/kernel/irq/40/actions", "")
+            .with_file("proc/softirqs", "  CPU0 CPU1 CPU2\n NET_RX: 0 0 0\n")
+            .with_file("sys/kernel/irq/40/actions", "")
     }
 
     #[test]
@@ -157,13 +162,24 @@ mod tests {
     }
 
     #[test]
+    fn a_masked_table_hides_no_interrupt() {
+        use Origin::{Irq, Vector as V};
+        let fake = Fake::new()
+            .with_file("proc/interrupts", "")
+            .with_file("proc/softirqs", "  CPU0\n TIMER: 0\n")
+            .with_file("sys/kernel/irq/36/actions", "eth0\n");
+        let found = fake.host().resolve_irqs(&["eth", "loc"]).unwrap();
+        assert_eq!(found, [Irq(36), V(Vector::LocalTimer)]);
+    }
+
+    #[test]
     fn ipis_of_arm64_are_one_vector() {
         let fake = Fake::new()
-            .file(
+            .with_file(
                 "proc/interrupts",
                 "  CPU0\n 11: 1 GICv3 27 Level arch_timer\nIPI0: 4 Rescheduling interrupts\n",
             )
-            .file("proc/softirqs", "  CPU0\n TIMER: 0\n");
+            .with_file("proc/softirqs", "  CPU0\n TIMER: 0\n");
         let host = fake.host();
         assert_eq!(host.resolve_irqs(&["IPI0"]).unwrap(), [Origin::Vector(Vector::GenericIpi)]);
         assert_eq!(host.resolve_irqs(&["ipi"]).unwrap(), [Origin::Vector(Vector::GenericIpi)]);
@@ -204,7 +220,7 @@ mod tests {
     fn a_long_list_is_shortened() {
         let mut fake = x86();
         for irq in 100..200 {
-            fake = fake.file(&format!("sys/kernel/irq/{irq}/actions"), "nvme0q1\n");
+            fake = fake.with_file(&format!("sys/kernel/irq/{irq}/actions"), "nvme0q1\n");
         }
         let error = fake.host().resolve_irqs(&["nvme9"]).unwrap_err().to_string();
         assert!(error.ends_with("111:nvme0q1, and 88 more in /proc/interrupts"), "{error}");

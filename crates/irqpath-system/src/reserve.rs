@@ -13,7 +13,7 @@ use crate::check::Facts;
 pub enum RtReserve {
     /// Real-time tasks are stopped for so long of every period.
     Throttling {
-        /// How long, us.
+        /// Microseconds of each period that are left to other tasks.
         for_others_us: i64,
         /// Of how much, us.
         period_us: i64,
@@ -45,7 +45,7 @@ impl Facts {
 impl Host {
     /// What this host's kernel keeps; `None` if nothing is.
     pub fn rt_reserve(&self) -> Option<RtReserve> {
-        self.facts().rt_reserve()
+        self.read_facts().rt_reserve()
     }
 }
 
@@ -67,11 +67,11 @@ mod tests {
             ("6.18.0", "950000", Some("0\n"), None),
         ] {
             let mut fake = Fake::new()
-                .file("proc/sys/kernel/osrelease", release)
-                .file("proc/sys/kernel/sched_rt_runtime_us", runtime)
-                .file("proc/sys/kernel/sched_rt_period_us", "1000000\n");
+                .with_file("proc/sys/kernel/osrelease", release)
+                .with_file("proc/sys/kernel/sched_rt_runtime_us", runtime)
+                .with_file("proc/sys/kernel/sched_rt_period_us", "1000000\n");
             if let Some(ns) = of_server {
-                fake = fake.file("sys/kernel/debug/sched/fair_server/cpu0/runtime", ns);
+                fake = fake.with_file("sys/kernel/debug/sched/fair_server/cpu0/runtime", ns);
             }
             assert_eq!(fake.host().rt_reserve(), want, "{release} {runtime}");
         }

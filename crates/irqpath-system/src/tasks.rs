@@ -4,10 +4,9 @@
 //! Tasks come and go while the list is read; one that is gone is left out. A task's number and
 //! its start time together name it for good (see [`TaskId`]).
 
-use irqpath_model::CpuList;
+use irqpath_model::{CpuList, Policy, Scheduling, TaskId};
 
 use crate::Host;
-use crate::change::TaskId;
 
 /// Kernel thread (`include/linux/sched.h`, unchanged since 2.6).
 pub(crate) const PF_KTHREAD: u64 = 0x0020_0000;
@@ -29,8 +28,14 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    /// How the task is scheduled; `None` for a policy that no kernel up to 6.18 has.
+    pub(crate) fn scheduling(&self) -> Option<Scheduling> {
+        let policy = Policy::from_repr(self.policy)?;
+        Some(Scheduling { policy, priority: self.rt_priority, nice: self.nice })
+    }
+
     /// The name is between the first `(` and the last `)`, and may contain both.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse_stat(text: &str) -> Option<Self> {
         let (before, rest) = text.rsplit_once(')')?;
         let comm = before.split_once('(')?.1.to_owned();
         // From field 3 on, so field n of proc_pid_stat(5) is words[n - 3].
@@ -58,13 +63,13 @@ pub(crate) fn affinity_in_status(text: &str) -> Option<CpuList> {
 /// A task, as of the moment it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its lasting name.
+    /// Thread id and start time, which name no other task later.
     pub id: TaskId,
-    /// Its process.
+    /// Thread id of its process's main thread.
     pub tgid: u32,
     /// The process that started its process.
     pub ppid: u32,
-    /// Its name.
+    /// Name of the task, as in `/proc`.
     pub comm: String,
     /// True for a kernel thread.
     pub kernel: bool,
@@ -87,22 +92,22 @@ impl Task {
 
 impl Host {
     /// Every thread of every process that is there now.
-    pub fn tasks(&self) -> Vec<Task> {
+    pub fn read_tasks(&self) -> Vec<Task> {
         let is_number = |name: &String| name.bytes().all(|b| b.is_ascii_digit());
         let processes = self.names_in("proc").into_iter().filter(is_number);
         processes
             .flat_map(|process| {
                 let directory = format!("proc/{process}/task");
                 let threads = self.names_in(&directory).into_iter().filter(is_number);
-                let read = |tid: String| self.task(&process, &tid);
+                let read = |tid: String| self.read_task(&process, &tid);
                 threads.filter_map(read).collect::<Vec<_>>()
             })
             .collect()
     }
 
-    fn task(&self, process: &str, tid: &str) -> Option<Task> {
+    fn read_task(&self, process: &str, tid: &str) -> Option<Task> {
         let file = |name: &str| self.read(&format!("proc/{process}/task/{tid}/{name}")).ok();
-        let stat = Stat::parse(&file("stat")?)?;
+        let stat = Stat::parse_stat(&file("stat")?)?;
         let affinity = affinity_in_status(&file("status")?)?;
         Some(Task {
             id: TaskId { tid: tid.parse().ok()?, start_ticks: stat.start_ticks },
@@ -128,22 +133,22 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let stat = Stat::parse(STAT).unwrap();
+        let stat = Stat::parse_stat(STAT).unwrap();
         assert_eq!(stat.comm, "a) (b");
         assert_eq!((stat.ppid, stat.start_ticks, stat.cpu), (1, 4242, 3));
         assert_eq!((stat.nice, stat.rt_priority, stat.policy), (0, 50, 1));
-        assert_eq!(Stat::parse("712 (sh"), None);
-        assert_eq!(Stat::parse(""), None);
+        assert_eq!(Stat::parse_stat("712 (sh"), None);
+        assert_eq!(Stat::parse_stat(""), None);
     }
 
     #[test]
     fn tasks_that_are_half_gone_are_left_out() {
         let fake = Fake::new()
-            .file("proc/712/task/712/stat", STAT)
-            .file("proc/712/task/712/status", "Name:\tx\nCpus_allowed_list:\t0-3\n")
-            .file("proc/712/task/713/stat", STAT)
-            .file("proc/sys/kernel/ostype", "Linux\n");
-        let tasks = fake.host().tasks();
+            .with_file("proc/712/task/712/stat", STAT)
+            .with_file("proc/712/task/712/status", "Name:\tx\nCpus_allowed_list:\t0-3\n")
+            .with_file("proc/712/task/713/stat", STAT)
+            .with_file("proc/sys/kernel/ostype", "Linux\n");
+        let tasks = fake.host().read_tasks();
         assert_eq!(tasks.len(), 1);
         let task = &tasks[0];
         assert_eq!((task.id.tid, task.tgid, task.affinity.to_string()), (712, 712, "0-3".into()));
@@ -153,7 +158,7 @@ mod tests {
     #[test]
     fn this_process_is_among_the_real_tasks() {
         let own = std::process::id();
-        let tasks = Host::real().tasks();
+        let tasks = Host::real().read_tasks();
         let task = tasks.iter().find(|t| t.id.tid == own).unwrap();
         assert!(!task.kernel && !task.affinity.is_empty(), "{task:?}");
     }

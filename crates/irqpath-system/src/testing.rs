@@ -7,10 +7,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use irqpath_model::CpuList;
+use irqpath_model::change::{Target, Value};
+use irqpath_model::{CpuList, Scheduling};
 
 use crate::Host;
-use crate::change::{Access, Policy, RealAccess, Scheduling, Target, Value};
+use crate::change::{Access, RealAccess};
 
 /// A temporary root; removed when dropped.
 pub struct Fake(tempfile::TempDir);
@@ -23,12 +24,12 @@ impl Fake {
     }
 
     /// Add a file of text.
-    pub fn file(self, relative: &str, text: &str) -> Self {
-        self.bytes(relative, text.as_bytes())
+    pub fn with_file(self, relative: &str, text: &str) -> Self {
+        self.with_bytes(relative, text.as_bytes())
     }
 
     /// Add a file of bytes.
-    pub fn bytes(self, relative: &str, bytes: &[u8]) -> Self {
+    pub fn with_bytes(self, relative: &str, bytes: &[u8]) -> Self {
         let path = self.0.path().join(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
@@ -36,7 +37,7 @@ impl Fake {
     }
 
     /// Add a symbolic link.
-    pub fn link(self, relative: &str, to: &str) -> Self {
+    pub fn with_link(self, relative: &str, to: &str) -> Self {
         let path = self.0.path().join(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         // A task may be made again.
@@ -46,7 +47,7 @@ impl Fake {
     }
 
     /// Add a task, started at tick `tid`, with these CPUs and flags of `/proc/TID/stat`.
-    pub fn task(self, tid: u32, ppid: u32, comm: &str, cpus: &str, flags: u64) -> Self {
+    pub fn with_task(self, tid: u32, ppid: u32, comm: &str, cpus: &str, flags: u64) -> Self {
         let stat = format!(
             "{tid} ({comm}) S {ppid} 1 1 0 -1 {flags} 0 0 0 0 1 2 0 0 20 0 1 0 {tid} 0 0 \
              1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 0 0 0 0 0\n"
@@ -54,25 +55,29 @@ impl Fake {
         let uid = rustix::process::geteuid().as_raw();
         let users = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
         let status = format!("Name:\t{comm}\n{users}Cpus_allowed_list:\t{cpus}\n");
-        self.file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
-            .file(&format!("proc/{tid}/stat"), &stat)
-            .file(&format!("proc/{tid}/status"), &status)
+        self.with_file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
+            .with_file(&format!("proc/{tid}/stat"), &stat)
+            .with_file(&format!("proc/{tid}/status"), &status)
             // One file, as in the kernel: a kill must not fall between two copies.
-            .link(&format!("proc/{tid}/task/{tid}/status"), "../../status")
-            .file(&format!("proc/{tid}/cgroup"), "0::/\n")
+            .with_link(&format!("proc/{tid}/task/{tid}/status"), "../../status")
+            .with_file(&format!("proc/{tid}/cgroup"), "0::/\n")
     }
 
     /// Add root's irqbalance as this process.
-    pub fn irqbalance(self, pid: u32) -> Self {
-        self.task(pid, 1, "irqbalance", "0-3", 0)
-            .file("usr/sbin/irqbalance", "")
-            .link(&format!("proc/{pid}/exe"), "../../usr/sbin/irqbalance")
+    pub fn with_irqbalance(self, pid: u32) -> Self {
+        self.with_task(pid, 1, "irqbalance", "0-3", 0)
+            .with_file("usr/sbin/irqbalance", "")
+            .with_link(&format!("proc/{pid}/exe"), "../../usr/sbin/irqbalance")
     }
 
     /// Give a task of this machine a FIFO priority.
-    pub fn fixed(self, tid: u32, priority: u8) -> Self {
-        let fifo = Scheduling { policy: Policy::Fifo, priority, nice: 0 };
-        write_scheduling(&self.host(), tid, fifo).unwrap();
+    pub fn with_fixed(self, tid: u32, priority: u8) -> Self {
+        self.with_scheduling(tid, Scheduling::fifo(priority))
+    }
+
+    /// Schedule a task of this machine like this.
+    pub fn with_scheduling(self, tid: u32, scheduling: Scheduling) -> Self {
+        write_scheduling(&self.host(), tid, scheduling).unwrap();
         self
     }
 
@@ -81,7 +86,7 @@ impl Fake {
     }
 
     /// Every file below `proc` and `sys` with its text: what an exact undo brings back.
-    pub fn snapshot(&self) -> BTreeMap<PathBuf, String> {
+    pub fn read_all(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut pending = vec![self.0.path().join("proc"), self.0.path().join("sys")];
         while let Some(directory) = pending.pop() {
@@ -97,7 +102,7 @@ impl Fake {
                     let is_mask = ["affinity", "cpumask", "_cpus"].iter().any(|end| {
                         path.file_name().is_some_and(|n| n.to_string_lossy().ends_with(end))
                     }) || path.parent().is_some_and(|p| p.ends_with("proc/shield"));
-                    let mask = crate::mask::parse(&text).filter(|_| is_mask);
+                    let mask = CpuList::from_mask(&text).filter(|_| is_mask);
                     let text = mask.map_or(text.trim().to_owned(), |cpus| format!("CPU {cpus}"));
                     found.insert(path, text);
                 }
@@ -142,7 +147,7 @@ const CGROUP_FILES: [(&str, &str); 5] = [
 /// A step's name, and what happens there.
 type AtStep = (&'static str, Box<dyn Fn()>);
 
-/// Changes a [`Fake`].
+/// Changes the files of a [`Fake`] as the kernel would.
 pub struct FakeAccess {
     host: Host,
     real: RealAccess,
@@ -164,11 +169,11 @@ pub struct FakeAccess {
 
 impl FakeAccess {
     pub fn new(fake: &Fake) -> Self {
-        Self::at(&fake.host())
+        Self::for_host(&fake.host())
     }
 
     /// For a fake machine that another process made.
-    pub fn at(host: &Host) -> Self {
+    pub fn for_host(host: &Host) -> Self {
         Self {
             host: host.clone(),
             real: RealAccess::new(host),
@@ -183,7 +188,7 @@ impl FakeAccess {
     }
 
     /// Refuse writes to `path` with this error number.
-    pub fn refusing(mut self, path: &str, errno: i32) -> Self {
+    pub fn with_refusal(mut self, path: &str, errno: i32) -> Self {
         self.refuse.insert(path.to_owned(), errno);
         self
     }
@@ -193,7 +198,7 @@ impl FakeAccess {
         (self as &dyn Access).get(target).unwrap()
     }
 
-    fn errno(&self, path: &str) -> io::Result<()> {
+    fn check_errno(&self, path: &str) -> io::Result<()> {
         let hit = self.refuse.iter().find(|(pattern, _)| match pattern.strip_suffix('*') {
             Some(beginning) => path.starts_with(beginning),
             None => path == pattern.as_str(),
@@ -201,16 +206,16 @@ impl FakeAccess {
         hit.map_or(Ok(()), |(_, &errno)| Err(io::Error::from_raw_os_error(errno)))
     }
 
-    fn replace(&self, path: &str, from: &str, to: &str) -> io::Result<()> {
+    fn replace_text(&self, path: &str, from: &str, to: &str) -> io::Result<()> {
         let text = std::fs::read_to_string(self.host.path(path))?;
         let line = |l: &str| {
             if l.starts_with(from) { format!("{from}{to}\n") } else { format!("{l}\n") }
         };
-        self.put(path, &text.lines().map(line).collect::<String>())
+        self.put_text(path, &text.lines().map(line).collect::<String>())
     }
 
     /// A file gets its text at once, as the kernel's do, also where a kill falls into it.
-    fn put(&self, path: &str, text: &str) -> io::Result<()> {
+    fn put_text(&self, path: &str, text: &str) -> io::Result<()> {
         let staged = self.host.path("staged");
         std::fs::write(&staged, text)?;
         std::fs::rename(staged, self.host.path(path))
@@ -229,9 +234,9 @@ impl FakeAccess {
             let others = text.lines().filter(|line| *line != pid).flat_map(|line| [line, "\n"]);
             Ok(others.collect())
         };
-        self.put(&from, &others(&from)?)?;
-        self.put(&to, &format!("{}{pid}\n", others(&to)?))?;
-        self.replace(&own, "0::", if below.is_empty() { "/" } else { below })
+        self.put_text(&from, &others(&from)?)?;
+        self.put_text(&to, &format!("{}{pid}\n", others(&to)?))?;
+        self.replace_text(&own, "0::", if below.is_empty() { "/" } else { below })
     }
 
     /// The kernel's side of `cgroup.subtree_control`.
@@ -242,7 +247,7 @@ impl FakeAccess {
         if on == "+" {
             words.push(name.trim());
         }
-        self.put(path, &words.join(" "))
+        self.put_text(path, &words.join(" "))
     }
 }
 
@@ -252,7 +257,7 @@ impl Access for FakeAccess {
     }
 
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
-        self.errno(path)?;
+        self.check_errno(path)?;
         self.written.borrow_mut().push(format!("{path}: {}", text.trim()));
         std::fs::metadata(self.host.path(path))?;
         if path.ends_with("cgroup.subtree_control") {
@@ -261,19 +266,19 @@ impl Access for FakeAccess {
         if let Some(directory) = path.strip_suffix("/cgroup.procs") {
             return self.move_process(text.trim(), directory);
         }
-        self.put(path, self.becomes.get(path).map_or(text, String::as_str))
+        self.put_text(path, self.becomes.get(path).map_or(text, String::as_str))
     }
 
     fn is_directory(&self, path: &str) -> bool {
         self.real.is_directory(path)
     }
 
-    fn directories(&self, path: &str) -> Vec<String> {
-        self.real.directories(path)
+    fn list_directories(&self, path: &str) -> Vec<String> {
+        self.real.list_directories(path)
     }
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
-        self.errno(path)?;
+        self.check_errno(path)?;
         let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
         if full.exists() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -288,10 +293,10 @@ impl Access for FakeAccess {
     }
 
     fn remove_directory(&self, path: &str) -> io::Result<()> {
-        self.errno(path)?;
+        self.check_errno(path)?;
         let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
         let inside = self.real.read(&format!("{path}/cgroup.procs"))?;
-        if !self.real.directories(path).is_empty() || !inside.trim().is_empty() {
+        if !self.real.list_directories(path).is_empty() || !inside.trim().is_empty() {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let _ = std::fs::remove_dir_all(&staged);
@@ -307,24 +312,24 @@ impl Access for FakeAccess {
         let found = self.real.affinity(tid)?;
         if let Some(cpus) = self.restless.get(&tid) {
             let status = format!("proc/{tid}/status");
-            self.replace(&status, "Cpus_allowed_list:", &format!("\t{cpus}"))?;
+            self.replace_text(&status, "Cpus_allowed_list:", &format!("\t{cpus}"))?;
         }
         Ok(found)
     }
 
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
-        self.errno(&format!("affinity/{tid}"))?;
+        self.check_errno(&format!("affinity/{tid}"))?;
         self.written.borrow_mut().push(format!("affinity {tid}: {cpus}"));
-        self.replace(&format!("proc/{tid}/status"), "Cpus_allowed_list:", &format!("\t{cpus}"))
+        self.replace_text(&format!("proc/{tid}/status"), "Cpus_allowed_list:", &format!("\t{cpus}"))
     }
 
     fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
         self.real.scheduling(tid)
     }
 
-    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()> {
-        self.errno(&format!("scheduling/{tid}"))?;
-        write_scheduling(&self.host, tid, *scheduling)
+    fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()> {
+        self.check_errno(&format!("scheduling/{tid}"))?;
+        write_scheduling(&self.host, tid, scheduling)
     }
 
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {
@@ -339,7 +344,7 @@ impl Access for FakeAccess {
         self.real.set_irqbalance_banned(tid, cpus)
     }
 
-    fn step(&self, what: &'static str) {
+    fn mark_step(&self, what: &'static str) {
         if let Some((name, happens)) = &self.at_step
             && *name == what
         {

@@ -2,7 +2,7 @@
 /*
  * kernel.h - the few kernel types that the witness reads, found by CO-RE.
  *
- * Written by hand and not shared with bpf/vmlinux.h: a mistake there must not be repeated here.
+ * Written by hand and not shared with bpf/kernel.h: a mistake there must not be repeated here.
  * Integers are unsigned, because libbpf then follows a field whose width differs between kernels.
  */
 #ifndef WITNESS_KERNEL_H

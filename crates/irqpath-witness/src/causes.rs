@@ -16,24 +16,24 @@ type Causes = HashMap<Named, u64>;
 
 /// How the causes of one stage differ, if they do. `slack_ns`: how far boundaries may be off, unless
 /// irqpath's readings of the clock are known.
-pub(crate) fn judge(
+pub(crate) fn judge_causes(
     occupied: &Occupied,
     record: &PathRecord,
     wakeup: &Wakeup,
     (span, stage): (&StageSpan, &StageCauses),
     slack_ns: Option<u64>,
 ) -> Option<Difference> {
-    let windows = windows(occupied, record, wakeup, span);
-    let truth = occupied.shares(&windows);
+    let windows = stage_windows(occupied, record, wakeup, span);
+    let truth = occupied.share_out(&windows);
     let mut causes = Causes::new();
     for cause in &stage.causes {
-        *causes.entry(Named::of(cause)).or_default() += cause.ns;
+        *causes.entry(Named::parse_cause(cause)).or_default() += cause.ns;
     }
     let allowed_ns = TOLERANCE_NS + BOUNDARY_NS * truth.nr_pieces as u64;
-    let (excess_ns, (worst, worst_ns)) = excess(&causes, &truth);
-    if excess_ns > allowed_ns + truth.of(Who::Unseen) + truth.unsure_ns {
+    let (excess_ns, (worst, worst_ns)) = find_excess(&causes, &truth);
+    if excess_ns > allowed_ns + truth.ns_of(Who::Unseen) + truth.unsure_ns {
         let is_boundary = |windows: &[Window]| {
-            let truth = occupied.shares(windows);
+            let truth = occupied.share_out(windows);
             let boundary_ns = slack_ns.unwrap_or(BOUNDARY_NS);
             is_boundary(occupied, &truth, windows, &causes, boundary_ns)
         };
@@ -43,7 +43,7 @@ pub(crate) fn judge(
             if is_small && (is_boundary(&windows) || as_read.is_some_and(|w| is_boundary(&w))) {
                 Kind::Boundary
             } else {
-                blame(occupied, &truth, &windows, (&causes, excess_ns, worst))
+                blame_difference(occupied, &truth, &windows, (&causes, excess_ns, worst))
             };
         let text = format!(
             "{} {excess_ns} of {} ns: {worst:?} has {worst_ns} ns too much of {:?}; waited for {windows:?}: {:?}",
@@ -52,7 +52,7 @@ pub(crate) fn judge(
         return Some(Difference::new(kind, record, excess_ns, &text));
     }
     // What is unseen here ends for irqpath when it looks at the current task again, which is later.
-    if truth.of(Who::Unseen) > 0 {
+    if truth.ns_of(Who::Unseen) > 0 {
         return None;
     }
     let unknown_ns = causes.get(&Named::Unknown).copied().unwrap_or(0);
@@ -71,7 +71,7 @@ fn is_boundary(
     causes: &Causes,
     slack_ns: u64,
 ) -> bool {
-    let stolen_ns = truth.of(Who::Steal) + truth.unsure_ns + slack_ns;
+    let stolen_ns = truth.ns_of(Who::Steal) + truth.unsure_ns + slack_ns;
     causes.iter().all(|(who, ns)| match who {
         Named::Known(Who::Steal) => *ns <= stolen_ns,
         Named::Known(who) => *ns <= occupied.at_most(windows, *who, slack_ns),
@@ -81,7 +81,7 @@ fn is_boundary(
 }
 
 /// What the stage waited for: a task's run queue, or the CPU where it ended.
-fn windows(
+fn stage_windows(
     occupied: &Occupied,
     record: &PathRecord,
     wakeup: &Wakeup,
@@ -89,15 +89,19 @@ fn windows(
 ) -> Vec<Window> {
     let (start_ns, end_ns) = (span.start.ns, span.end.ns);
     let places = match span.to {
-        Point::SwitchIn | Point::User => occupied.places(record.target.tid, start_ns, end_ns),
-        Point::IrqThread => carried(occupied, &wakeup.chain.carriers, span),
+        Point::SwitchIn | Point::User => occupied.windows_of(record.target.tid, start_ns, end_ns),
+        Point::IrqThread => carrier_windows(occupied, &wakeup.chain.carriers, span),
         _ => Vec::new(),
     };
     if places.is_empty() { vec![Window { cpu: span.end.cpu, start_ns, end_ns }] } else { places }
 }
 
 /// Where each of the threads waited and ran until it woke the next one.
-fn carried(occupied: &Occupied, carriers: &[(u32, Stamp)], span: &StageSpan) -> Vec<Window> {
+fn carrier_windows(
+    occupied: &Occupied,
+    carriers: &[(u32, Stamp)],
+    span: &StageSpan,
+) -> Vec<Window> {
     let mut windows = Vec::new();
     let mut start_ns = span.start.ns;
     let ends = carriers.iter().skip(1).map(|(_, woken)| woken.ns).chain([span.end.ns]);
@@ -106,7 +110,7 @@ fn carried(occupied: &Occupied, carriers: &[(u32, Stamp)], span: &StageSpan) -> 
             windows.push(Window { cpu: woken.cpu, start_ns, end_ns: woken.ns });
             start_ns = woken.ns;
         }
-        windows.extend(occupied.places(tid, start_ns, end_ns));
+        windows.extend(occupied.windows_of(tid, start_ns, end_ns));
         start_ns = end_ns;
     }
     windows
@@ -129,12 +133,12 @@ fn as_read(record: &PathRecord, windows: &[Window]) -> Option<Vec<Window>> {
 }
 
 /// By how much the causes say more than the truth, in all and for the worst of them.
-fn excess(causes: &Causes, truth: &Shares) -> (u64, (Named, u64)) {
+fn find_excess(causes: &Causes, truth: &Shares) -> (u64, (Named, u64)) {
     let mut all_ns = 0;
     let mut worst = (Named::Unknown, 0);
     for (&who, &ns) in causes {
         let true_ns = match who {
-            Named::Known(who) => truth.of(who),
+            Named::Known(who) => truth.ns_of(who),
             Named::Nmi | Named::Unknown => ns,
             Named::Nonsense => 0,
         };
@@ -148,13 +152,13 @@ fn excess(causes: &Causes, truth: &Shares) -> (u64, (Named, u64)) {
 }
 
 /// Why a cause was named that was not there.
-fn blame(
+fn blame_difference(
     occupied: &Occupied,
     truth: &Shares,
     windows: &[Window],
     (causes, excess_ns, worst): (&Causes, u64, Named),
 ) -> Kind {
-    if matches!(worst, Named::Known(Who::Task(tid)) if occupied.hides(tid)) {
+    if matches!(worst, Named::Known(Who::Task(tid)) if occupied.is_hidden(tid)) {
         return Kind::UnseenCause;
     }
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Kind::Cause };
@@ -162,11 +166,12 @@ fn blame(
     // Do they fit better to a CPU that was not waited for all the time?
     let fits_elsewhere = occupied.cpus().into_iter().any(|cpu| {
         let elsewhere = [Window { cpu, start_ns, end_ns }];
-        elsewhere != windows && excess(causes, &occupied.shares(&elsewhere)).0 <= excess_ns / 2
+        elsewhere != windows
+            && find_excess(causes, &occupied.share_out(&elsewhere)).0 <= excess_ns / 2
     });
     if fits_elsewhere {
         Kind::WrongCpu
-    } else if truth.of(Who::Steal) + truth.unsure_ns >= excess_ns / 2 {
+    } else if truth.ns_of(Who::Steal) + truth.unsure_ns >= excess_ns / 2 {
         Kind::Steal
     } else {
         Kind::Cause

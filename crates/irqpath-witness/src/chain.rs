@@ -10,7 +10,7 @@ pub struct Chain {
     pub origin: Origin,
     /// What it went through.
     pub via: Via,
-    /// Where and when.
+    /// Indexed by [`Point::index`]; `None` where the chain did not pass.
     pub stamps: [Option<Stamp>; Point::COUNT],
     /// Something on the way was not traced, so that this may be wrong.
     pub is_unsure: bool,
@@ -34,7 +34,7 @@ impl Chain {
     }
 
     /// The same, one point further. Work that goes round forgets its first round.
-    pub(crate) fn at(&self, point: Point, ns: u64, cpu: u16) -> Self {
+    pub(crate) fn with_stamp(&self, point: Point, ns: u64, cpu: u16) -> Self {
         let mut next = self.clone();
         next.stamps[point.index()] = Some(Stamp { ns, cpu });
         for later in &mut next.stamps[point.index() + 1..] {
@@ -49,7 +49,7 @@ impl Chain {
         self
     }
 
-    pub(crate) fn via(mut self, via: Via) -> Self {
+    pub(crate) fn with_via(mut self, via: Via) -> Self {
         self.via |= via;
         self
     }
@@ -59,7 +59,7 @@ impl Chain {
     }
 
     /// The raise, as a timer's expiry: never later than what followed it.
-    pub(crate) fn raised(&self, ns: u64, cpu: u16) -> Self {
+    pub(crate) fn with_raise(&self, ns: u64, cpu: u16) -> Self {
         let first = self.stamps[Point::Raise.index() + 1..].iter().flatten().next();
         let mut raised = self.clone();
         let ns = first.map_or(ns, |first| ns.min(first.ns));

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use irqpath_model::PathRecord;
+use irqpath_model::{PathRecord, Via};
 
 /// Kinds of differences, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// No interrupt woke this task then.
     NoSuchWakeup,
-    /// Another interrupt did.
+    /// irqpath names another interrupt than the one that caused the wakeup.
     WrongOrigin,
     /// The wakeup was joined with a later switch: the real one was not traced.
     UnseenSwitchIn,
@@ -36,11 +36,11 @@ pub enum Kind {
     /// One stamp is at another time, but no more than what came in between the two readings of the
     /// clock took.
     Interrupted,
-    /// Other points.
+    /// irqpath stamped other points than the chain passed.
     Points,
     /// It went through something else.
     Via,
-    /// It ended differently.
+    /// The path ended differently: exited, woken again, or not seen.
     End,
     /// The record cannot tell, as something was not traced.
     Unsure,
@@ -60,10 +60,9 @@ impl Kind {
     }
 }
 
-/// One difference.
+/// A path, and in what irqpath's account of it differs from the record.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// What kind.
     pub kind: Kind,
     /// By how much, where that can be said.
     pub ns: u64,
@@ -94,25 +93,28 @@ pub struct Differences {
     pub nr_paths: u64,
     /// Paths that lay outside of the record.
     pub nr_outside: u64,
+    /// Paths that were compared, by [`Via::describe`]: what carried them.
+    pub by_via: BTreeMap<String, u64>,
     /// By kind, in the order in which they were found.
     pub by_kind: BTreeMap<Kind, Vec<Difference>>,
 }
 
 impl Differences {
-    /// Add what [`crate::Judge::judge`] said of one path.
-    pub fn add(&mut self, found: Option<Vec<Difference>>) {
+    /// Add what [`crate::Judge::judge_path`] said of one path, which went this way.
+    pub fn add_found(&mut self, via: Via, found: Option<Vec<Difference>>) {
         let Some(found) = found else {
             self.nr_outside += 1;
             return;
         };
         self.nr_paths += 1;
+        *self.by_via.entry(via.describe()).or_default() += 1;
         for difference in found {
             self.by_kind.entry(difference.kind).or_default().push(difference);
         }
     }
 
     /// How many there are of a kind.
-    pub fn nr(&self, kind: Kind) -> u64 {
+    pub fn nr_of(&self, kind: Kind) -> u64 {
         self.by_kind.get(&kind).map_or(0, |of| of.len() as u64)
     }
 
@@ -129,6 +131,9 @@ impl Differences {
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} paths compared, {} outside of the record", self.nr_paths, self.nr_outside)?;
+        for (via, nr) in &self.by_via {
+            writeln!(f, "  {nr} via {via}")?;
+        }
         for (kind, of) in &self.by_kind {
             let mut largest: Vec<&Difference> = of.iter().collect();
             largest.sort_by_key(|difference| std::cmp::Reverse(difference.ns));

@@ -17,17 +17,11 @@ const CALLBACK: u8 = 64;
 /// A task as an event describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Thread id.
     pub tid: u32,
-    /// Thread group id.
     pub tgid: u32,
-    /// Name.
     pub comm: Comm,
-    /// `task_struct::prio`.
     pub prio: i16,
-    /// `task_struct::normal_prio`.
     pub normal_prio: i16,
-    /// A kernel thread.
     pub is_kthread: bool,
     /// On a run queue and, unless its dequeue is delayed, runnable.
     pub is_on_rq: bool,
@@ -37,7 +31,6 @@ pub struct Subject {
     pub is_delayed: bool,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // named like the tracepoints
 pub enum What {
@@ -96,23 +89,19 @@ pub enum What {
     },
 }
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// `CLOCK_MONOTONIC` ns.
     pub ns: u64,
     /// What the hypervisor had taken from this CPU by then, ns; 0 where that is not known.
     pub steal_ns: u64,
-    /// Where it happened.
     pub cpu: u16,
     /// The task in whose context it happened; the one that goes, in a switch.
     pub current: u32,
-    /// What happened.
     pub what: What,
 }
 
 /// The event in these bytes; `None` if they are none.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
+pub(crate) fn decode_event(bytes: &[u8]) -> Option<Event> {
     let bytes: &[u8; EVENT_BYTES] = bytes.first_chunk()?;
     let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
     let u32_at = |at: usize| u32::from(u16_at(at)) | u32::from(u16_at(at + 2)) << 16;

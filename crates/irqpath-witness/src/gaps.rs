@@ -27,7 +27,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    pub(crate) fn of(what: &What) -> Option<Self> {
+    pub(crate) fn mark_of(what: &What) -> Option<Self> {
         match what {
             What::IrqEntry(origin) => Some(Self::IrqEntry(*origin)),
             What::IrqExit { .. } => Some(Self::IrqExit),
@@ -71,7 +71,7 @@ impl Gaps {
 
     /// How much later the event of `ns` was read; 0 if it was not before `until_ns`, when the next
     /// such event happened.
-    pub(crate) fn between(&self, cpu: u16, mark: Mark, ns: u64, until_ns: u64) -> u64 {
+    pub(crate) fn read_delay(&self, cpu: u16, mark: Mark, ns: u64, until_ns: u64) -> u64 {
         let Some(times) = self.0.get(&(cpu, mark)) else { return 0 };
         let first = times.partition_point(|time| time + BEHIND_NS < ns);
         let read_ns = times.get(first).filter(|time| **time < until_ns.min(ns + MAX_GAP_NS));

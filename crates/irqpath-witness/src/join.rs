@@ -25,14 +25,12 @@ pub enum Outcome {
     Unseen,
     /// The task had not slept when it was woken, and was woken again.
     WokenAgain,
-    /// The task exited.
     Exited,
 }
 
 /// A wakeup by something that an interrupt began.
 #[derive(Debug, Clone)]
 pub struct Wakeup {
-    /// The task.
     pub tid: u32,
     /// The way to it; the waking is stamped, and what followed it.
     pub chain: Chain,
@@ -94,7 +92,7 @@ struct Woken {
 
 impl Woken {
     /// The wakeup of a target of which it is certain that it waits for a switch-in.
-    fn certain(&self) -> Option<usize> {
+    fn find_certain(&self) -> Option<usize> {
         match self.what {
             For::Itself(at) if !self.is_guess => Some(at),
             _ => None,
@@ -116,13 +114,13 @@ enum Kind {
     Servant,
 }
 
-fn kind(task: &Subject) -> Kind {
+fn target_kind(task: &Subject) -> Kind {
     let starts = |text: &str| task.is_kthread && task.comm.as_str().starts_with(text);
     if starts("irq/") {
         Kind::Carrier(Via::IRQ_THREAD)
     } else if starts("napi") {
         Kind::Carrier(Via::NAPI_THREAD)
-    } else if !softirqd(task).is_empty() || starts("kworker") {
+    } else if !softirq_thread(task).is_empty() || starts("kworker") {
         Kind::Servant
     } else {
         Kind::Target
@@ -130,7 +128,7 @@ fn kind(task: &Subject) -> Kind {
 }
 
 /// How a softirq is marked that runs in this task.
-fn softirqd(task: &Subject) -> Via {
+fn softirq_thread(task: &Subject) -> Via {
     let comm = task.comm.as_str();
     if task.is_kthread && comm.starts_with("ksoftirqd") {
         Via::KSOFTIRQD
@@ -154,7 +152,7 @@ pub struct Joiner {
 
 impl Joiner {
     /// Every wakeup of a record that has an interrupt behind it, in order of time.
-    pub fn join(events: &[Event]) -> Vec<Wakeup> {
+    pub fn join_events(events: &[Event]) -> Vec<Wakeup> {
         let mut joiner = Self::default();
         for event in events {
             joiner.push(event);
@@ -166,9 +164,9 @@ impl Joiner {
         if matches!(event.what, What::Nmi { .. }) {
             return;
         }
-        self.follow(event);
+        self.follow_event(event);
         match &event.what {
-            What::Waking { task, state, .. } => self.waking(event, task, *state),
+            What::Waking { task, state, .. } => self.note_waking(event, task, *state),
             What::Switch { prev, prev_state, preempted, next, in_syscall } => {
                 let state = if *preempted { 0 } else { *prev_state };
                 self.switch_out(event, *prev, state);
@@ -181,24 +179,24 @@ impl Joiner {
             What::WorkEnd => self.work_end(event),
             What::SoftirqRaise(vec) => self.softirq_raise(event, *vec),
             What::IpiSend { to, has_callback } => {
-                let sent = &mut self.cpu(*to).ipis[usize::from(*has_callback)];
+                let sent = &mut self.cpu_state(*to).ipis[usize::from(*has_callback)];
                 sent.get_or_insert(event.ns);
             }
-            What::IrqEntry(_) | What::IrqExit { .. } => self.hardirq(event),
-            What::SoftirqEntry(_) | What::SoftirqExit(_) => self.softirq(event),
+            What::IrqEntry(_) | What::IrqExit { .. } => self.follow_hardirq(event),
+            What::SoftirqEntry(_) | What::SoftirqExit(_) => self.follow_softirq(event),
             What::HrtimerStart(timer) => drop(self.timers.insert(*timer, event.ns)),
-            What::HrtimerEntry { .. } | What::HrtimerExit => self.hrtimer(event),
+            What::HrtimerEntry { .. } | What::HrtimerExit => self.follow_hrtimer(event),
             What::Wakeup { .. } | What::Migrate { .. } | What::Nmi { .. } => {}
         }
     }
 
-    fn cpu(&mut self, cpu: u16) -> &mut Cpu {
+    fn cpu_state(&mut self, cpu: u16) -> &mut Cpu {
         self.cpus.entry(cpu).or_default()
     }
 
     /// Is this the task that was there before? If not, a switch was not traced, and what became of
     /// the things that were pending is not known.
-    fn follow(&mut self, event: &Event) {
+    fn follow_event(&mut self, event: &Event) {
         let cpu = self.cpus.entry(event.cpu).or_default();
         let missed = cpu.current.is_some_and(|known| known != event.current);
         cpu.current = Some(event.current);
@@ -213,13 +211,13 @@ impl Joiner {
             chain.is_unsure = true;
         }
         let life = self.lives.entry(event.current).or_default();
-        if let Some(at) = life.woken.take().and_then(|woken| woken.certain()) {
+        if let Some(at) = life.woken.take().and_then(|woken| woken.find_certain()) {
             self.wakeups[at].outcome = Outcome::Unseen;
         }
     }
 
     /// On whose behalf the CPU works.
-    fn context(&self, event: &Event) -> Option<&Chain> {
+    fn current_context(&self, event: &Event) -> Option<&Chain> {
         let cpu = self.cpus.get(&event.cpu)?;
         if let Some(innermost) = cpu.hardirqs.last() {
             return Some(innermost);
@@ -230,14 +228,15 @@ impl Joiner {
         self.lives.get(&event.current)?.carries.as_ref()
     }
 
-    fn waking(&mut self, event: &Event, task: &Subject, state: u32) {
-        let handed = self.cpu(event.cpu).handed.take_if(|(tid, _)| *tid == task.tid);
-        let context = handed.map(|(_, chain)| chain).or_else(|| self.context(event).cloned());
+    fn note_waking(&mut self, event: &Event, task: &Subject, state: u32) {
+        let handed = self.cpu_state(event.cpu).handed.take_if(|(tid, _)| *tid == task.tid);
+        let context =
+            handed.map(|(_, chain)| chain).or_else(|| self.current_context(event).cloned());
         let life = self.lives.entry(task.tid).or_default();
         if state & TASK_RTLOCK_WAIT != 0 {
             return; // a lock on its way was handed over
         }
-        if let Some(at) = life.woken.take().and_then(|woken| woken.certain()) {
+        if let Some(at) = life.woken.take().and_then(|woken| woken.find_certain()) {
             self.wakeups[at].outcome = Outcome::WokenAgain;
         }
         let is_current = task.tid == event.current;
@@ -245,7 +244,7 @@ impl Joiner {
         let is_busy = life.awaits_user.is_some()
             || (life.carries.is_some() && state & TASK_INTERRUPTIBLE == 0);
         let Some(context) = context else { return };
-        let what = match kind(task) {
+        let what = match target_kind(task) {
             Kind::Servant => return,
             Kind::Carrier(_) if is_current || is_busy => return,
             Kind::Carrier(via) => {
@@ -259,7 +258,7 @@ impl Joiner {
                 } else {
                     Outcome::Open
                 };
-                let chain = context.at(Point::Waking, event.ns, event.cpu);
+                let chain = context.with_stamp(Point::Waking, event.ns, event.cpu);
                 self.wakeups.push(Wakeup { tid: task.tid, chain, outcome });
                 For::Itself(self.wakeups.len() - 1)
             }
@@ -271,7 +270,7 @@ impl Joiner {
     }
 
     fn switch_out(&mut self, event: &Event, tid: u32, state: u32) {
-        let softirq = self.cpu(event.cpu).softirq.take();
+        let softirq = self.cpu_state(event.cpu).softirq.take();
         let life = self.lives.entry(tid).or_default();
         life.softirq = softirq;
         let sleeps = state != 0 && state & TASK_RTLOCK_WAIT == 0;
@@ -280,7 +279,7 @@ impl Joiner {
             Some(woken) if woken.is_leaving => woken.is_leaving = false,
             // It leaves a CPU that it was never seen to enter.
             _ => {
-                if let Some(at) = life.woken.take().and_then(|woken| woken.certain()) {
+                if let Some(at) = life.woken.take().and_then(|woken| woken.find_certain()) {
                     self.wakeups[at].outcome = Outcome::Unseen;
                 }
             }
@@ -299,19 +298,20 @@ impl Joiner {
         cpu.hardirqs.clear();
         cpu.handed = None;
         cpu.current = Some(next.tid);
-        cpu.softirqd = softirqd(next);
+        cpu.softirqd = softirq_thread(next);
         cpu.softirq = life.softirq.take();
         match life.woken.take().map(|woken| woken.what) {
             None => {}
             Some(For::Carrying(chain, via)) => {
-                let chain = chain.at(Point::IrqThread, event.ns, event.cpu).via(via);
+                let chain = chain.with_stamp(Point::IrqThread, event.ns, event.cpu).with_via(via);
                 life.carries = Some(chain);
             }
             Some(For::Itself(at)) => {
                 let wakeup = &mut self.wakeups[at];
                 let remote =
                     if wakeup.waking().cpu == event.cpu { Via::empty() } else { Via::REMOTE };
-                wakeup.chain = wakeup.chain.at(Point::SwitchIn, event.ns, event.cpu).via(remote);
+                wakeup.chain =
+                    wakeup.chain.with_stamp(Point::SwitchIn, event.ns, event.cpu).with_via(remote);
                 if !next.is_kthread && in_syscall {
                     life.awaits_user = Some(at);
                 } else {
@@ -325,34 +325,34 @@ impl Joiner {
         let life = self.lives.entry(event.current).or_default();
         if let Some(at) = life.awaits_user.take() {
             let wakeup = &mut self.wakeups[at];
-            wakeup.chain = wakeup.chain.at(Point::User, event.ns, event.cpu);
+            wakeup.chain = wakeup.chain.with_stamp(Point::User, event.ns, event.cpu);
             wakeup.outcome = Outcome::Ended(PathEnd::User);
         }
     }
 
     fn task_exit(&mut self, tid: u32) {
         let Some(life) = self.lives.remove(&tid) else { return };
-        let woken = life.woken.and_then(|woken| woken.certain());
+        let woken = life.woken.and_then(|woken| woken.find_certain());
         for at in woken.into_iter().chain(life.awaits_user) {
             self.wakeups[at].outcome = Outcome::Exited;
         }
     }
 
     fn softirq_raise(&mut self, event: &Event, vec: SoftirqVec) {
-        let context = self.context(event).cloned();
+        let context = self.current_context(event).cloned();
         let chain = context.unwrap_or_else(|| Chain::by_task(vec));
-        let raised = chain.at(Point::SoftirqRaise, event.ns, event.cpu);
-        self.cpu(event.cpu).pending.entry(vec).or_insert(raised);
+        let raised = chain.with_stamp(Point::SoftirqRaise, event.ns, event.cpu);
+        self.cpu_state(event.cpu).pending.entry(vec).or_insert(raised);
     }
 
-    fn softirq(&mut self, event: &Event) {
-        let cpu = self.cpu(event.cpu);
+    fn follow_softirq(&mut self, event: &Event) {
+        let cpu = self.cpu_state(event.cpu);
         cpu.softirq = match event.what {
             What::SoftirqEntry(vec) => {
                 let softirqd = cpu.softirqd;
                 let chain = cpu.pending.remove(&vec).map(|chain| {
                     let via = Via::softirq(vec) | softirqd;
-                    chain.at(Point::Softirq, event.ns, event.cpu).via(via)
+                    chain.with_stamp(Point::Softirq, event.ns, event.cpu).with_via(via)
                 });
                 Some(Softirq(chain))
             }
@@ -360,14 +360,14 @@ impl Joiner {
         };
     }
 
-    fn hardirq(&mut self, event: &Event) {
-        let cpu = self.cpu(event.cpu);
+    fn follow_hardirq(&mut self, event: &Event) {
+        let cpu = self.cpu_state(event.cpu);
         match event.what {
             What::IrqEntry(origin) => {
                 let sent = ipi_of(origin).and_then(|kind| cpu.ipis[kind].take());
-                let chain = Chain::new(origin).at(Point::Hardirq, event.ns, event.cpu);
+                let chain = Chain::new(origin).with_stamp(Point::Hardirq, event.ns, event.cpu);
                 cpu.hardirqs.push(match sent {
-                    Some(ns) => chain.raised(ns, event.cpu),
+                    Some(ns) => chain.with_raise(ns, event.cpu),
                     None => chain,
                 });
             }
@@ -383,12 +383,12 @@ impl Joiner {
 
     /// While a timer's callback runs, the raise is that timer's expiry, or its setting if that
     /// was later.
-    fn hrtimer(&mut self, event: &Event) {
+    fn follow_hrtimer(&mut self, event: &Event) {
         let set_ns = match event.what {
             What::HrtimerEntry { timer, .. } => self.timers.remove(&timer),
             _ => None,
         };
-        let cpu = self.cpu(event.cpu);
+        let cpu = self.cpu_state(event.cpu);
         let is_hard = !cpu.hardirqs.is_empty();
         let Some(chain) =
             cpu.hardirqs.last_mut().or(cpu.softirq.as_mut().and_then(|softirq| softirq.0.as_mut()))
@@ -399,16 +399,16 @@ impl Joiner {
         if let What::HrtimerEntry { expires_ns, .. } = event.what {
             let raise_ns = expires_ns.max(set_ns.unwrap_or_default());
             *before = Some(OuterRaise(chain.stamp(Point::Raise)));
-            *chain = chain.raised(raise_ns, event.cpu);
+            *chain = chain.with_raise(raise_ns, event.cpu);
         } else if let Some(OuterRaise(raise)) = before.take() {
             chain.stamps[Point::Raise.index()] = raise;
         }
     }
 
     fn work_queue(&mut self, event: &Event, work: u64) {
-        match self.context(event).cloned() {
+        match self.current_context(event).cloned() {
             Some(chain) => {
-                let queued = chain.at(Point::WorkQueue, event.ns, event.cpu);
+                let queued = chain.with_stamp(Point::WorkQueue, event.ns, event.cpu);
                 self.works.insert(work, queued);
             }
             None => drop(self.works.remove(&work)),
@@ -417,8 +417,8 @@ impl Joiner {
 
     fn work_start(&mut self, event: &Event, work: u64) {
         let Some(chain) = self.works.remove(&work) else { return };
-        let chain = chain.at(Point::Work, event.ns, event.cpu).via(Via::WORK);
-        let cpu = self.cpu(event.cpu);
+        let chain = chain.with_stamp(Point::Work, event.ns, event.cpu).with_via(Via::WORK);
+        let cpu = self.cpu_state(event.cpu);
         if cpu.softirq.is_some() {
             cpu.softirq = Some(Softirq(Some(chain)));
         } else {
@@ -429,7 +429,7 @@ impl Joiner {
     }
 
     fn work_end(&mut self, event: &Event) {
-        if self.cpu(event.cpu).softirq.is_some() {
+        if self.cpu_state(event.cpu).softirq.is_some() {
             return; // its chain ends with the softirq
         }
         let life = self.lives.entry(event.current).or_default();

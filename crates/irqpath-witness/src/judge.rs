@@ -32,7 +32,7 @@ impl Judge {
     /// From a record that lost nothing.
     pub fn new(record: &Record) -> Self {
         let mut by_tid: HashMap<u32, Vec<Wakeup>> = HashMap::new();
-        for wakeup in Joiner::join(&record.events) {
+        for wakeup in Joiner::join_events(&record.events) {
             by_tid.entry(wakeup.tid).or_default().push(wakeup);
         }
         let first = record.events.first().map_or(0, |event| event.ns) + SETTLE_NS;
@@ -58,7 +58,7 @@ impl Judge {
     }
 
     /// What is wrong with a path and its causes; `None` if it lies outside of the record.
-    pub fn judge(&self, path: &SlowPath) -> Option<Vec<Difference>> {
+    pub fn judge_path(&self, path: &SlowPath) -> Option<Vec<Difference>> {
         let record = &path.record;
         let (first, last) = (record.first()?.ns, record.last()?.ns);
         if first < self.window.0 || last > self.window.1 {
@@ -71,12 +71,13 @@ impl Judge {
             return Some(vec![Difference::new(kind, record, 0, "")]);
         };
         let mut found = self.judge_join(record, wakeup);
-        if !found.iter().any(|difference| difference.kind.is_false_join()) {
+        let is_its_own = |d: &Difference| !d.kind.is_false_join() && d.kind != Kind::Unsure;
+        if found.iter().all(is_its_own) {
             let spans = record.stages();
             let stages = spans.iter().zip(&path.stages);
             found.extend(stages.filter_map(|(span, stage)| {
                 let slack_ns = (!self.has_readings).then_some(SLACK_NS);
-                causes::judge(&self.occupied, record, wakeup, (span, stage), slack_ns)
+                causes::judge_causes(&self.occupied, record, wakeup, (span, stage), slack_ns)
             }));
         }
         if wakeup.chain.is_unsure {
@@ -115,7 +116,7 @@ impl Judge {
         if chain.via != record.via {
             found.push(difference(Kind::Via, 0, &chain.via.describe()));
         }
-        found.extend(Point::ALL.into_iter().filter_map(|point| {
+        found.extend(Point::ALL.iter().copied().filter_map(|point| {
             let (is, was) = (record.stamps[point.index()], chain.stamp(point));
             let (kind, ns) = self.judge_stamps(is, was)?;
             Some(difference(kind, ns, &format!("{point} {was:?}")))
@@ -159,6 +160,10 @@ impl Judge {
                     && last_ns == Some(was.ns) =>
             {
                 None
+            }
+            // irqpath saw a switch that the record lacks.
+            _ if self.occupied.may_have_switched_in((record.target.tid, is.cpu), is.ns) => {
+                Some(Kind::Unsure)
             }
             (None, Outcome::Unseen) => Some(Kind::UnseenSwitchIn),
             _ => Some(Kind::WrongSwitchIn),

@@ -6,6 +6,8 @@
 //! [`Recorder`] writes down, [`Joiner`] joins, [`Occupied`] knows who had the CPUs, and [`Judge`]
 //! compares. What a kernel does not trace is *unseen* here too: nothing is claimed about it.
 
+#![allow(missing_docs)] // for tests only; names that speak need none
+
 mod causes;
 mod chain;
 mod difference;

@@ -20,24 +20,24 @@ pub enum Named {
 
 impl Named {
     /// Read it from a cause.
-    pub fn of(cause: &Cause) -> Self {
+    pub fn parse_cause(cause: &Cause) -> Self {
         match cause.kind {
             CauseKind::Unexplained | CauseKind::Unseen => Self::Unknown,
             CauseKind::Nmi => Self::Nmi,
             CauseKind::Steal => Self::Known(Who::Steal),
             CauseKind::Idle => Self::Known(Who::Task(0)),
             _ if cause.who == "idle" => Self::Known(Who::Task(0)),
-            _ => origin(&cause.who)
+            _ => parse_origin(&cause.who)
                 .map(Who::Hardirq)
-                .or_else(|| softirq(&cause.who).map(Who::Softirq))
-                .or_else(|| task(&cause.who).map(Who::Task))
+                .or_else(|| parse_softirq(&cause.who).map(Who::Softirq))
+                .or_else(|| parse_task(&cause.who).map(Who::Task))
                 .map_or(Self::Nonsense, Self::Known),
         }
     }
 }
 
 /// `36:virtio1-req.0`, `36`, `LOC:local_timer`.
-fn origin(who: &str) -> Option<Origin> {
+fn parse_origin(who: &str) -> Option<Origin> {
     let (label, name) = who.split_once(':').unwrap_or((who, ""));
     if let Some(vector) = Vector::ALL.iter().find(|v| v.label() == label && v.name() == name) {
         return Some(Origin::Vector(*vector));
@@ -49,12 +49,12 @@ fn origin(who: &str) -> Option<Origin> {
     label.parse().ok().map(Origin::Irq)
 }
 
-fn softirq(who: &str) -> Option<SoftirqVec> {
-    SoftirqVec::ALL.into_iter().find(|vec| vec.name() == who)
+fn parse_softirq(who: &str) -> Option<SoftirqVec> {
+    SoftirqVec::ALL.iter().copied().find(|vec| vec.name() == who)
 }
 
 /// `comm:tid priority`, with ` (boosted)` behind it or not.
-fn task(who: &str) -> Option<u32> {
+fn parse_task(who: &str) -> Option<u32> {
     let who = who.strip_suffix(" (boosted)").unwrap_or(who);
     let (task, priority) = who.rsplit_once(' ')?;
     let (_, tid) = task.rsplit_once(':')?;

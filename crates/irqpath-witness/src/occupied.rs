@@ -15,9 +15,7 @@ use crate::gaps::{Gaps, MAX_GAP_NS, Mark};
 /// What had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// A hardirq.
     Hardirq(Origin),
-    /// A softirq.
     Softirq(SoftirqVec),
     /// A task; 0 is the idle task.
     Task(u32),
@@ -51,7 +49,7 @@ struct Cpu {
 }
 
 impl Cpu {
-    fn who(&self) -> Who {
+    fn current_occupant(&self) -> Who {
         match (self.hardirqs.last(), self.softirq, self.current) {
             (Some(&origin), _, _) => Who::Hardirq(origin),
             (None, Some(vec), _) => Who::Softirq(vec),
@@ -61,7 +59,7 @@ impl Cpu {
     }
 
     /// True if a switch was not traced since the last event.
-    fn follow(&mut self, current: u32) -> bool {
+    fn follow_current(&mut self, current: u32) -> bool {
         let missed = self.current.is_some_and(|known| known != current);
         if missed {
             if let Some(last) = self.pieces.last_mut() {
@@ -90,7 +88,7 @@ pub struct Shares {
 
 impl Shares {
     /// Time of one occupant.
-    pub fn of(&self, who: Who) -> u64 {
+    pub fn ns_of(&self, who: Who) -> u64 {
         self.ns.get(&who).copied().unwrap_or(0)
     }
 }
@@ -98,11 +96,8 @@ impl Shares {
 /// A window on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// The CPU.
     pub cpu: u16,
-    /// Start, ns.
     pub start_ns: u64,
-    /// End, ns.
     pub end_ns: u64,
 }
 
@@ -114,6 +109,8 @@ pub struct Occupied {
     places: HashMap<u32, Vec<(u64, u16)>>,
     /// When each task was switched in on each CPU, ascending.
     switch_ins: HashMap<(u32, u16), Vec<u64>>,
+    /// Between which events of a CPU a task was switched in there without a trace, ascending.
+    unseen_ins: HashMap<(u32, u16), Vec<(u64, u64)>>,
     /// Softirqs of tasks that were switched out within one (`PREEMPT_RT`).
     suspended: HashMap<u32, SoftirqVec>,
     /// Tasks whose wakeup has not chosen a run queue yet, and since when.
@@ -136,7 +133,12 @@ impl Occupied {
             return;
         }
         let cpu = self.cpus.entry(event.cpu).or_default();
-        self.nr_unseen += u64::from(cpu.follow(event.current));
+        let last_ns = cpu.pieces.last().map_or(0, |piece| piece.ns);
+        if cpu.follow_current(event.current) {
+            self.nr_unseen += 1;
+            let unseen = self.unseen_ins.entry((event.current, event.cpu)).or_default();
+            unseen.push((last_ns, event.ns));
+        }
         match &event.what {
             What::IrqEntry(origin) => cpu.hardirqs.push(*origin),
             What::IrqExit { .. } => drop(cpu.hardirqs.pop()),
@@ -153,14 +155,14 @@ impl Occupied {
             }
             _ => {}
         }
-        let (ns, steal_ns, who) = (event.ns, event.steal_ns, cpu.who());
-        cpu.pieces.push(Piece { ns, steal_ns, who, gap_ns: 0, mark: Mark::of(&event.what) });
-        self.place(event);
+        let (ns, steal_ns, who) = (event.ns, event.steal_ns, cpu.current_occupant());
+        cpu.pieces.push(Piece { ns, steal_ns, who, gap_ns: 0, mark: Mark::mark_of(&event.what) });
+        self.place_event(event);
     }
 
     /// Where the task of an event is from then on. A wakeup that takes its time (the task may still be
     /// leaving its CPU) counts for the run queue that it chooses.
-    fn place(&mut self, event: &Event) {
+    fn place_event(&mut self, event: &Event) {
         let (tid, at, ns) = match &event.what {
             What::Waking { task, cpu, .. } => {
                 self.waking.insert(task.tid, event.ns);
@@ -200,7 +202,7 @@ impl Occupied {
             for piece in cpu.pieces.iter_mut().rev() {
                 let Some(mark) = piece.mark else { continue };
                 let until_ns = following.insert(mark, piece.ns).unwrap_or(u64::MAX);
-                piece.gap_ns = gaps.between(nr, mark, piece.ns, until_ns);
+                piece.gap_ns = gaps.read_delay(nr, mark, piece.ns, until_ns);
             }
         }
     }
@@ -211,7 +213,7 @@ impl Occupied {
     }
 
     /// True for a task while which nothing is traced.
-    pub fn hides(&self, tid: u32) -> bool {
+    pub fn is_hidden(&self, tid: u32) -> bool {
         self.cpus.values().any(|cpu| cpu.hiding.contains(&tid))
     }
 
@@ -234,9 +236,16 @@ impl Occupied {
         all[..all.partition_point(|&at| at <= ns)].last().copied()
     }
 
+    /// Whether the record itself proves that it lacks a switch to this task on this CPU, which may have
+    /// been at `ns`: the next event there found the task running.
+    pub fn may_have_switched_in(&self, (tid, cpu): (u32, u16), ns: u64) -> bool {
+        let unseen = self.unseen_ins.get(&(tid, cpu));
+        unseen.is_some_and(|all| all.iter().any(|&(from, until)| (from..=until).contains(&ns)))
+    }
+
     /// The run queues of a task between two times. What it was before it was first seen is not
     /// known and left out.
-    pub fn places(&self, tid: u32, start_ns: u64, end_ns: u64) -> Vec<Window> {
+    pub fn windows_of(&self, tid: u32, start_ns: u64, end_ns: u64) -> Vec<Window> {
         let places = self.places.get(&tid).map_or(&[][..], Vec::as_slice);
         let first = places.partition_point(|(ns, _)| *ns <= start_ns).saturating_sub(1);
         let mut windows = Vec::new();
@@ -259,10 +268,10 @@ impl Occupied {
     }
 
     /// Who had the CPUs in these windows.
-    pub fn shares(&self, windows: &[Window]) -> Shares {
+    pub fn share_out(&self, windows: &[Window]) -> Shares {
         let mut shares = Shares::default();
         for window in windows {
-            self.add(window, &mut shares);
+            self.add_window(window, &mut shares);
         }
         shares
     }
@@ -287,7 +296,7 @@ impl Occupied {
         widened.sum()
     }
 
-    fn add(&self, window: &Window, shares: &mut Shares) {
+    fn add_window(&self, window: &Window, shares: &mut Shares) {
         let Some(cpu) = self.cpus.get(&window.cpu) else { return };
         let first = cpu.pieces.partition_point(|p| p.ns <= window.start_ns).saturating_sub(1);
         for (piece, next) in cpu.pieces[first..].iter().zip(&cpu.pieces[first + 1..]) {

@@ -21,7 +21,7 @@ use libbpf_rs::{
     RingBufferBuilder,
 };
 
-use crate::event::{EVENT_BYTES, Event, decode};
+use crate::event::{EVENT_BYTES, Event, decode_event};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/witness.bpf.o"));
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -62,7 +62,7 @@ impl Recorder {
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("witness".to_owned())
-            .spawn(move || record(buffer_bytes, &told, &ready))
+            .spawn(move || record_events(buffer_bytes, &told, &ready))
             .map_err(Error::from)?;
         // A thread that failed has dropped its end.
         if attached.recv().is_ok() {
@@ -84,10 +84,10 @@ impl Recorder {
     }
 }
 
-fn record(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Record> {
+fn record_events(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Record> {
     let btf = Btf::from_vmlinux()?;
     let rq_to_steal = rq_to_steal(&btf);
-    let object = load(&btf, buffer_bytes, rq_to_steal)?;
+    let object = load_object(&btf, buffer_bytes, rq_to_steal)?;
     let bytes = Rc::new(RefCell::new(Vec::<u8>::new()));
     let sink = Rc::clone(&bytes);
     let map = object.maps().find(|map| map.name() == "events").ok_or_else(no_such)?;
@@ -97,21 +97,21 @@ fn record(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Re
         0
     })?;
     let ring = builder.build()?;
-    let links = attach(&object)?;
+    let links = attach_programs(&object)?;
     let first_ns = now_ns();
     let _ = ready.send(());
     while !stop.load(Ordering::Acquire) {
         ring.consume()?;
         std::thread::sleep(LOOK_EVERY);
     }
-    let (nr_lost, nr_late) = (count(&object, "lost")?, count(&object, "late")?);
-    let skipped = skipped(&object)?;
+    let (nr_lost, nr_late) = (read_count(&object, "lost")?, read_count(&object, "late")?);
+    let skipped = read_skipped(&object)?;
     let last_ns = now_ns();
     drop(links);
     ring.consume()?;
     drop(ring);
     let bytes = bytes.take();
-    let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(decode).collect();
+    let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(decode_event).collect();
     // Before and after that only some of the programs were there.
     events.retain(|event| (first_ns..=last_ns).contains(&event.ns));
     // An interrupt between the reservation and the clock read of an event comes before it.
@@ -119,7 +119,7 @@ fn record(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Result<Re
     Ok(Record { events, nr_lost, nr_late, skipped, has_steal: rq_to_steal != 0 })
 }
 
-fn load(btf: &Btf<'_>, buffer_bytes: u32, rq_to_steal: i64) -> Result<Object> {
+fn load_object(btf: &Btf<'_>, buffer_bytes: u32, rq_to_steal: i64) -> Result<Object> {
     // Aligned as an ELF file must be.
     let aligned = OBJECT.to_vec();
     let mut open = ObjectBuilder::default().open_memory(&aligned)?;
@@ -142,7 +142,7 @@ fn load(btf: &Btf<'_>, buffer_bytes: u32, rq_to_steal: i64) -> Result<Object> {
     open.load()
 }
 
-fn attach(object: &Object) -> Result<Vec<Link>> {
+fn attach_programs(object: &Object) -> Result<Vec<Link>> {
     object.progs_mut().filter(|p| p.autoload()).map(|program| program.attach()).collect()
 }
 
@@ -160,14 +160,14 @@ fn rq_to_steal(btf: &Btf<'_>) -> i64 {
 }
 
 /// The sum of a count that each CPU has.
-fn count(object: &Object, name: &str) -> Result<u64> {
+fn read_count(object: &Object, name: &str) -> Result<u64> {
     let map = object.maps().find(|map| map.name() == name).ok_or_else(no_such)?;
     let counts = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
     let counts = counts.iter().filter_map(|count| count.first_chunk());
     Ok(counts.map(|count| u64::from_ne_bytes(*count)).sum())
 }
 
-fn skipped(object: &Object) -> Result<BTreeMap<String, u64>> {
+fn read_skipped(object: &Object) -> Result<BTreeMap<String, u64>> {
     let programs = object.progs().filter(libbpf_rs::ProgramImpl::autoload);
     let ids = programs.map(|p| Program::id_from_fd(p.as_fd())).collect::<Result<Vec<u32>>>()?;
     let infos = ProgInfoIter::default().filter(|info| ids.contains(&info.id));

@@ -123,7 +123,7 @@ fn path(us: u64, cpu: u16, causes: &[(CauseKind, &str, u64)]) -> SlowPath {
 }
 
 fn kinds(judge: &Judge, path: &SlowPath) -> Vec<Kind> {
-    judge.judge(path).expect("inside of the record").iter().map(|d| d.kind).collect()
+    judge.judge_path(path).expect("inside of the record").iter().map(|d| d.kind).collect()
 }
 
 #[test]
@@ -132,6 +132,22 @@ fn a_true_path_has_no_difference() {
     let own = (CauseKind::Own, "LOC:local_timer", 2);
     let path = path(T0 + 502, 0, &[own, (CauseKind::Thread, "task:60 o:0", 498)]);
     assert_eq!(kinds(&judge, &path), []);
+}
+
+#[test]
+fn a_switch_that_only_irqpath_saw_is_not_false() {
+    // The record has no switch-in at T0 + 10, but finds the target running soon after it.
+    let judge = Script::new()
+        .wakes()
+        .add(T0 + 20, 0, TARGET, What::SysExit)
+        .switch(T0 + 30, 0, (TARGET, 0), HOG)
+        .switch(T0 + 502, 0, (HOG, 0), TARGET)
+        .judge();
+    let own = (CauseKind::Own, "LOC:local_timer", 2);
+    let thread = (CauseKind::Thread, "task:60 o:0", 8);
+    assert_eq!(kinds(&judge, &path(T0 + 10, 0, &[own, thread])), [Kind::Unsure]);
+    // Before the last event that shows the hog, it cannot have been.
+    assert_ne!(kinds(&judge, &path(T0 + 3, 0, &[own])), [Kind::Unsure]);
 }
 
 #[test]

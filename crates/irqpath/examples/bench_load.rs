@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         eprintln!("usage: bench_load MESSAGES");
         return ExitCode::from(2);
     };
-    let bulk = thread::spawn(move || bulk(messages / BURST));
+    let bulk = thread::spawn(move || send_bursts(messages / BURST));
     let round_trips = round_trips(messages / ROUND_TRIPS_PER_MESSAGE);
     match (bulk.join(), round_trips) {
         (Ok(Ok(())), Ok(())) => ExitCode::SUCCESS,
@@ -36,8 +36,8 @@ fn main() -> ExitCode {
 }
 
 /// Bursts of datagrams, one datagram back for each burst.
-fn bulk(bursts: u32) -> io::Result<()> {
-    let (near, far) = (udp()?, udp()?);
+fn send_bursts(bursts: u32) -> io::Result<()> {
+    let (near, far) = (open_socket()?, open_socket()?);
     near.connect(far.local_addr()?)?;
     far.connect(near.local_addr()?)?;
     let receiver = thread::spawn(move || -> io::Result<()> {
@@ -60,7 +60,7 @@ fn bulk(bursts: u32) -> io::Result<()> {
 }
 
 /// A datagram that got lost all the same is an error after a while, not a hang.
-fn udp() -> io::Result<UdpSocket> {
+fn open_socket() -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)

@@ -31,13 +31,13 @@ fn main() -> ExitCode {
     let end = Instant::now() + Duration::from_secs(seconds);
     let loads: [(&str, Load); 4] = [
         ("load-timer", |end| {
-            timers(end);
+            wake_by_timers(end);
             Ok(())
         }),
         ("load-tcp", ping_pong),
-        ("load-disk", reads),
+        ("load-disk", read_from_disk),
         ("load-cpu", |end| {
-            bursts(end);
+            compute_in_bursts(end);
             Ok(())
         }),
     ];
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn timers(end: Instant) {
+fn wake_by_timers(end: Instant) {
     while Instant::now() < end {
         thread::sleep(Duration::from_millis(1));
     }
@@ -87,7 +87,7 @@ fn ping_pong(end: Instant) -> io::Result<()> {
 }
 
 /// Reads this program's file block by block, again and again, from the disk where that can be.
-fn reads(end: Instant) -> io::Result<()> {
+fn read_from_disk(end: Instant) -> io::Result<()> {
     let path = std::env::current_exe()?;
     let mut file = OpenOptions::new().read(true).custom_flags(O_DIRECT).open(&path)?;
     let mut memory = vec![0_u8; 2 * BLOCK];
@@ -109,7 +109,7 @@ fn read_block(file: &mut File, buffer: &mut [u8]) -> io::Result<()> {
 }
 
 /// Two milliseconds of computing in every forty.
-fn bursts(end: Instant) {
+fn compute_in_bursts(end: Instant) {
     let mut value = 1_u64;
     while Instant::now() < end {
         let burst = Instant::now() + Duration::from_millis(2);

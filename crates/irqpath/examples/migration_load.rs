@@ -25,11 +25,11 @@ fn main() -> ExitCode {
     let (tell, told) = channel();
     let mut threads = Vec::new();
     for cpu in [0, 0, 1, 1] {
-        threads.push(start("move-hog", move || compute(cpu, end)));
+        threads.push(start_thread("move-hog", move || compute_on(cpu, end)));
     }
     for _ in 0..NR_SLEEPERS {
         let tell = tell.clone();
-        threads.push(start("move-sleeper", move || {
+        threads.push(start_thread("move-sleeper", move || {
             if tell.send(gettid()).is_ok() {
                 sleep_until(end);
             }
@@ -43,22 +43,22 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn start(
+fn start_thread(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<thread::JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(body)
 }
 
-fn pin(task: Option<Pid>, cpu: usize) {
+fn pin_task(task: Option<Pid>, cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);
     // A sleeper may have ended; a machine with one CPU moves nothing.
     let _ = sched_setaffinity(task, &set);
 }
 
-fn compute(cpu: usize, end: Instant) {
-    pin(None, cpu);
+fn compute_on(cpu: usize, end: Instant) {
+    pin_task(None, cpu);
     let mut value = 1_u64;
     while Instant::now() < end {
         for _ in 0..10_000 {
@@ -78,7 +78,7 @@ fn sleep_until(end: Instant) {
 fn move_around(sleepers: &[Pid], end: Instant) {
     for round in 0_usize.. {
         for (nr, sleeper) in sleepers.iter().enumerate() {
-            pin(Some(*sleeper), (round + nr) & 1);
+            pin_task(Some(*sleeper), (round + nr) & 1);
             thread::sleep(Duration::from_micros(100));
         }
         if Instant::now() > end {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces for some seconds in a guest and compares every path with the witness's record:
 //! `witness SECONDS`. Prints every difference by kind, and exits with 1 if there is a false join
-//! or a cause of another CPU. Run by `recorder_lab.rs`; the live tests are `tests/recorder`.
+//! or a cause of another CPU. Run by `guests/recorder.rs` of irqpath-testing; the live tests are `tests/recorder`.
 
 #![allow(clippy::print_stdout)] // it is a program
-
-#[path = "../tests/recorder/session.rs"]
-mod session;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use irqpath_witness::{Differences, Kind};
 
-use session::Session;
+use irqpath_testing::session::Session;
 
 /// A guest has little memory.
 const RECORD_BYTES: u32 = 16 << 20;
@@ -40,6 +37,6 @@ fn main() -> ExitCode {
         session.loss.0
     );
     print!("{differences}");
-    let wrong = differences.nr_false_joins() + differences.nr(Kind::WrongCpu);
+    let wrong = differences.nr_false_joins() + differences.nr_of(Kind::WrongCpu);
     ExitCode::from(u8::from(wrong > 0))
 }

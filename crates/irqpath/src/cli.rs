@@ -4,11 +4,14 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::verbs::agent::args::Agent;
 use crate::verbs::bench::args::Bench;
 use crate::verbs::check::args::Check;
 use crate::verbs::generate::args::Generate;
 use crate::verbs::lab::args::Lab;
+use crate::verbs::merge::args::Merge;
 use crate::verbs::policy::args::Policy;
+use crate::verbs::record::args::Record;
 use crate::verbs::result::args::{Compare, Report, Schema};
 use crate::verbs::shield::args::Shield;
 use crate::verbs::timing::args::{Jitter, Respond};
@@ -19,7 +22,6 @@ use crate::verbs::tune::args::Tune;
 #[derive(Debug, Parser)]
 #[command(name = "irqpath", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -32,6 +34,10 @@ const EXIT_CODES: &str =
 pub enum Verb {
     /// Trace interrupts from their raise to the task they wake, with the cause of every slow path
     Trace(Box<Trace>),
+    /// Trace all the time, and serve the numbers to Prometheus
+    Agent(Agent),
+    /// Keep the last seconds of everything, and write them when something happens
+    Record(Box<Record>),
     /// Learn which interrupt serves which real-time task, and give its thread the right priority
     Tune(Box<Tune>),
     /// Measure how long softirqs, tasklets, work items and other bottom halves take
@@ -42,8 +48,10 @@ pub enum Verb {
     Jitter(Box<Jitter>),
     /// Make report.html again from result directories
     Report(Report),
-    /// Compare two result directories, path by path or series by series
+    /// Compare results, with what their samples can show; or find changes in a history
     Compare(Compare),
+    /// Join the results of a campaign into partitioned Parquet tables
+    Merge(Merge),
     /// Find settings of this host that delay interrupts, and how to fix them
     Check(Check),
     /// Keep CPUs free of tasks and interrupts that were not placed there, with an exact undo
@@ -60,7 +68,7 @@ pub enum Verb {
 }
 
 /// Read the arguments of this process.
-pub fn parse() -> Result<Cli, clap::Error> {
+pub fn parse_arguments() -> Result<Cli, clap::Error> {
     Cli::try_parse()
 }
 
@@ -81,9 +89,22 @@ mod tests {
         assert_eq!(
             verbs,
             [
-                "trace", "tune", "bench", "respond", "jitter", "report", "compare", "check",
-                "shield", "policy", "lab", "schema", "generate"
+                "trace", "agent", "record", "tune", "bench", "respond", "jitter", "report",
+                "compare", "merge", "check", "shield", "policy", "lab", "schema", "generate"
             ]
         );
+    }
+
+    /// Of the verbs that people type: generate is for packages.
+    #[test]
+    fn the_readme_and_the_list_of_pages_have_every_verb() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for page in ["README.md", "docs/README.md"] {
+            let text = std::fs::read_to_string(root.join(page)).expect("a page of this tree");
+            for verb in Cli::command().get_subcommands().map(clap::Command::get_name) {
+                let is_named = text.contains(&format!("irqpath {verb}"));
+                assert!(is_named || verb == "generate", "{page} lacks `irqpath {verb}`");
+            }
+        }
     }
 }

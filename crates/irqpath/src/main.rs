@@ -19,25 +19,28 @@ use cli::Verb;
 use output::console;
 
 fn main() -> ExitCode {
-    let arguments = match cli::parse() {
+    let arguments = match cli::parse_arguments() {
         Ok(arguments) => arguments,
-        Err(error) => return console::refuse(&error),
+        Err(error) => return console::report_refusal(&error),
     };
-    match host::signals::outlive_file_limits().and_then(|()| run(arguments.verb)) {
+    match host::signals::outlive_file_limits().and_then(|()| run_verb(arguments.verb)) {
         Ok(code) => code,
-        Err(error) => console::fail(&error),
+        Err(error) => console::report_error(&error),
     }
 }
 
-fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+fn run_verb(verb: Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Trace(arguments) => verbs::trace::run(&arguments),
+        Verb::Agent(arguments) => verbs::agent::run(&arguments),
+        Verb::Record(arguments) => verbs::record::run(&arguments),
         Verb::Tune(arguments) => verbs::tune::run(&arguments),
         Verb::Bench(arguments) => verbs::bench::run(&arguments),
         Verb::Respond(arguments) => verbs::timing::run_respond(&arguments),
         Verb::Jitter(arguments) => verbs::timing::run_jitter(&arguments),
         Verb::Report(arguments) => verbs::result::run_report(&arguments),
         Verb::Compare(arguments) => verbs::result::run_compare(&arguments),
+        Verb::Merge(arguments) => verbs::merge::run(&arguments),
         Verb::Check(arguments) => verbs::check::run(&arguments),
         Verb::Shield(arguments) => verbs::shield::run(&arguments),
         Verb::Policy(arguments) => verbs::policy::run(&arguments),

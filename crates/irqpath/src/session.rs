@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A measurement: one source, the analysis, and the files that are written while it runs. The
-//! views (`top`, or waiting for the end) only call [`Session::step`] until they have seen enough.
+//! views (`top`, or waiting for the end) only call [`Session::poll_source`] until they have seen enough.
 //!
 //! Rule: a step is the hot path when every path is recorded. Nothing in it may wait for anything
 //! but the source and the files.
 
 use std::time::{Duration, Instant};
 
-use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summary};
+use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summarize_paths};
 use irqpath_files::input;
-use irqpath_model::{Event, Loss, Names, Overhead, Snapshot, Summary};
+use irqpath_model::{CauseTotals, Event, Loss, Names, Overhead, PathStats, Snapshot, Summary};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source};
 use rustix::time::{ClockId, clock_gettime};
@@ -25,11 +25,12 @@ pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
 /// Of `/proc/self/status`, which has two kilobytes.
 const MAX_STATUS: u64 = 1 << 20;
 
-/// A running measurement.
+/// A measurement that runs: its source, what is computed from it, and the files that it fills.
 pub struct Session {
     source: Box<dyn Source>,
     engine: Engine,
     keeper: SlowKeeper,
+    causes: CauseTotals,
     streams: Streams,
     names: KnownNames,
     threshold_ns: Option<u64>,
@@ -39,7 +40,6 @@ pub struct Session {
 
 /// What is left when a measurement is over.
 pub struct Finished {
-    /// The numbers.
     pub summary: Summary,
     /// The source's last word, if a recording is written.
     pub snapshot: Option<Snapshot>,
@@ -60,10 +60,32 @@ impl Session {
         threshold_ns: Option<u64>,
     ) -> Self {
         let config = EngineConfig { threshold_ns, ..EngineConfig::default() };
+        Self::start_engine(source, names, streams, config)
+    }
+
+    /// The same without an end: every path over the threshold is explained, for the sums.
+    pub fn start_unbounded(
+        source: Box<dyn Source>,
+        names: KnownNames,
+        streams: Streams,
+        threshold_ns: Option<u64>,
+    ) -> Self {
+        let config = EngineConfig { threshold_ns, keep: None, ..EngineConfig::default() };
+        Self::start_engine(source, names, streams, config)
+    }
+
+    fn start_engine(
+        source: Box<dyn Source>,
+        names: KnownNames,
+        streams: Streams,
+        config: EngineConfig,
+    ) -> Self {
+        let threshold_ns = config.threshold_ns;
         Self {
             source,
             engine: Engine::new(config, names.get().clone()),
             keeper: SlowKeeper::default(),
+            causes: CauseTotals::default(),
             streams,
             names,
             threshold_ns,
@@ -88,18 +110,41 @@ impl Session {
     }
 
     /// Take over what the source has; waits for at most `timeout` if there is nothing.
-    pub fn step(&mut self, timeout: Duration) -> anyhow::Result<()> {
-        let events = self.source.poll(timeout)?;
-        self.take(events)?;
+    pub fn poll_source(&mut self, timeout: Duration) -> anyhow::Result<()> {
+        let events = self.source.poll_events(timeout)?;
+        self.process_events(events)?;
         for path in self.engine.drain() {
-            self.keeper.add(path);
+            if self.threshold_ns.is_some_and(|ns| path.record.total_ns() >= ns) {
+                self.causes.add_path(&path);
+            }
+            self.keeper.add_path(path);
         }
         Ok(())
     }
 
-    fn take(&mut self, events: Vec<Event>) -> anyhow::Result<()> {
-        self.names.learn(&events);
-        self.streams.write(&events, self.names.get())?;
+    /// Gives back the rows of paths that did not occur for `idle`; see [`Source::retire_idle`].
+    pub fn retire_idle(&mut self, idle: Duration) -> anyhow::Result<Vec<PathStats>> {
+        Ok(self.source.retire_idle(idle)?)
+    }
+
+    /// Where the paths over the threshold lost their time so far.
+    pub fn cause_totals(&self) -> &CauseTotals {
+        &self.causes
+    }
+
+    /// Read the names of lines again: devices come and go.
+    pub fn reread_lines(&mut self) {
+        self.names.reread_lines();
+    }
+
+    /// The names that are known so far.
+    pub fn names(&self) -> &Names {
+        self.names.get()
+    }
+
+    fn process_events(&mut self, events: Vec<Event>) -> anyhow::Result<()> {
+        self.names.learn_callbacks(&events);
+        self.streams.write_events(&events, self.names.get())?;
         for event in events {
             self.engine.push(event);
         }
@@ -107,13 +152,13 @@ impl Session {
     }
 
     /// The numbers so far.
-    pub fn interim(&mut self) -> anyhow::Result<Summary> {
-        let snapshot = self.source.snapshot()?;
+    pub fn interim_summary(&mut self) -> anyhow::Result<Summary> {
+        let snapshot = self.source.take_snapshot()?;
         self.engine.advance(snapshot.ns);
         let slow = self.keeper.iter().cloned().collect();
-        let snapshot = self.completed(snapshot);
+        let snapshot = self.complete_snapshot(snapshot);
         let names = self.names.get();
-        Ok(summary(snapshot, slow, self.engine.nr_over(), self.threshold_ns, names))
+        Ok(summarize_paths(snapshot, slow, self.engine.nr_over(), self.threshold_ns, names))
     }
 
     /// Detach, take over what is in flight, and complete the files.
@@ -121,25 +166,25 @@ impl Session {
         let duration = self.started.elapsed();
         self.stopped = Some(duration);
         let (events, snapshot) = self.source.finish()?;
-        self.take(events)?;
+        self.process_events(events)?;
         for path in self.engine.flush() {
-            self.keeper.add(path);
+            self.keeper.add_path(path);
         }
-        self.streams.complete()?;
-        self.names.complete();
-        let snapshot = self.completed(snapshot);
+        self.streams.complete_files()?;
+        self.names.complete_names();
+        let snapshot = self.complete_snapshot(snapshot);
         let names = self.names.into_inner();
         let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());
         let recorded = self.streams.has_recording().then(|| snapshot.clone());
-        let summary = summary(snapshot, slow, nr_over, self.threshold_ns, &names);
+        let summary = summarize_paths(snapshot, slow, nr_over, self.threshold_ns, &names);
         Ok(Finished { summary, snapshot: recorded, names, duration, streams: self.streams })
     }
 
     /// The source's numbers with those of this process.
-    fn completed(&self, mut snapshot: Snapshot) -> Snapshot {
+    fn complete_snapshot(&self, mut snapshot: Snapshot) -> Snapshot {
         let Loss(reasons) = self.engine.loss();
         for (reason, n) in reasons {
-            snapshot.loss.add(reason, n);
+            snapshot.loss.add_loss(reason, n);
         }
         if self.names.is_live() {
             add_own_cost(&mut snapshot.overhead);

@@ -7,44 +7,42 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use common::{error_line, irqpath, is_root, names, unprivileged};
+use irqpath_testing::cli::{error_line, irqpath, is_root, names, unprivileged};
 use serde_json::Value;
 
-fn golden(name: &str) -> PathBuf {
+fn golden_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/bench").join(name)
 }
 
 /// `irqpath bench` of both golden directories, ready for more arguments.
-fn bench() -> Command {
+fn bench_command() -> Command {
     let mut command = irqpath();
-    command.args(["bench", "--exact", "--raw"]).arg(golden("01-softirq"));
-    command.arg("--raw").arg(golden("05-workqueue"));
+    command.args(["bench", "--exact", "--raw"]).arg(golden_path("01-softirq"));
+    command.arg("--raw").arg(golden_path("05-workqueue"));
     command
 }
 
-fn stdout(command: &mut Command) -> String {
+fn run_for_stdout(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn json(command: &mut Command) -> Value {
-    serde_json::from_str(&stdout(command.arg("--json"))).unwrap()
+fn run_for_json(command: &mut Command) -> Value {
+    serde_json::from_str(&run_for_stdout(command.arg("--json"))).unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_directory(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &target);
+            copy_directory(&entry.path(), &target);
         } else {
             fs::copy(entry.path(), target).unwrap();
         }
@@ -53,10 +51,10 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_real_capture_word_for_word() {
-    let got = stdout(&mut bench());
+    let got = run_for_stdout(&mut bench_command());
     // The first line names the directories, which lie elsewhere on every machine.
     let (_, got) = got.split_once('\n').unwrap();
-    let path = golden("table.txt");
+    let path = golden_path("table.txt");
     if std::env::var_os("IRQPATH_BLESS").is_some() {
         fs::write(&path, got).unwrap();
     }
@@ -65,7 +63,7 @@ fn a_real_capture_word_for_word() {
 
 #[test]
 fn the_numbers_add_up() {
-    let document = json(&mut bench());
+    let document = run_for_json(&mut bench_command());
     let series = document["summary"]["bench"].as_array().unwrap();
     assert_eq!(series.len(), 2);
     assert_eq!(document["meta"]["is_exact"], true);
@@ -90,8 +88,8 @@ fn the_numbers_add_up() {
 /// The same with `exact` left out: the rate is the one that was measured in the guest.
 #[test]
 fn the_rate_of_the_capture_is_used() {
-    let raw = golden("01-softirq");
-    let document = json(irqpath().args(["bench", "--raw"]).arg(&raw));
+    let raw = golden_path("01-softirq");
+    let document = run_for_json(irqpath().args(["bench", "--raw"]).arg(&raw));
     let rate = &document["summary"]["bench"][0]["rate"];
     assert_eq!(rate["source"], "given");
     let hz = rate["hz"].as_f64().unwrap();
@@ -102,10 +100,10 @@ fn the_rate_of_the_capture_is_used() {
 fn a_result_directory_is_kept_reported_and_compared() {
     let root = tempfile::tempdir().unwrap();
     let target = root.path().join("r");
-    let text = stdout(bench().arg("-o").arg(&target));
+    let text = run_for_stdout(bench_command().arg("-o").arg(&target));
     assert!(text.ends_with(&format!("wrote {}\n", target.display())), "{text}");
     assert_eq!(names(&target), ["meta.json", "report.html", "summary.json"]);
-    let refused = error_line(&bench().arg("-o").arg(&target).output().unwrap());
+    let refused = error_line(&bench_command().arg("-o").arg(&target).output().unwrap());
     assert!(refused.contains("--force"), "{refused}");
 
     let page = fs::read_to_string(target.join("report.html")).unwrap();
@@ -117,16 +115,16 @@ fn a_result_directory_is_kept_reported_and_compared() {
     let other = root.path().join("s");
     let one = irqpath()
         .args(["bench", "--exact", "--raw"])
-        .arg(golden("01-softirq"))
+        .arg(golden_path("01-softirq"))
         .arg("-o")
         .arg(&other)
         .output()
         .unwrap();
     assert!(one.status.success(), "{one:?}");
-    let text = stdout(irqpath().arg("compare").args([&target, &target]));
+    let text = run_for_stdout(irqpath().arg("compare").args([&target, &target]));
     assert!(text.contains("workqueue, load 1") && text.contains("max irq"), "{text}");
-    assert_eq!(text.matches("1.00").count(), 10, "{text}");
-    let text = stdout(irqpath().arg("compare").args([&target, &other]));
+    assert!(text.contains("verdict: equal; exact runs"), "{text}");
+    let text = run_for_stdout(irqpath().arg("compare").args([&target, &other]));
     // Alone, a series needs no load in its name.
     assert!(text.contains("only in B: softirq\n"), "{text}");
 }
@@ -135,9 +133,9 @@ fn a_result_directory_is_kept_reported_and_compared() {
 fn a_report_alone_needs_no_directory() {
     let root = tempfile::tempdir().unwrap();
     let page = root.path().join("r.html");
-    stdout(bench().arg("--report").arg(&page));
+    run_for_stdout(bench_command().arg("--report").arg(&page));
     assert_eq!(names(root.path()), ["r.html"]);
-    let line = error_line(&bench().args(["--report", "-"]).output().unwrap());
+    let line = error_line(&bench_command().args(["--report", "-"]).output().unwrap());
     assert!(line.contains("only --json"), "{line}");
 }
 
@@ -145,7 +143,7 @@ fn a_report_alone_needs_no_directory() {
 fn damage_is_named_by_file_and_line() {
     let root = tempfile::tempdir().unwrap();
     let copied = root.path().join("c");
-    copy(&golden("01-softirq"), &copied);
+    copy_directory(&golden_path("01-softirq"), &copied);
     let refused = |parts: &[&str]| {
         let line = error_line(&irqpath().args(["bench", "--raw"]).arg(&copied).output().unwrap());
         for part in parts {
@@ -163,12 +161,12 @@ fn damage_is_named_by_file_and_line() {
     fs::remove_file(&tsc).unwrap();
     refused(&["has no clock"]);
     fs::remove_dir_all(&copied).unwrap();
-    refused(&["bottom_handler cannot be read"]);
+    refused(&["bottom_handler (", "cannot read"]);
 }
 
 #[test]
 fn clocks_that_are_not_there_are_named() {
-    let line = error_line(&bench().args(["--clock", "ktime"]).output().unwrap());
+    let line = error_line(&bench_command().args(["--clock", "ktime"]).output().unwrap());
     assert!(line.contains("the clock ktime was not recorded; the module has: tsc"), "{line}");
 }
 
@@ -191,7 +189,7 @@ fn arguments_that_cannot_be_meant() {
 
 #[test]
 fn the_schema_describes_benchmarks() {
-    let schema = stdout(irqpath().args(["schema", "summary"]));
+    let schema = run_for_stdout(irqpath().args(["schema", "summary"]));
     for word in ["\"bench\"", "max_irq_ns", "slow_stages", "nr_incomplete", "within_runs"] {
         assert!(schema.contains(word), "{word}");
     }
@@ -227,7 +225,7 @@ fn without_privilege_it_says_so() {
     }
     let bin = tempfile::tempdir().unwrap();
     let line = error_line(&unprivileged(bin.path()).arg("bench").output().unwrap());
-    assert!(line.contains("may not be read; run with sudo"), "{line}");
+    assert!(line.contains("run with sudo (files of debugfs"), "{line}");
 }
 
 #[test]

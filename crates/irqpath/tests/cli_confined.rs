@@ -3,28 +3,26 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::is_root;
+use irqpath_testing::cli::is_root;
 
 const DAC_OVERRIDE: u64 = 1 << 1;
 const IPC_LOCK: u64 = 1 << 14;
 const SYS_NICE: u64 = 1 << 23;
 const SYSLOG: u64 = 1 << 34;
 
-fn start(arguments: &[&str], directory: &Path) -> Child {
+fn start_irqpath(arguments: &[&str], directory: &Path) -> Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("irqpath"));
     command.args(arguments).current_dir(directory).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
-fn field(status: &str, name: &str) -> String {
+fn status_field(status: &str, name: &str) -> String {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap().trim().to_owned()
 }
@@ -36,12 +34,17 @@ fn capabilities_when_confined(child: &Child) -> u64 {
         let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().flatten();
         let all: Vec<String> =
             threads.filter_map(|t| fs::read_to_string(t.path().join("status")).ok()).collect();
-        if !all.is_empty() && all.iter().all(|status| field(status, "Seccomp") == "2") {
+        if !all.is_empty() && all.iter().all(|status| status_field(status, "Seccomp") == "2") {
             for status in &all {
-                assert_eq!(field(status, "NoNewPrivs"), "1", "{status}");
-                assert_eq!(field(status, "CapPrm"), field(status, "CapEff"), "{status}");
+                assert_eq!(status_field(status, "NoNewPrivs"), "1", "{status}");
+                assert_eq!(
+                    status_field(status, "CapPrm"),
+                    status_field(status, "CapEff"),
+                    "{status}"
+                );
             }
-            let bits = |status: &String| u64::from_str_radix(&field(status, "CapEff"), 16).unwrap();
+            let bits =
+                |status: &String| u64::from_str_radix(&status_field(status, "CapEff"), 16).unwrap();
             return all.iter().map(bits).fold(0, |all, bits| all | bits);
         }
         assert!(Instant::now() < deadline, "it was never confined: {all:?}");
@@ -57,7 +60,7 @@ fn a_running_trace_has_given_up_what_it_does_not_need_and_writes_all_the_same() 
     let directory = tempfile::tempdir().unwrap();
     let outputs = ["-o", "result", "--perfetto", "--openmetrics", "om", "--record", "rec"];
     let trace = ["trace", "once", "-d", "3s", "--report", "page.html"];
-    let child = start(&[&trace[..], &outputs[..]].concat(), directory.path());
+    let child = start_irqpath(&[&trace[..], &outputs[..]].concat(), directory.path());
     assert_eq!(capabilities_when_confined(&child), SYSLOG | SYS_NICE | DAC_OVERRIDE);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -65,7 +68,7 @@ fn a_running_trace_has_given_up_what_it_does_not_need_and_writes_all_the_same() 
     for file in [
         "result/meta.json",
         "result/summary.json",
-        "result/samples.parquet",
+        "result/paths.parquet",
         "result/report.html",
         "result/trace.pftrace",
         "om",
@@ -75,7 +78,7 @@ fn a_running_trace_has_given_up_what_it_does_not_need_and_writes_all_the_same() 
         let length = fs::metadata(directory.path().join(file)).unwrap().len();
         assert!(length > 100, "{file}: {length}");
     }
-    let replayed = start(&["trace", "once", "--replay", "rec"], directory.path());
+    let replayed = start_irqpath(&["trace", "once", "--replay", "rec"], directory.path());
     let output = replayed.wait_with_output().unwrap();
     assert!(output.status.success() && output.stdout.len() > 100, "{output:?}");
 }
@@ -86,8 +89,8 @@ fn what_only_prints_keeps_no_right_to_files_and_a_watch_the_one_to_priorities() 
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let trace = start(&["trace", "hist", "-d", "2s"], directory.path());
-    let tune = start(&["tune", "--watch", "--learn", "1s"], directory.path());
+    let trace = start_irqpath(&["trace", "hist", "-d", "2s"], directory.path());
+    let tune = start_irqpath(&["tune", "--watch", "--learn", "1s"], directory.path());
     // The thread that waits for signals may have to remove files of a trace.
     assert_eq!(capabilities_when_confined(&trace) & !DAC_OVERRIDE, SYSLOG | SYS_NICE);
     assert_eq!(capabilities_when_confined(&tune) & !DAC_OVERRIDE, SYS_NICE);
@@ -108,7 +111,7 @@ fn tests_that_trace_are_confined_and_write_all_the_same() {
     let jitter = &["jitter", "--continuous", "-p", "o:0", "-d", "3s", "-o", "result"];
     for (arguments, symbols) in [(respond, SYSLOG), (timerfd, SYSLOG), (jitter, 0)] {
         let directory = tempfile::tempdir().unwrap();
-        let child = start(arguments, directory.path());
+        let child = start_irqpath(arguments, directory.path());
         let kept = symbols | SYS_NICE | IPC_LOCK | DAC_OVERRIDE;
         assert_eq!(capabilities_when_confined(&child), kept, "{arguments:?}");
         let output = child.wait_with_output().unwrap();

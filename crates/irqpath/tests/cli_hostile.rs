@@ -4,8 +4,6 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
@@ -14,16 +12,17 @@ use std::process::Output;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::{error_line, replay};
 use irqpath_model::{
     Comm, Event, Histogram, MAX_TRACKABLE_NS, Meta, Origin, PathEnd, PathKey, PathRecord,
     PathStats, Point, Snapshot, Stamp, Task, Via,
 };
 use irqpath_source::replay::RecordingWriter;
+use irqpath_testing::cli::error_line;
+use irqpath_testing::recordings::replay;
 use serde_json::{Value, json};
 
 /// The command with 256 MiB for everything it writes to, stacks and all, and a minute.
-fn bounded(arguments: &[&str], path: &Path) -> Output {
+fn run_bounded(arguments: &[&str], path: &Path) -> Output {
     let mut command = assert_cmd::Command::new("prlimit");
     command.args(["--data=268435456", "--cpu=60"]).arg(assert_cmd::cargo::cargo_bin("irqpath"));
     let output = command.args(arguments).arg(path).output().unwrap();
@@ -33,12 +32,12 @@ fn bounded(arguments: &[&str], path: &Path) -> Output {
     output
 }
 
-fn refused(arguments: &[&str], path: &Path) -> String {
-    error_line(&bounded(arguments, path))
+fn run_refused(arguments: &[&str], path: &Path) -> String {
+    error_line(&run_bounded(arguments, path))
 }
 
 /// A result directory whose summary was changed.
-fn result(root: &Path, change: impl FnOnce(&mut Value)) -> PathBuf {
+fn make_result(root: &Path, change: impl FnOnce(&mut Value)) -> PathBuf {
     let target = root.join("r");
     replay(root).arg("--force").arg("-o").arg(&target).assert().success();
     let path = target.join("summary.json");
@@ -49,21 +48,21 @@ fn result(root: &Path, change: impl FnOnce(&mut Value)) -> PathBuf {
 }
 
 /// A recording with these frames at its head and none that is right at its tail.
-fn frames(path: &Path, head: &[(u8, Vec<u8>)]) {
-    recording(path, head, &[meta(), snapshot()]);
+fn write_frames(path: &Path, head: &[(u8, Vec<u8>)]) {
+    write_recording(path, head, &[meta_frame(), snapshot_frame()]);
 }
 
 /// One without anything in it.
-fn snapshot() -> (u8, Vec<u8>) {
+fn snapshot_frame() -> (u8, Vec<u8>) {
     (3, rmp_serde::to_vec(&Snapshot::default()).unwrap())
 }
 
-fn meta() -> (u8, Vec<u8>) {
+fn meta_frame() -> (u8, Vec<u8>) {
     (1, serde_json::to_vec(&Meta::default()).unwrap())
 }
 
 /// A recording with these frames.
-fn recording(path: &Path, head: &[(u8, Vec<u8>)], tail: &[(u8, Vec<u8>)]) {
+fn write_recording(path: &Path, head: &[(u8, Vec<u8>)], tail: &[(u8, Vec<u8>)]) {
     let stream = |frames: &[(u8, Vec<u8>)]| {
         let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
         for (kind, payload) in frames {
@@ -88,20 +87,20 @@ fn recording(path: &Path, head: &[(u8, Vec<u8>)], tail: &[(u8, Vec<u8>)]) {
 #[test]
 fn what_is_no_file_is_refused_at_once() {
     let root = tempfile::tempdir().unwrap();
-    let target = result(root.path(), |_| ());
+    let target = make_result(root.path(), |_| ());
     let at = |name: &str| root.path().join(name);
     let made = std::process::Command::new("mkfifo").arg(at("fifo")).status();
     assert!(made.unwrap().success());
     fs::create_dir(at("directory")).unwrap();
     for special in [PathBuf::from("/dev/zero"), at("fifo"), at("directory")] {
-        let refusal = refused(&["trace", "once", "--replay"], &special);
+        let refusal = run_refused(&["trace", "once", "--replay"], &special);
         assert!(refusal.contains("not a regular file"), "{refusal}");
         for name in ["summary.json", "meta.json"] {
             let path = target.join(name);
             let before = fs::read(&path).unwrap();
             fs::remove_file(&path).unwrap();
             symlink(&special, &path).unwrap();
-            let refusal = refused(&["report"], &target);
+            let refusal = run_refused(&["report"], &target);
             assert!(refusal.contains("not a regular file"), "{refusal}");
             fs::remove_file(&path).unwrap();
             fs::write(&path, before).unwrap();
@@ -112,7 +111,7 @@ fn what_is_no_file_is_refused_at_once() {
             let _ = fs::remove_file(raw.join(name));
             symlink(&special, raw.join(name)).unwrap();
         }
-        refused(&["bench", "--raw"], &raw);
+        run_refused(&["bench", "--raw"], &raw);
     }
 }
 
@@ -125,21 +124,21 @@ fn a_histogram_takes_what_its_bytes_say_and_no_more() {
         (4, &[0xff, 0xff, 0xff, 0xf0]),
     ];
     for (at, bytes) in claims {
-        let target = result(root.path(), |summary| {
+        let target = make_result(root.path(), |summary| {
             let histogram = &mut summary["paths"][0]["histogram"];
             let text = histogram["hdr_v2_base64"].as_str().unwrap();
             let mut hdr = STANDARD.decode(text).unwrap();
             hdr[at..at + bytes.len()].copy_from_slice(bytes);
             histogram["hdr_v2_base64"] = STANDARD.encode(hdr).into();
         });
-        assert!(refused(&["report"], &target).contains("than irqpath writes"), "{at}");
+        assert!(run_refused(&["report"], &target).contains("than irqpath writes"), "{at}");
     }
-    let target = result(root.path(), |summary| {
+    let target = make_result(root.path(), |summary| {
         let histogram = &mut summary["paths"][0]["histogram"];
         (histogram["min_ns"], histogram["max_ns"]) = (9.into(), 8.into());
         histogram["nr_overflow"] = 1.into();
     });
-    assert!(refused(&["report"], &target).contains("max below min"));
+    assert!(run_refused(&["report"], &target).contains("max below min"));
 }
 
 #[test]
@@ -159,17 +158,17 @@ fn a_result_takes_a_bounded_multiple_of_its_bytes() {
         |s| s["padding"] = "x".repeat(100 << 20).into(),
     ];
     for change in changes {
-        let target = result(root.path(), change);
-        bounded(&["report"], &target);
-        bounded(&["compare", target.to_str().unwrap()], &target);
+        let target = make_result(root.path(), change);
+        run_bounded(&["report"], &target);
+        run_bounded(&["compare", target.to_str().unwrap()], &target);
     }
     // Counts of interrupts are two bytes each.
-    let target = result(root.path(), |_| ());
+    let target = make_result(root.path(), |_| ());
     let path = target.join("meta.json");
     let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     meta["before"]["interrupts"]["36"] = vec![1; 5 << 20].into();
     fs::write(&path, meta.to_string()).unwrap();
-    bounded(&["report"], &target);
+    run_bounded(&["report"], &target);
 }
 
 #[test]
@@ -178,33 +177,33 @@ fn a_recording_takes_a_bounded_multiple_of_its_bytes() {
     let path = root.path().join("x.rec");
     let look = ["trace", "once", "--replay"];
     // A text that claims 4 GiB.
-    frames(&path, &[meta(), (2, vec![0x91, 0xdb, 0xff, 0xff, 0xff, 0xf0])]);
-    refused(&look, &path);
+    write_frames(&path, &[meta_frame(), (2, vec![0x91, 0xdb, 0xff, 0xff, 0xff, 0xf0])]);
+    run_refused(&look, &path);
     // Empty blocks of transitions.
     let block = rmp_serde::to_vec(&Event::Occupancy(Vec::new())).unwrap();
     let nr = (4 << 20) / block.len() - 8;
     let mut payload = vec![0xdd];
     payload.extend((nr as u32).to_be_bytes());
     payload.extend(block.repeat(nr));
-    frames(&path, &[meta(), (2, payload)]);
-    assert!(refused(&look, &path).contains("more events than a frame has"));
+    write_frames(&path, &[meta_frame(), (2, payload)]);
+    assert!(run_refused(&look, &path).contains("more events than a frame has"));
     // Zeros, which are next to nothing when compressed.
-    frames(&path, &[meta(), (2, vec![0; 4 << 20])]);
-    refused(&look, &path);
+    write_frames(&path, &[meta_frame(), (2, vec![0; 4 << 20])]);
+    run_refused(&look, &path);
     let mut names = b"{\"names\":{\"irqs\":{".to_vec();
     (0..900_000).for_each(|nr| write!(names, "\"{nr}\":\"\",").unwrap());
-    frames(&path, &[(1, names)]);
-    refused(&look, &path);
+    write_frames(&path, &[(1, names)]);
+    run_refused(&look, &path);
     // As large as the longest frame, of its kind.
-    frames(&path, &[(1, vec![b'['; 8 << 20])]);
-    refused(&look, &path);
+    write_frames(&path, &[(1, vec![b'['; 8 << 20])]);
+    run_refused(&look, &path);
 }
 
 /// Every bucket is one byte of the file and sixteen in memory.
 fn full_histogram() -> Histogram {
     let (mut histogram, mut ns) = (Histogram::default(), 0);
     while ns < MAX_TRACKABLE_NS {
-        histogram.record(ns);
+        histogram.record_ns(ns);
         ns = histogram.iter_buckets().last().unwrap().1 + 1;
     }
     histogram
@@ -218,8 +217,9 @@ fn full_snapshot(bytes: usize) -> Vec<u8> {
         comm: "t".into(),
         sched: None,
         folded: false,
+        cgroup: None,
     };
-    let stages = Point::ALL.into_iter().map(|point| (point, full_histogram())).collect();
+    let stages = Point::ALL.iter().copied().map(|point| (point, full_histogram())).collect();
     let row = PathStats { total: full_histogram(), stages, ..PathStats::new(key) };
     let nr = bytes / rmp_serde::to_vec(&row).unwrap().len();
     rmp_serde::to_vec(&Snapshot { paths: vec![row; nr], ..Snapshot::default() }).unwrap()
@@ -232,9 +232,9 @@ fn a_table_of_full_histograms_is_kept_once() {
     for (bytes, fits) in [(4 << 20, true), (8 << 20, false)] {
         let snapshot = full_snapshot(bytes - 100_000);
         assert!((bytes - 200_000..bytes).contains(&snapshot.len()), "{}", snapshot.len());
-        recording(&path, &[meta()], &[meta(), (3, snapshot)]);
+        write_recording(&path, &[meta_frame()], &[meta_frame(), (3, snapshot)]);
         for view in ["once", "hist"] {
-            let output = bounded(&["trace", view, "--replay"], &path);
+            let output = run_bounded(&["trace", view, "--replay"], &path);
             let said = String::from_utf8_lossy(&output.stdout).into_owned();
             assert_eq!(output.status.success() && said.contains("36"), fits, "{view}: {said}");
         }
@@ -249,10 +249,10 @@ fn a_recording_takes_time_by_its_length_and_not_by_what_is_inside() {
     for (frame, why) in [(vec![0x90], "a frame has no events"), (block, "256 times as long inside")]
     {
         let mut head = vec![(2, frame); 1_000_000];
-        head[0] = meta();
-        frames(&path, &head);
+        head[0] = meta_frame();
+        write_frames(&path, &head);
         assert!(fs::metadata(&path).unwrap().len() < 32 << 10);
-        let refusal = refused(&["trace", "once", "--replay"], &path);
+        let refusal = run_refused(&["trace", "once", "--replay"], &path);
         assert!(refusal.contains(why), "{refusal}");
     }
 }
@@ -262,16 +262,16 @@ fn a_recording_with_more_names_than_a_machine_has_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("x.rec");
     let with_names = |nr: u32| {
-        let mut all: Value = serde_json::from_slice(&meta().1).unwrap();
+        let mut all: Value = serde_json::from_slice(&meta_frame().1).unwrap();
         let names = (0..nr).map(|nr| (nr.to_string(), "".into())).collect();
         all["names"]["irqs"] = Value::Object(names);
-        recording(&path, &[meta()], &[(1, all.to_string().into()), snapshot()]);
+        write_recording(&path, &[meta_frame()], &[(1, all.to_string().into()), snapshot_frame()]);
     };
     with_names(250_000);
-    let refusal = refused(&["trace", "once", "--replay"], &path);
+    let refusal = run_refused(&["trace", "once", "--replay"], &path);
     assert!(refusal.contains("more names than a machine has"), "{refusal}");
     with_names(65_536);
-    assert!(bounded(&["trace", "once", "--replay"], &path).status.success());
+    assert!(run_bounded(&["trace", "once", "--replay"], &path).status.success());
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn two_results_that_are_compared_share_the_memory_of_one() {
     let root = tempfile::tempdir().unwrap();
     let full = serde_json::to_value(full_histogram()).unwrap();
     let with_rows = |nr: usize| {
-        result(root.path(), |summary| {
+        make_result(root.path(), |summary| {
             let mut row = summary["paths"][0].clone();
             row["histogram"] = full.clone();
             summary["paths"] = vec![row; nr].into();
@@ -288,11 +288,11 @@ fn two_results_that_are_compared_share_the_memory_of_one() {
     let (small, large) = (with_rows(950), fs::metadata(root.path().join("r/summary.json")));
     let bytes = large.unwrap().len();
     assert!((5 << 20..6 << 20).contains(&bytes), "{bytes}");
-    assert!(bounded(&["compare", small.to_str().unwrap()], &small).status.success());
+    assert!(run_bounded(&["compare", small.to_str().unwrap()], &small).status.success());
     let large = with_rows(1_900);
-    let refusal = refused(&["compare", large.to_str().unwrap()], &large);
-    assert!(refusal.contains("summary.json cannot be read"), "{refusal}");
-    assert!(bounded(&["report"], &large).status.success());
+    let refusal = run_refused(&["compare", large.to_str().unwrap()], &large);
+    assert!(refusal.contains("cannot read") && refusal.contains("summary.json;"), "{refusal}");
+    assert!(run_bounded(&["report"], &large).status.success());
 }
 
 #[test]
@@ -317,11 +317,11 @@ fn a_recording_of_twenty_thousand_names_shows_those_it_has_room_for() {
             }))
         };
         let events: Vec<Event> = (0..4_000).map(|nr| event(part * 4_000 + nr)).collect();
-        writer.events(&events).unwrap();
+        writer.write_events(&events).unwrap();
     }
     writer.finish(&Meta::default(), &Snapshot::default()).unwrap();
-    bounded(&["trace", "once", "--replay"], &path);
-    let narrowed = bounded(&["trace", "once", "--irq", "36", "--replay"], &path);
+    run_bounded(&["trace", "once", "--replay"], &path);
+    let narrowed = run_bounded(&["trace", "once", "--irq", "36", "--replay"], &path);
     let said = String::from_utf8_lossy(&narrowed.stdout).into_owned();
     assert!(
         said.contains("stages without histogram"),
@@ -346,18 +346,18 @@ fn a_capture_is_read_as_far_as_there_is_room() {
     }
     let name = raw.join("csv_results/name");
     fs::write(&name, "\n".repeat(13_000_000)).unwrap();
-    let refusal = refused(&["bench", "--raw"], &raw);
+    let refusal = run_refused(&["bench", "--raw"], &raw);
     assert!(
         refusal.contains("more stamps than fit") || refusal.contains("delay_type"),
         "{refusal}"
     );
     fs::write(&name, "a,b,c\n".repeat(3_000_000)).unwrap();
     fs::write(raw.join("csv_results/tsc"), "1,2,3\n".repeat(3_000_000)).unwrap();
-    assert!(refused(&["bench", "--raw"], &raw).contains("more stamps than fit"));
+    assert!(run_refused(&["bench", "--raw"], &raw).contains("more stamps than fit"));
     fs::write(&name, "a,b,c\n".repeat(1_900_000)).unwrap();
-    bounded(&["bench", "--raw"], &raw);
+    run_bounded(&["bench", "--raw"], &raw);
     // A million names.
     let mut many = fs::File::create(&name).unwrap();
     (0..100_000).for_each(|nr| writeln!(many, "{nr:0>120}").unwrap());
-    refused(&["bench", "--raw"], &raw);
+    run_refused(&["bench", "--raw"], &raw);
 }

@@ -3,18 +3,17 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{error_line, irqpath, is_root, names, replay};
 use irqpath_model::{Meta, Summary};
+use irqpath_testing::cli::{error_line, irqpath, is_root, names};
+use irqpath_testing::recordings::{recording, replay};
 
-fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> T {
+fn parse_file<T: serde::de::DeserializeOwned>(path: &Path) -> T {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
@@ -25,18 +24,18 @@ fn a_result_directory_has_everything_and_nothing_else() {
     replay(root.path()).arg("-o").arg(&target).arg("--perfetto").assert().success();
     assert_eq!(
         names(&target),
-        ["meta.json", "report.html", "samples.parquet", "summary.json", "trace.pftrace"]
+        ["meta.json", "paths.parquet", "report.html", "summary.json", "trace.pftrace"]
     );
     assert_eq!(names(root.path()), ["result", "run.rec"]);
-    let meta: Meta = parse(&target.join("meta.json"));
+    let meta: Meta = parse_file(&target.join("meta.json"));
     assert_eq!((meta.host.as_str(), meta.source.as_str()), ("paper", "run.rec"));
-    let summary: Summary = parse(&target.join("summary.json"));
+    let summary: Summary = parse_file(&target.join("summary.json"));
     assert_eq!(summary.traced().paths[0].total.n, 101);
     assert_eq!(summary.traced().paths[0].origin_name, "36:virtio1-req.0");
     let slow = &summary.slow()[0];
     let (_, cause) = slow.main_cause().unwrap();
     assert!(cause.who.starts_with("hog:4711"), "{cause:?}");
-    assert_eq!(fs::read(target.join("samples.parquet")).unwrap()[..4], *b"PAR1");
+    assert_eq!(fs::read(target.join("paths.parquet")).unwrap()[..4], *b"PAR1");
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn the_exit_code_tells_whether_the_threshold_was_exceeded() {
     replay(root.path()).args(["-T", "400"]).assert().code(1);
     let target = root.path().join("kept");
     replay(root.path()).args(["-T", "400", "-o"]).arg(&target).assert().code(1);
-    let summary: Summary = parse(&target.join("summary.json"));
+    let summary: Summary = parse_file(&target.join("summary.json"));
     assert_eq!((summary.traced().nr_slow, summary.traced().threshold_ns), (1, Some(400_000)));
 }
 
@@ -169,7 +168,7 @@ fn a_device_that_is_full_is_an_error_and_stays_a_device() {
         .arg(assert_cmd::cargo::cargo_bin("irqpath"))
         .output()
         .unwrap();
-    assert!(error_line(&output).contains("standard output cannot be written"));
+    assert!(error_line(&output).contains("cannot write standard output"));
 }
 
 /// A file system of 64 KiB, unmounted whatever happens.
@@ -224,7 +223,7 @@ fn replay_within(limit: &str, directory: &Path, recording: &Path) -> std::proces
 #[test]
 fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing_behind() {
     let root = tempfile::tempdir().unwrap();
-    let recording = common::recording(root.path(), 100);
+    let recording = recording(root.path(), 100);
     for blocks in [0, 1, 4] {
         let directory = tempfile::tempdir().unwrap();
         let output = replay_within(&format!("-f {blocks}"), directory.path(), &recording);
@@ -237,7 +236,7 @@ fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing_behind() {
 #[test]
 fn however_few_files_may_be_open_nothing_is_left_behind() {
     let root = tempfile::tempdir().unwrap();
-    let recording = common::recording(root.path(), 100);
+    let recording = recording(root.path(), 100);
     let (mut failed, mut done) = (0, 0);
     for nr in 4..60 {
         let directory = tempfile::tempdir().unwrap();
@@ -262,7 +261,7 @@ fn however_few_files_may_be_open_nothing_is_left_behind() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let root = tempfile::tempdir().unwrap();
-    common::recording(root.path(), 100);
+    recording(root.path(), 100);
     for arguments in
         [&["schema"][..], &["check"], &["trace", "once", "--json", "--replay", "run.rec"]]
     {

@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
-use common::{error_line, irqpath, is_root, unprivileged};
+use irqpath_testing::cli::{error_line, irqpath, is_root, unprivileged};
 use serde_json::Value;
 
 /// Files as the kernel's: two policies, and a task whose name has a space.
@@ -138,13 +136,10 @@ fn a_user_may_look_and_is_told_what_switching_needs() {
     let user = "setpriv --reuid 65534 --clear-groups --bounding-set=-all --inh-caps=-all";
     let run = |verb: &str| on_the_kernel(&format!("exec {user} {} policy {verb}", copy.display()));
     let line = error_line(&run("enable learn"));
-    assert!(
-        line.contains("learn/enabled may not be written by this user; run with sudo"),
-        "{line}"
-    );
+    assert!(line.contains("learn/enabled; run with sudo"), "{line}");
     assert_eq!(run("status").status.code(), Some(0));
     let line = error_line(&run("assoc"));
-    assert!(line.contains("associations may not be read by this user; run with sudo"), "{line}");
+    assert!(line.contains("associations; run with sudo"), "{line}");
 }
 
 #[test]

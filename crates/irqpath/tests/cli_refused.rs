@@ -3,17 +3,16 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::path::Path;
 
 use assert_cmd::Command;
-use common::{error_line, irqpath, is_root, meta, names, recording, replay, unprivileged};
 use irqpath_model::Snapshot;
 use irqpath_source::replay::RecordingWriter;
+use irqpath_testing::cli::{error_line, irqpath, is_root, names, unprivileged};
+use irqpath_testing::recordings::{meta, recording, replay};
 
 /// Run `trace once` with these arguments; it must be refused with all of `parts` in the line.
-fn refused(arguments: &[&str], parts: &[&str]) {
+fn expect_refusal(arguments: &[&str], parts: &[&str]) {
     let output = irqpath().args(["trace", "once"]).args(arguments).output().unwrap();
     let line = error_line(&output);
     for part in parts {
@@ -23,15 +22,15 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 
 #[test]
 fn arguments_that_cannot_be_meant() {
-    refused(&["-d", "soon"], &["'soon'", "10s, 500ms"]);
-    refused(&["-d", "0"], &["above 0"]);
-    refused(&["-T", "fast"], &["'fast'", "microseconds"]);
-    refused(&["-c", "a"], &["'a' is not a CPU", "1,3,5-7"]);
-    refused(&["-c", "3-1"], &["runs backwards"]);
-    refused(&["--buffer", "0"], &["1..=1024"]);
-    refused(&["--frobnicate"], &["--frobnicate", "see --help"]);
-    refused(&["--force"], &["--output"]);
-    refused(&["--json", "once"], &["view first"]);
+    expect_refusal(&["-d", "soon"], &["'soon'", "10s, 500ms"]);
+    expect_refusal(&["-d", "0"], &["above 0"]);
+    expect_refusal(&["-T", "fast"], &["'fast'", "microseconds"]);
+    expect_refusal(&["-c", "a"], &["'a' is not a CPU", "1,3,5-7"]);
+    expect_refusal(&["-c", "3-1"], &["runs backwards"]);
+    expect_refusal(&["--buffer", "0"], &["1..=1024"]);
+    expect_refusal(&["--frobnicate"], &["--frobnicate", "see --help"]);
+    expect_refusal(&["--force"], &["--output"]);
+    expect_refusal(&["--json", "once"], &["view first"]);
 }
 
 #[test]
@@ -56,10 +55,41 @@ fn a_lab_without_its_files_or_with_a_kernel_that_is_not_offered() {
 }
 
 #[test]
+fn a_campaign_that_cannot_be_run() {
+    let empty = tempfile::tempdir().unwrap();
+    let out = empty.path().join("out");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let campaign = |verb: &str, arguments: &[&str]| {
+        let mut command = irqpath();
+        command.env("IRQPATH_CACHE", empty.path().join("cache")).env("PATH", empty.path());
+        command.args(["lab", "--project", root, verb]).args(arguments);
+        error_line(&command.output().unwrap())
+    };
+    let to = out.to_str().unwrap();
+    for (arguments, part) in [
+        (vec!["torture-smp"], "torture-smp is not exact"),
+        (vec!["nothing"], "there is no experiment nothing"),
+        (vec!["ihm-timer", "--verify", "200%"], "from 0% to 100%"),
+        (vec!["ihm-timer", "--engine", "k8s"], "needs --image and --claim"),
+        (vec!["ihm-timer", "--engine", "slurm"], "install Slurm's client"),
+        (vec!["ihm-timer", "--variant", "none"], "asked for has a variant none"),
+    ] {
+        let line = campaign("campaign", &[&["-o", to], arguments.as_slice()].concat());
+        assert!(line.contains(part), "{arguments:?}: {line}");
+    }
+    let line = campaign("unit", &[to, "0", "0"]);
+    assert!(line.contains("cannot read") && line.contains("batches/0.json"), "{line}");
+    assert!(!empty.path().join("cache").exists());
+}
+
+#[test]
 fn what_this_machine_does_not_have() {
-    refused(&["-c", "8000"], &["there is no CPU 8000", "this machine has CPUs"]);
-    refused(&["--irq", "no-such-device"], &["no interrupt 'no-such-device'", "this machine has"]);
-    refused(&["--task", "4194305"], &["there is no task 4194305", "ps -eLo"]);
+    expect_refusal(&["-c", "8000"], &["there is no CPU 8000", "this machine has CPUs"]);
+    expect_refusal(
+        &["--irq", "no-such-device"],
+        &["no interrupt 'no-such-device'", "this machine has"],
+    );
+    expect_refusal(&["--task", "4194305"], &["there is no task 4194305", "ps -eLo"]);
 }
 
 #[test]
@@ -124,22 +154,22 @@ fn what_a_recording_does_not_have() {
 fn a_recording_that_is_absent_damaged_or_of_another_kind() {
     let root = tempfile::tempdir().unwrap();
     let absent = root.path().join("absent");
-    refused(&["--replay", absent.to_str().unwrap()], &["absent"]);
+    expect_refusal(&["--replay", absent.to_str().unwrap()], &["absent"]);
 
     let path = recording(root.path(), 100);
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
     std::fs::write(&path, &bytes).unwrap();
-    refused(&["--replay", path.to_str().unwrap()], &["damaged", "trace --record"]);
+    expect_refusal(&["--replay", path.to_str().unwrap()], &["damaged", "trace --record"]);
 
     std::fs::write(&path, "something else entirely, long enough to hold a header").unwrap();
-    refused(&["--replay", path.to_str().unwrap()], &["not an irqpath recording"]);
+    expect_refusal(&["--replay", path.to_str().unwrap()], &["not an irqpath recording"]);
 
     bytes[middle] ^= 0x55;
     bytes[8] = 99;
     std::fs::write(&path, &bytes).unwrap();
-    refused(&["--replay", path.to_str().unwrap()], &["format 99", "this irqpath reads"]);
+    expect_refusal(&["--replay", path.to_str().unwrap()], &["format 99", "this irqpath reads"]);
 }
 
 #[test]

@@ -4,17 +4,15 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{is_root, names};
 use irqpath_model::{Meta, Summary};
+use irqpath_testing::cli::{is_root, names};
 
-fn trace(arguments: &[&str], target: &Path) -> Child {
+fn start_trace(arguments: &[&str], target: &Path) -> Child {
     Command::new(assert_cmd::cargo::cargo_bin("irqpath"))
         .args(["trace", "once", "-o"])
         .arg(target)
@@ -25,7 +23,7 @@ fn trace(arguments: &[&str], target: &Path) -> Child {
         .unwrap()
 }
 
-fn send(child: &Child, signal: &str) {
+fn send_signal(child: &Child, signal: &str) {
     let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
@@ -39,7 +37,7 @@ fn wait_for_partial(root: &Path) {
     }
 }
 
-fn wait(child: Child) -> Output {
+fn wait_for_exit(child: Child) -> Output {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), None, "ended by the signal itself: {output:?}");
     output
@@ -53,12 +51,12 @@ fn the_first_signal_ends_early_and_keeps_the_result() {
     for (signal, after_ms) in [("-INT", 0), ("-INT", 300), ("-TERM", 700), ("-HUP", 1200)] {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().join("result");
-        let child = trace(&["-d", "60s"], &target);
+        let child = start_trace(&["-d", "60s"], &target);
         wait_for_partial(root.path());
         std::thread::sleep(Duration::from_millis(after_ms));
         let sent = Instant::now();
-        send(&child, signal);
-        let output = wait(child);
+        send_signal(&child, signal);
+        let output = wait_for_exit(child);
         assert_eq!(output.status.code(), Some(0), "{signal}: {output:?}");
         assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
         assert_eq!(names(root.path()), ["result"]);
@@ -75,21 +73,23 @@ fn the_second_signal_gives_up_and_leaves_nothing() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let child = trace(&["-d", "60s", "--record"], &root.path().join("result"));
+    let child = start_trace(&["-d", "60s", "--record"], &root.path().join("result"));
     // --record took no file name: refused, to be sure that nothing was started.
-    assert_eq!(wait(child).status.code(), Some(2));
+    assert_eq!(wait_for_exit(child).status.code(), Some(2));
     assert!(names(root.path()).is_empty());
 
     let recording = root.path().join("run.rec");
-    let child =
-        trace(&["-d", "60s", "--record", recording.to_str().unwrap()], &root.path().join("result"));
+    let child = start_trace(
+        &["-d", "60s", "--record", recording.to_str().unwrap()],
+        &root.path().join("result"),
+    );
     wait_for_partial(root.path());
     // Two in a row, before the first is noticed: stopped, both are delivered at once.
-    send(&child, "-STOP");
-    send(&child, "-INT");
-    send(&child, "-TERM");
-    send(&child, "-CONT");
-    let output = wait(child);
+    send_signal(&child, "-STOP");
+    send_signal(&child, "-INT");
+    send_signal(&child, "-TERM");
+    send_signal(&child, "-CONT");
+    let output = wait_for_exit(child);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was kept"), "{output:?}");
     assert_eq!(names(root.path()), [""; 0]);
@@ -102,7 +102,7 @@ fn a_live_trace_sees_the_timer_and_agrees_with_proc_interrupts() {
     }
     let root = tempfile::tempdir().unwrap();
     let target = root.path().join("result");
-    let output = wait(trace(&["-d", "1s"], &target));
+    let output = wait_for_exit(start_trace(&["-d", "1s"], &target));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let read = |name: &str| std::fs::read(target.join(name)).unwrap();
     let meta: Meta = serde_json::from_slice(&read("meta.json")).unwrap();

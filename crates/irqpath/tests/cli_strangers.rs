@@ -4,14 +4,13 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{error_line, irqpath, is_root, names, replay};
+use irqpath_testing::cli::{error_line, irqpath, is_root, names};
+use irqpath_testing::recordings::replay;
 
 /// A directory for everybody below one of root's, beside a file of root's.
 struct Scene {
@@ -28,38 +27,38 @@ impl Scene {
         fs::create_dir(root.path().join("shared")).unwrap();
         let scene = Self { root };
         let everybody = fs::Permissions::from_mode(0o1777);
-        fs::set_permissions(scene.shared(), everybody).unwrap();
-        fs::write(scene.secret(), "root's").unwrap();
-        fs::set_permissions(scene.secret(), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(scene.shared_path(), everybody).unwrap();
+        fs::write(scene.secret_path(), "root's").unwrap();
+        fs::set_permissions(scene.secret_path(), fs::Permissions::from_mode(0o600)).unwrap();
         Some(scene)
     }
 
-    fn secret(&self) -> PathBuf {
+    fn secret_path(&self) -> PathBuf {
         self.root.path().join("secret")
     }
 
-    fn shared(&self) -> PathBuf {
+    fn shared_path(&self) -> PathBuf {
         self.root.path().join("shared")
     }
 
     /// What the stranger does, in the shared directory.
-    fn stranger(&self, script: &str) {
+    fn act_as_stranger(&self, script: &str) {
         let uid = ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-ec", script];
-        let status = Command::new("setpriv").args(uid).current_dir(self.shared()).status();
+        let status = Command::new("setpriv").args(uid).current_dir(self.shared_path()).status();
         assert!(status.unwrap().success(), "{script}");
     }
 
     fn assert_untouched(&self) {
-        assert_eq!(fs::read_to_string(self.secret()).unwrap(), "root's");
-        assert_eq!(self.secret().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(self.secret_path()).unwrap(), "root's");
+        assert_eq!(self.secret_path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 }
 
 #[test]
 fn output_follows_no_link_of_a_stranger() {
     let Some(scene) = Scene::new("output_follows_no_link") else { return };
-    let at = |name: &str| scene.shared().join(name);
-    scene.stranger("ln -s ../secret out; mkdir d; ln -s ../../secret d/out; ln -s .. up");
+    let at = |name: &str| scene.shared_path().join(name);
+    scene.act_as_stranger("ln -s ../secret out; mkdir d; ln -s ../../secret d/out; ln -s .. up");
     for flag in ["--json", "--report", "--perfetto", "--openmetrics", "--record"] {
         for name in ["out", "d/out", "up/secret"] {
             let output = replay(scene.root.path()).arg(flag).arg(at(name)).output().unwrap();
@@ -73,20 +72,20 @@ fn output_follows_no_link_of_a_stranger() {
         assert!(error_line(&output.unwrap()).contains("link"), "{name}");
         scene.assert_untouched();
     }
-    assert_eq!(names(&scene.shared()), ["d", "out", "up"]);
+    assert_eq!(names(&scene.shared_path()), ["d", "out", "up"]);
 }
 
 #[test]
 fn a_report_of_a_strangers_result_stays_in_its_directory() {
     let Some(scene) = Scene::new("a_report_of_a_strangers_result") else { return };
-    let result = scene.shared().join("r");
+    let result = scene.shared_path().join("r");
     replay(scene.root.path()).arg("-o").arg(scene.root.path().join("mine")).assert().success();
     fs::set_permissions(scene.root.path().join("mine"), fs::Permissions::from_mode(0o755)).unwrap();
-    scene.stranger("cp -r ../mine r; rm r/report.html; ln -s ../../secret r/report.html");
+    scene.act_as_stranger("cp -r ../mine r; rm r/report.html; ln -s ../../secret r/report.html");
     let line = error_line(&irqpath().arg("report").arg(&result).output().unwrap());
     assert!(line.contains("report.html is a link"), "{line}");
     scene.assert_untouched();
-    scene.stranger("rm r/report.html");
+    scene.act_as_stranger("rm r/report.html");
     irqpath().arg("report").arg(&result).assert().success();
     assert!(fs::read_to_string(result.join("report.html")).unwrap().contains("postgres"));
 }
@@ -104,22 +103,23 @@ fn force_removes_nothing_but_results_of_ones_own() {
     fs::create_dir(&thesis).unwrap();
     fs::write(thesis.join("meta.json"), "{\"author\": \"me\"}").unwrap();
     assert!(force(&thesis).contains("no result of irqpath"));
-    scene.stranger("ln -s ../thesis r");
-    assert!(force(&scene.shared().join("r")).contains("is a link"));
+    scene.act_as_stranger("ln -s ../thesis r");
+    assert!(force(&scene.shared_path().join("r")).contains("is a link"));
     assert_eq!(names(&thesis), ["meta.json"]);
     // A result of a stranger's.
     replay(scene.root.path()).arg("-o").arg(scene.root.path().join("mine")).assert().success();
-    scene.stranger("cp -r ../mine theirs");
-    assert!(force(&scene.shared().join("theirs")).contains("belongs to nobody (uid 65534)"));
-    assert!(scene.shared().join("theirs/summary.json").exists());
+    scene.act_as_stranger("cp -r ../mine theirs");
+    assert!(force(&scene.shared_path().join("theirs")).contains("belongs to nobody (uid 65534)"));
+    assert!(scene.shared_path().join("theirs/summary.json").exists());
 }
 
 #[test]
 fn a_lab_and_manual_pages_are_written_below_no_link() {
     let Some(scene) = Scene::new("a_lab_and_manual_pages") else { return };
-    scene.stranger("mkdir man; ln -s ../../secret man/irqpath.1; ln -s .. up");
+    scene.act_as_stranger("mkdir man; ln -s ../../secret man/irqpath.1; ln -s .. up");
     for name in ["man", "up/new"] {
-        let output = irqpath().args(["generate", "man"]).arg(scene.shared().join(name)).output();
+        let output =
+            irqpath().args(["generate", "man"]).arg(scene.shared_path().join(name)).output();
         assert!(error_line(&output.unwrap()).contains("link"), "{name}");
     }
     scene.assert_untouched();
@@ -139,16 +139,16 @@ fn a_lab_tree_of_a_stranger_above_is_not_used() {
         command.output().unwrap()
     };
     let plant = "mkdir -p t/lab t/experiments t/deep && : > t/lab/kernels.toml && chmod 755 t";
-    scene.stranger(plant);
-    let tree = scene.shared().join("t");
+    scene.act_as_stranger(plant);
+    let tree = scene.shared_path().join("t");
     let deep = tree.join("deep");
     let line = error_line(&list(&deep, None, &[]));
     assert!(line.contains("belongs to nobody (uid 65534)"), "{line}");
     assert!(line.contains("--project"), "{line}");
     // Nor in a directory of root's below it, which is where root often stands.
-    let own = scene.shared().join("own");
+    let own = scene.shared_path().join("own");
     fs::create_dir(&own).unwrap();
-    scene.stranger("mkdir lab && : > lab/kernels.toml");
+    scene.act_as_stranger("mkdir lab && : > lab/kernels.toml");
     assert!(error_line(&list(&own, None, &[])).contains("can be written by others"));
     // Named, it is trusted as far as it goes: the next error is of its content.
     let named = list(&own, None, &["--project", tree.to_str().unwrap()]);

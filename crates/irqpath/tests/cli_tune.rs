@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath tune` as a user runs it: from a recording, live for a moment, and what is refused. What
-//! it sets, follows and puts back is for `tune_lab.rs`, in a guest.
+//! it sets, follows and puts back is for `guests/tune.rs` of irqpath-testing.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{error_line, irqpath, is_root, meta, record, unprivileged};
 use irqpath_model::{
     Event, Occupancy, PathRecord, PathStats, Point, Snapshot, Stamp, Task, Transition, Via,
 };
 use irqpath_source::replay::RecordingWriter;
+use irqpath_testing::cli::{error_line, irqpath, is_root, unprivileged};
+use irqpath_testing::recordings::{meta, record};
 use serde_json::Value;
 
 /// A path of irq 36 through its thread to a task of this priority (as the kernel counts them:
 /// FIFO 80 is 19).
-fn served(at_ns: u64, tid: u32, prio: i16) -> PathRecord {
+fn served_path(at_ns: u64, tid: u32, prio: i16) -> PathRecord {
     let mut path = record(at_ns, 10_000);
     path.via = Via::IRQ_THREAD;
     path.stamps[Point::IrqThread.index()] = Some(Stamp { ns: at_ns + 2_000, cpu: 0 });
@@ -29,10 +28,10 @@ fn served(at_ns: u64, tid: u32, prio: i16) -> PathRecord {
 }
 
 /// A recording of 40 wakeups of a real-time task, one of another, and 10 of an ordinary one.
-fn recording(directory: &Path) -> PathBuf {
+fn write_recording(directory: &Path) -> PathBuf {
     let path = directory.join("tune.rec");
     let mut writer = RecordingWriter::create(&path, &meta()).unwrap();
-    let mut stats = PathStats::new(served(0, 1, 19).key());
+    let mut stats = PathStats::new(served_path(0, 1, 19).key());
     let thread = Task { tid: 50, comm: "irq/36-virtio1-".into(), prio: 49, ..Task::default() };
     for i in 0..51 {
         let (tid, prio) = match i {
@@ -40,8 +39,8 @@ fn recording(directory: &Path) -> PathBuf {
             40 => (701, 29),
             _ => (702, 120),
         };
-        let one = served(1_000_000_000 + i * 1_000_000, tid, prio);
-        stats.record(&one);
+        let one = served_path(1_000_000_000 + i * 1_000_000, tid, prio);
+        stats.record_path(&one);
         let start = one.first().unwrap().ns;
         let block = [
             (start + 1_500, Transition::SwitchIn(thread.clone())),
@@ -49,7 +48,7 @@ fn recording(directory: &Path) -> PathBuf {
         ];
         let block = block.into_iter().zip(1 + i * 2..);
         let block = block.map(|((ns, what), seq)| Occupancy { ns, cpu: 0, seq, what }).collect();
-        writer.events(&[Event::Path(Box::new(one)), Event::Occupancy(block)]).unwrap();
+        writer.write_events(&[Event::Path(Box::new(one)), Event::Occupancy(block)]).unwrap();
     }
     let snapshot = Snapshot { ns: 3_000_000_000, paths: vec![stats], ..Snapshot::default() };
     writer.finish(&meta(), &snapshot).unwrap();
@@ -59,7 +58,7 @@ fn recording(directory: &Path) -> PathBuf {
 #[test]
 fn a_recording_gives_the_table_and_no_plan() {
     let root = tempfile::tempdir().unwrap();
-    let path = recording(root.path());
+    let path = write_recording(root.path());
     let output = irqpath().args(["tune", "--replay"]).arg(&path).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
@@ -133,7 +132,7 @@ fn interrupt_threads() -> BTreeMap<u32, String> {
     let host = irqpath_system::Host::real();
     let serves = |comm: &str| comm.starts_with("irq/") || comm.starts_with("ksoftirqd/");
     let threads = host.live_threads().into_iter().filter(|t| t.kernel && serves(&t.comm));
-    threads.map(|t| (t.tid, t.sched())).collect()
+    threads.map(|t| (t.id.tid, t.scheduling.to_string())).collect()
 }
 
 #[test]
@@ -150,13 +149,14 @@ fn a_dry_run_learns_a_live_task_and_changes_nothing() {
         .unwrap();
     let output = irqpath().args(["tune", "--learn", "3s", "--json"]).output().unwrap();
     let threads = irqpath_system::Host::real().live_threads();
-    let real_time = threads.iter().any(|t| t.comm == "irqpath-respond" && t.fixed_priority() == 80);
+    let real_time =
+        threads.iter().any(|t| t.comm == "irqpath-respond" && t.scheduling.fixed_priority() == 80);
     task.kill().unwrap();
     task.wait().unwrap();
     if output.status.code() == Some(2) {
         let why = String::from_utf8_lossy(&output.stderr);
         assert!(why.starts_with("irqpath: "), "{why}");
-        eprintln!("a_dry_run_learns: skipped: no tracing here: {why}");
+        eprintln!("skipped: a_dry_run_learns: no tracing here: {why}");
         return;
     }
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -168,7 +168,7 @@ fn a_dry_run_learns_a_live_task_and_changes_nothing() {
         assert!(one["nr"].as_u64().unwrap() > 20, "200 wakeups a second: {one}");
     } else {
         assert!(!real_time, "a task that is woken 200 times a second was not seen: {all}");
-        eprintln!("a_dry_run_learns: skipped: no real-time priority here");
+        eprintln!("skipped: a_dry_run_learns: no real-time priority here");
     }
     assert_eq!(interrupt_threads(), before);
 }

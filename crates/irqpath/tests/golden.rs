@@ -8,12 +8,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-fn golden(name: &str) -> PathBuf {
+fn golden_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name)
 }
 
 /// What must not change unnoticed: numbers and names, not layout.
-fn essence(document: &Value) -> Value {
+fn reduce_document(document: &Value) -> Value {
     let summary = &document["summary"];
     let paths: Vec<Value> = summary["paths"]
         .as_array()
@@ -30,11 +30,12 @@ fn essence(document: &Value) -> Value {
             ])
         })
         .collect();
-    let slow: Vec<Value> = summary["slow"].as_array().expect("slow").iter().map(causes).collect();
+    let slow: Vec<Value> =
+        summary["slow"].as_array().expect("slow").iter().map(reduce_causes).collect();
     json!({ "paths": paths, "slow": slow, "loss": summary["loss"] })
 }
 
-fn causes(path: &Value) -> Value {
+fn reduce_causes(path: &Value) -> Value {
     path["stages"]
         .as_array()
         .expect("stages")
@@ -50,19 +51,20 @@ fn causes(path: &Value) -> Value {
 fn the_bundled_recording_gives_the_same_summary() {
     let out = Command::new(env!("CARGO_BIN_EXE_irqpath"))
         .args(["trace", "once", "-T", "1000", "--json", "--replay"])
-        .arg(golden("demo.irqrec"))
+        .arg(golden_path("demo.irqrec"))
         .output()
         .expect("run irqpath");
     assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stderr));
     let document: Value = serde_json::from_slice(&out.stdout).expect("JSON on standard output");
-    let got = essence(&document);
+    let got = reduce_document(&document);
     let text = serde_json::to_string_pretty(&got).expect("JSON") + "\n";
     if std::env::var_os("IRQPATH_BLESS").is_some() {
-        std::fs::write(golden("demo.json"), &text).expect("write the expectation");
+        std::fs::write(golden_path("demo.json"), &text).expect("write the expectation");
     }
-    let want: Value =
-        serde_json::from_slice(&std::fs::read(golden("demo.json")).expect("read the expectation"))
-            .expect("JSON");
+    let want: Value = serde_json::from_slice(
+        &std::fs::read(golden_path("demo.json")).expect("read the expectation"),
+    )
+    .expect("JSON");
     assert!(got["slow"].as_array().is_some_and(|s| s.len() > 10), "too little to compare");
     assert_eq!(got, want, "look at the difference; IRQPATH_BLESS=1 accepts it");
 }

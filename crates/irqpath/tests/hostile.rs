@@ -4,8 +4,6 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
-mod common;
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,8 +15,9 @@ use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
 use assert_cmd::Command;
-use common::{irqpath, is_root, recording, replay};
 use irqpath_model::is_printable;
+use irqpath_testing::cli::{irqpath, is_root};
+use irqpath_testing::recordings::{recording, replay};
 use serde_json::{Value, json};
 
 /// In places where 15 bytes are too few for it all.
@@ -33,7 +32,7 @@ const NAMES: [&[u8]; 5] = [
     b"=1+1\xf0\x9f\x98\x80\xe2\x80\x8b\r\t",
 ];
 
-fn check(what: &str, text: &[u8]) {
+fn check_printable(what: &str, text: &[u8]) {
     let text = std::str::from_utf8(text).unwrap_or_else(|e| panic!("{what}: {e}"));
     for line in text.split('\n') {
         let bad = line.chars().find(|&c| !is_printable(c) && !is_own(what, c));
@@ -49,11 +48,11 @@ fn is_own(what: &str, c: char) -> bool {
 }
 
 /// Run it, and look at all that it says.
-fn run(command: &mut Command) -> Output {
+fn run_and_check(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let what = format!("{command:?}");
-    check(&format!("standard output of {what}"), &output.stdout);
-    check(&format!("standard error of {what}"), &output.stderr);
+    check_printable(&format!("standard output of {what}"), &output.stdout);
+    check_printable(&format!("standard error of {what}"), &output.stderr);
     output
 }
 
@@ -72,13 +71,13 @@ fn check_files(directory: &Path) {
                 let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
                 assert!(!has(b"\x1b[2J") && !has(b"\x1b]0;"), "{name} has a raw name");
             }
-            _ => check(&name, &bytes),
+            _ => check_printable(&name, &bytes),
         }
     }
 }
 
 /// Strings that anybody may have chosen are replaced.
-fn poison(value: &mut Value, free: bool) {
+fn poison_strings(value: &mut Value, free: bool) {
     const FREE: [&str; 15] = [
         "host",
         "release",
@@ -98,12 +97,12 @@ fn poison(value: &mut Value, free: bool) {
     ];
     match value {
         Value::String(text) if free => LONG.clone_into(text),
-        Value::Array(all) => all.iter_mut().for_each(|one| poison(one, free)),
+        Value::Array(all) => all.iter_mut().for_each(|one| poison_strings(one, free)),
         Value::Object(all) => {
             for (key, one) in all {
                 // A path's key has carriers as numbers or words of ours.
                 let is_free = FREE.contains(&key.as_str()) && !(key == "via" && one.is_object());
-                poison(one, free || is_free);
+                poison_strings(one, free || is_free);
             }
         }
         _ => {}
@@ -120,8 +119,9 @@ fn results_of_strangers() {
         let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         // A record's carriers are words of ours.
         let via = value.pointer("/slow/0/record/via").cloned();
-        let keys: Vec<Value> = paths(&value).map(|path| path["key"]["via"].clone()).collect();
-        poison(&mut value, false);
+        let keys: Vec<Value> =
+            summary_paths(&value).map(|path| path["key"]["via"].clone()).collect();
+        poison_strings(&mut value, false);
         if let (Some(via), Some(place)) = (via, value.pointer_mut("/slow/0/record/via")) {
             *place = via;
         }
@@ -130,18 +130,19 @@ fn results_of_strangers() {
         }
         fs::write(&path, value.to_string()).unwrap();
     }
-    assert!(run(irqpath().arg("report").arg(place("a"))).status.success());
+    assert!(run_and_check(irqpath().arg("report").arg(place("a"))).status.success());
     let page = fs::read_to_string(place("a").join("report.html")).unwrap();
-    check("report.html", page.as_bytes());
+    check_printable("report.html", page.as_bytes());
     assert!(page.contains(r"\\u{9b}31m") && !page.contains("<b>|"), "the name is shown as text");
     for flags in [&[][..], &["--json"]] {
-        let output = run(irqpath().arg("compare").args(flags).args([place("a"), place("a")]));
+        let output =
+            run_and_check(irqpath().arg("compare").args(flags).args([place("a"), place("a")]));
         assert!(output.status.success(), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("FORGED"));
     }
 }
 
-fn paths(value: &Value) -> impl Iterator<Item = &Value> {
+fn summary_paths(value: &Value) -> impl Iterator<Item = &Value> {
     value["paths"].as_array().into_iter().flatten()
 }
 
@@ -194,7 +195,7 @@ fn errors_that_quote_what_was_typed() {
         &["lab".as_ref(), "--project".as_ref(), directory.as_ref(), "run".as_ref(), name.as_ref()],
     ];
     for arguments in all {
-        let output = run(irqpath().args(arguments));
+        let output = run_and_check(irqpath().args(arguments));
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(text.lines().count(), 1, "an error is one line: {text}");
@@ -248,14 +249,16 @@ fn tasks_that_are_there_while_it_is_measured() {
     let root = tempfile::tempdir().unwrap();
     let file = |name: &str| root.path().join(name);
     let tasks = || threads.tids.iter().flat_map(|tid| ["--task".to_owned(), tid.to_string()]);
-    let output = run(irqpath()
-        .args(["trace", "once", "-d", "1s", "-T", "1", "--perfetto", "-o"])
-        .arg(file("result"))
-        .args(tasks())
-        .arg("--openmetrics")
-        .arg(file("metrics"))
-        .arg("--record")
-        .arg(file("run.rec")));
+    let output = run_and_check(
+        irqpath()
+            .args(["trace", "once", "-d", "1s", "-T", "1", "--perfetto", "-o"])
+            .arg(file("result"))
+            .args(tasks())
+            .arg("--openmetrics")
+            .arg(file("metrics"))
+            .arg("--record")
+            .arg(file("run.rec")),
+    );
     if output.status.code() == Some(2) {
         eprintln!("skipped: tracing does not work here: {output:?}");
         return;
@@ -265,24 +268,30 @@ fn tasks_that_are_there_while_it_is_measured() {
     let shown = [r"\x1b[2J\", r"\nFORGED", r"\x1b]0;t", "<b>%s%n{", "=1+1"];
     let nr_shown = shown.iter().filter(|shown| text.contains(**shown)).count();
     assert!(nr_shown > 0, "none of the names is in\n{text}");
-    assert!(run(irqpath().arg("report").arg(file("result"))).status.success());
+    assert!(run_and_check(irqpath().arg("report").arg(file("result"))).status.success());
     check_files(root.path());
     for view in [&["once"][..], &["hist"], &["once", "--json"]] {
-        run(irqpath().arg("trace").args(view).arg("--replay").arg(file("run.rec")));
+        run_and_check(irqpath().arg("trace").args(view).arg("--replay").arg(file("run.rec")));
     }
-    run(irqpath().args(["trace", "hist", "-d", "1s"]).args(tasks()));
-    run(irqpath().args(["tune", "--replay"]).arg(file("run.rec")));
-    run(irqpath().args(["tune", "--learn", "1s"]));
-    run(Command::new("timeout")
-        .args(["-s", "INT", "4"])
-        .arg(assert_cmd::cargo::cargo_bin("irqpath"))
-        .args(["tune", "--watch", "--learn", "1s", "--interval", "200ms"]));
+    run_and_check(irqpath().args(["trace", "hist", "-d", "1s"]).args(tasks()));
+    run_and_check(irqpath().args(["tune", "--replay"]).arg(file("run.rec")));
+    run_and_check(irqpath().args(["tune", "--learn", "1s"]));
+    run_and_check(
+        Command::new("timeout")
+            .args(["-s", "INT", "4"])
+            .arg(assert_cmd::cargo::cargo_bin("irqpath"))
+            .args(["tune", "--watch", "--learn", "1s", "--interval", "200ms"]),
+    );
     for json in [&[][..], &["--json"]] {
-        run(irqpath().args(["shield", "set", "--cpus", "0", "--dry-run"]).args(json));
-        run(irqpath().args(["shield", "status"]).args(json));
-        run(irqpath().arg("check").args(json));
-        run(irqpath().args(["respond", "-d", "500ms", "-T", "1", "-p", "o:0"]).args(json));
-        run(irqpath().args(["jitter", "--continuous", "-d", "500ms", "-p", "o:0"]).args(json));
+        run_and_check(irqpath().args(["shield", "set", "--cpus", "0", "--dry-run"]).args(json));
+        run_and_check(irqpath().args(["shield", "status"]).args(json));
+        run_and_check(irqpath().arg("check").args(json));
+        run_and_check(
+            irqpath().args(["respond", "-d", "500ms", "-T", "1", "-p", "o:0"]).args(json),
+        );
+        run_and_check(
+            irqpath().args(["jitter", "--continuous", "-d", "500ms", "-p", "o:0"]).args(json),
+        );
     }
 }
 
@@ -343,7 +352,7 @@ fn journals_that_hold_such_names() {
             let mut command = Command::new("unshare");
             command.args(["--mount", "--propagation", "private", "sh", "-c", place]);
             command.arg(assert_cmd::cargo::cargo_bin("irqpath")).arg(&journal).arg(owner);
-            let output = run(command.args(arguments));
+            let output = run_and_check(command.args(arguments));
             if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
                 eprintln!(
                     "skipped: journals of hostile names: no mount namespace can be made here"

@@ -6,7 +6,8 @@
 use std::fs;
 use std::process::Command;
 
-const UNITS: [(&str, &str); 2] = [
+const UNITS: [(&str, &str); 3] = [
+    ("irqpath-agent", include_str!("../../../systemd/irqpath-agent.service")),
     ("irqpath-shield", include_str!("../../../systemd/irqpath-shield.service")),
     ("irqpath-tune", include_str!("../../../systemd/irqpath-tune.service")),
 ];

@@ -14,7 +14,7 @@ use crate::Occupant;
 const FAIR: std::ops::RangeInclusive<i16> = 100..=139;
 
 /// Classify what occupied a segment; `is_last` if the segment ends the stage.
-pub(super) fn classify(
+pub(super) fn classify_occupant(
     record: &PathRecord,
     span: &StageSpan,
     own: &Own,
@@ -44,11 +44,11 @@ pub(super) fn classify(
                 CauseKind::Softirq
             }
         }
-        Occupant::Task(task) => thread(record, span.to, own, task),
+        Occupant::Task(task) => classify_thread(record, span.to, own, task),
     }
 }
 
-fn thread(record: &PathRecord, to: Point, own: &Own, task: &Task) -> CauseKind {
+fn classify_thread(record: &PathRecord, to: Point, own: &Own, task: &Task) -> CauseKind {
     if task.is_idle() {
         return CauseKind::Idle;
     }
@@ -59,21 +59,23 @@ fn thread(record: &PathRecord, to: Point, own: &Own, task: &Task) -> CauseKind {
     // The waker that goes on although it is less urgent than its target is not own work.
     let is_blocking_waker = to == Point::SwitchIn
         && own.is_rest_of(task)
-        && urgency(task, record.target.prio) != CauseKind::Thread;
+        && compare_urgency(task, record.target.prio) != CauseKind::Thread;
     if is_softirq_thread || (own.has_task(task) && !is_blocking_waker) {
         return CauseKind::Own;
     }
     let waiter = own.waiter.as_ref().map(|w| w.prio);
     match (to, waiter) {
         (Point::Softirq, _) if !record.via.intersects(Via::SOFTIRQ_THREAD) => CauseKind::PreemptOff,
-        (Point::Softirq | Point::IrqThread | Point::SwitchIn, Some(prio)) => urgency(task, prio),
+        (Point::Softirq | Point::IrqThread | Point::SwitchIn, Some(prio)) => {
+            compare_urgency(task, prio)
+        }
         (Point::Softirq | Point::IrqThread, None) if !task.is_realtime() => CauseKind::PreemptOff,
         _ => CauseKind::Thread,
     }
 }
 
 /// What `task` is to a waiting task of priority `waiter`.
-fn urgency(task: &Task, waiter: i16) -> CauseKind {
+fn compare_urgency(task: &Task, waiter: i16) -> CauseKind {
     if task.is_boosted() && is_less_urgent(task.normal_prio, waiter) {
         CauseKind::LockHolder
     } else if is_less_urgent(task.prio, waiter) {

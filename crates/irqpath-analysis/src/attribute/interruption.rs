@@ -12,7 +12,7 @@ use crate::{Occupant, Timelines};
 
 /// The causes of one interruption of the task `tid`. `since_ns` is when tracing began: a state
 /// that is older counts as unknown.
-pub fn interruption(
+pub fn attribute_interruption(
     window: (u16, u64, u64),
     tid: u32,
     since_ns: u64,
@@ -24,12 +24,12 @@ pub fn interruption(
     for segment in timelines.segments(cpu, start_ns, end_ns, since_ns) {
         let occupant = segment.occupant();
         let ns = segment.ns();
-        tally.add(kind(&occupant, tid), occupant, ns);
+        tally.add_segment(classify_interrupter(&occupant, tid), occupant, ns);
     }
-    tally.causes(names)
+    tally.into_causes(names)
 }
 
-fn kind(occupant: &Occupant, tid: u32) -> CauseKind {
+fn classify_interrupter(occupant: &Occupant, tid: u32) -> CauseKind {
     match occupant {
         Occupant::Task(task) if task.tid == tid => CauseKind::Own,
         other => without_target(other),

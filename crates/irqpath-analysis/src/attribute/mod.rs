@@ -14,19 +14,20 @@ mod tally;
 use irqpath_model::{CpuWait, Names, PathRecord, SlowPath, StageCauses, StageSpan};
 
 use crate::{Segment, Timelines};
-use classify::classify;
-pub use interruption::{interruption, without_target};
+use classify::classify_occupant;
+pub use interruption::{attribute_interruption, without_target};
 use own::Own;
 use tally::Tally;
-pub(crate) use tally::who;
+pub(crate) use tally::name_occupant;
 
 /// Find the causes of every stage of a path.
-pub fn attribute(record: &PathRecord, timelines: &Timelines, names: &Names) -> SlowPath {
-    let stages = record.stages().iter().map(|s| stage(record, s, timelines, names)).collect();
+pub fn attribute_path(record: &PathRecord, timelines: &Timelines, names: &Names) -> SlowPath {
+    let stages =
+        record.stages().iter().map(|s| attribute_stage(record, s, timelines, names)).collect();
     SlowPath { record: record.clone(), stages }
 }
 
-fn stage(
+fn attribute_stage(
     record: &PathRecord,
     span: &StageSpan,
     timelines: &Timelines,
@@ -35,7 +36,7 @@ fn stage(
     // A state that began within the path and that nothing ended is still the state; an older
     // one may have ended in a part that was not delivered.
     let open_since = record.first().map_or(u64::MAX, |stamp| stamp.ns);
-    let waits = record.waits(span);
+    let waits = record.stage_waits(span);
     let parts: Vec<(Option<u16>, Vec<Segment>)> =
         waits.iter().map(|wait| (wait.cpu, timelines.segments_of(wait, open_since))).collect();
     let end = timelines.frame_at(span.end.cpu, span.end.ns);
@@ -48,9 +49,9 @@ fn stage(
         for (at, segment) in segments.iter().enumerate() {
             let is_last = part + 1 == parts.len() && at + 1 == segments.len();
             let occupant = segment.occupant();
-            own.follow(&segment.frame);
-            let kind = classify(record, span, &own, &occupant, is_last);
-            tally.add(kind, occupant, segment.ns());
+            own.follow_frame(&segment.frame);
+            let kind = classify_occupant(record, span, &own, &occupant, is_last);
+            tally.add_segment(kind, occupant, segment.ns());
         }
     }
     StageCauses {
@@ -59,7 +60,7 @@ fn stage(
         cpu: span.end.cpu,
         waited_for: waited_for(&waits, span.end.cpu),
         ns: span.ns(),
-        causes: tally.causes(names),
+        causes: tally.into_causes(names),
     }
 }
 

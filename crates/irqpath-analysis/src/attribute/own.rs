@@ -18,7 +18,7 @@ enum Claim<T> {
 }
 
 impl<T: PartialEq + Copy> Claim<T> {
-    fn has(&self, it: T) -> bool {
+    fn has_seen(&self, it: T) -> bool {
         matches!(self, Self::Whole(own) | Self::Rest(own) if *own == it)
     }
 }
@@ -53,7 +53,7 @@ impl Own {
             softirq_tid: None,
             softirqs: Via::empty(),
             tid: Claim::Nothing,
-            waiter: waiter(record, span.to, end.into_iter().chain(last)),
+            waiter: find_waiter(record, span.to, end.into_iter().chain(last)),
         };
         if let Some((cpu, segments)) = parts.first()
             && *cpu == Some(span.start.cpu)
@@ -121,7 +121,7 @@ impl Own {
     }
 
     /// Look at the next segment: the rest of a handler ends with the handler.
-    pub(super) fn follow(&mut self, frame: &Frame) {
+    pub(super) fn follow_frame(&mut self, frame: &Frame) {
         if matches!(self.hardirq, Claim::Rest(_)) && !matches!(frame.hardirq, Layer::Active(_)) {
             self.hardirq = Claim::Nothing;
         }
@@ -147,16 +147,16 @@ impl Own {
     }
 
     pub(super) fn has_hardirq(&self, origin: Origin) -> bool {
-        self.hardirq.has(origin)
+        self.hardirq.has_seen(origin)
     }
 
     pub(super) fn has_softirq(&self, vec: SoftirqVec) -> bool {
-        self.softirq.has(vec) || self.softirqs.contains(Via::softirq(vec))
+        self.softirq.has_seen(vec) || self.softirqs.contains(Via::softirq(vec))
     }
 
     /// True for the thread in which the path runs, or that it waits for.
     pub(super) fn has_task(&self, task: &Task) -> bool {
-        self.tid.has(task.tid) || self.waiter.as_ref().is_some_and(|w| w.tid == task.tid)
+        self.tid.has_seen(task.tid) || self.waiter.as_ref().is_some_and(|w| w.tid == task.tid)
     }
 
     /// True if `has_task` holds only because the thread finishes what it did before the wait.
@@ -167,7 +167,7 @@ impl Own {
 
 /// The task that the stage waits for: known, or among what runs at its end. An irq thread's
 /// point is its switch-in, so that what runs before the point is not the thread yet.
-fn waiter<'a>(
+fn find_waiter<'a>(
     record: &PathRecord,
     to: Point,
     mut at_end: impl Iterator<Item = &'a Frame>,

@@ -23,7 +23,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Add a segment; it is a new piece unless the same occupant had the segment before.
-    pub(super) fn add(&mut self, kind: CauseKind, occupant: Occupant, ns: u64) {
+    pub(super) fn add_segment(&mut self, kind: CauseKind, occupant: Occupant, ns: u64) {
         let is_same = |(k, o, _): &(CauseKind, Occupant, Share)| *k == kind && *o == occupant;
         if let Some(share) = self.last.and_then(|at| self.shares.get_mut(at)).filter(|s| is_same(s))
         {
@@ -41,10 +41,10 @@ impl Tally {
     }
 
     /// The causes, longest first.
-    pub(super) fn causes(self, names: &Names) -> Vec<Cause> {
+    pub(super) fn into_causes(self, names: &Names) -> Vec<Cause> {
         let mut by_name: HashMap<(CauseKind, String), Share> = HashMap::new();
         for (kind, occupant, share) in self.shares {
-            let sum = by_name.entry((kind, who(&occupant, names))).or_default();
+            let sum = by_name.entry((kind, name_occupant(&occupant, names))).or_default();
             sum.ns += share.ns;
             sum.nr_times = sum.nr_times.saturating_add(share.nr_times);
         }
@@ -60,7 +60,7 @@ impl Tally {
 }
 
 /// The name of an occupant.
-pub(crate) fn who(occupant: &Occupant, names: &Names) -> String {
+pub(crate) fn name_occupant(occupant: &Occupant, names: &Names) -> String {
     match occupant {
         Occupant::Unknown | Occupant::Unseen => "-".to_owned(),
         Occupant::Stolen => "hypervisor".to_owned(),
@@ -69,14 +69,14 @@ pub(crate) fn who(occupant: &Occupant, names: &Names) -> String {
         Occupant::Hardirq(None) => "unknown hardirq".to_owned(),
         Occupant::Softirq(Some(vec)) => vec.name().to_owned(),
         Occupant::Softirq(None) => "unknown softirq".to_owned(),
-        Occupant::Task(task) => thread(task),
+        Occupant::Task(task) => name_thread(task),
     }
 }
 
-fn thread(task: &Task) -> String {
+fn name_thread(task: &Task) -> String {
     if task.is_idle() {
         return "idle".to_owned();
     }
     let boosted = if task.is_boosted() { " (boosted)" } else { "" };
-    format!("{}:{} {}{boosted}", task.comm, task.tid, task.sched())
+    format!("{}:{} {}{boosted}", task.comm, task.tid, task.effective_scheduling())
 }

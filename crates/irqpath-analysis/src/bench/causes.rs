@@ -12,7 +12,7 @@ use irqpath_model::bench::{
     BOTTOM_HALF, BenchCapture, BenchCause, BenchTail, ClockRate, Latencies, TOP_HALF,
 };
 
-use super::events::{combined, event_label, is_interrupt, is_nothing};
+use super::events::{combine_words, event_label, is_interrupt, is_nothing};
 use super::pairing::{PairedRun, Pairing};
 use super::stages::Stages;
 
@@ -37,7 +37,7 @@ pub struct Causes<'a> {
     /// Longest undelayed run, ticks.
     median: u64,
     base: BTreeMap<u16, u32>,
-    /// By pattern.
+    /// Indexed like [`Pairing::patterns`].
     meanings: Vec<Meaning>,
     sees_work: bool,
     sees_interrupts: bool,
@@ -57,28 +57,28 @@ impl<'a> Causes<'a> {
         let names = capture.runs.names();
         let own = capture.config.mechanism.own_interrupts();
         let quiet = quiet_patterns(names, pairing, own);
-        let median = median(pairing, &quiet);
+        let median = quiet_median(pairing, &quiet);
         let hooked = || names.iter().chain(&capture.config.tracepoints).map(String::as_str);
         let mut this = Self {
             names,
             median,
-            base: base(names, pairing, &quiet, median),
+            base: base_counts(names, pairing, &quiet, median),
             meanings: Vec::new(),
             sees_work: hooked().any(|n| !is_nothing(n) && !is_interrupt(n) && n != BOTTOM_HALF),
             sees_interrupts: hooked().any(|n| is_interrupt(n) && n != TOP_HALF),
         };
-        this.meanings = pairing.patterns.iter().map(|p| this.meaning(p, own)).collect();
+        this.meanings = pairing.patterns.iter().map(|p| this.pattern_meaning(p, own)).collect();
         this
     }
 
-    fn name(&self, index: u16) -> &'a str {
+    fn checkpoint_name(&self, index: u16) -> &'a str {
         &self.names[usize::from(index)]
     }
 
-    fn meaning(&self, pattern: &[(u16, u32)], own: &[&str]) -> Meaning {
+    fn pattern_meaning(&self, pattern: &[(u16, u32)], own: &[&str]) -> Meaning {
         let mut meaning = Meaning::default();
         for &(index, count) in pattern {
-            let name = self.name(index);
+            let name = self.checkpoint_name(index);
             let usual = self.base.get(&index).copied().unwrap_or(0);
             let is_irq = is_interrupt(name) && (count > usual || !own.contains(&name));
             meaning.is_irq |= is_irq;
@@ -111,12 +111,12 @@ impl<'a> Causes<'a> {
 
     /// What most undelayed runs meet, in order.
     pub fn base_path(&self, stages: &Stages) -> Vec<String> {
-        let names = stages.base().iter().map(|&index| self.name(index));
+        let names = stages.base().iter().map(|&index| self.checkpoint_name(index));
         names.filter(|name| !is_nothing(name)).map(str::to_owned).collect()
     }
 
     /// All runs by their cause, the most frequent first; none if only interrupts were hooked.
-    pub fn groups(
+    pub fn group_runs(
         &self,
         pairing: &Pairing,
         stages: &Stages,
@@ -126,12 +126,12 @@ impl<'a> Causes<'a> {
         let mut groups: HashMap<Key<'_>, Group<'_>> = HashMap::new();
         for run in pairing.runs.iter().filter(|_| self.sees_work) {
             let ns = rate.ns(run.ticks);
-            let group = groups.entry(self.key(run, stages, ns > q95_ns)).or_default();
-            group.latencies.record(ns);
-            group.tracepoints.extend(self.beyond(run));
+            let group = groups.entry(self.cause_key(run, stages, ns > q95_ns)).or_default();
+            group.latencies.record_ns(ns);
+            group.tracepoints.extend(self.tracepoints_beyond(run));
         }
         let mut causes: Vec<BenchCause> =
-            groups.into_iter().map(|(key, group)| cause(key, group, q95_ns)).collect();
+            groups.into_iter().map(|(key, group)| make_cause(key, group, q95_ns)).collect();
         causes.sort_by(|a, b| {
             let order =
                 |c: &BenchCause| (std::cmp::Reverse(c.quantiles.n), c.label.clone(), c.is_irq);
@@ -141,24 +141,27 @@ impl<'a> Causes<'a> {
     }
 
     /// Tracepoints that a run met beyond the base path, and interrupts.
-    fn beyond(&self, run: &PairedRun) -> impl Iterator<Item = &'a str> + '_ {
-        self.meanings[run.pattern].beyond.iter().map(|&index| self.name(index))
+    fn tracepoints_beyond(&self, run: &PairedRun) -> impl Iterator<Item = &'a str> + '_ {
+        self.meanings[run.pattern].beyond.iter().map(|&index| self.checkpoint_name(index))
     }
 
-    fn key(&self, run: &PairedRun, stages: &Stages, is_slow: bool) -> Key<'a> {
-        let words: BTreeSet<&str> = self.beyond(run).map(event_label).collect();
-        let slow = if is_slow && words.is_empty() { stages.slow(run) } else { &[] };
-        let slow_stages = slow.iter().map(|&(from, to)| (self.name(from), self.name(to))).collect();
+    fn cause_key(&self, run: &PairedRun, stages: &Stages, is_slow: bool) -> Key<'a> {
+        let words: BTreeSet<&str> = self.tracepoints_beyond(run).map(event_label).collect();
+        let slow = if is_slow && words.is_empty() { stages.slow_stages_of(run) } else { &[] };
+        let slow_stages = slow
+            .iter()
+            .map(|&(from, to)| (self.checkpoint_name(from), self.checkpoint_name(to)))
+            .collect();
         Key { words, slow_stages, is_irq: self.is_interrupted(run) }
     }
 }
 
-fn cause(key: Key<'_>, group: Group<'_>, q95_ns: u64) -> BenchCause {
+fn make_cause(key: Key<'_>, group: Group<'_>, q95_ns: u64) -> BenchCause {
     let Group { tracepoints, latencies } = group;
     let stages: Vec<_> =
         key.slow_stages.iter().map(|(from, to)| format!("{from} to {to}")).collect();
     let label = match stages.as_slice() {
-        [] => combined(key.words),
+        [] => combine_words(key.words),
         stages => format!("slow {}", stages.join(", ")),
     };
     let owned = |(from, to): (&str, &str)| [from.to_owned(), to.to_owned()];
@@ -174,7 +177,7 @@ fn cause(key: Key<'_>, group: Group<'_>, q95_ns: u64) -> BenchCause {
 }
 
 /// How many runs over Q95 have a cause.
-pub fn tail(groups: &[BenchCause]) -> BenchTail {
+pub fn explain_tail(groups: &[BenchCause]) -> BenchTail {
     let over = |wanted: fn(&BenchCause) -> bool| {
         groups.iter().filter(|g| wanted(g)).map(|g| g.nr_over_q95).sum()
     };
@@ -195,7 +198,7 @@ fn quiet_patterns(names: &[String], pairing: &Pairing, own: &[&str]) -> Vec<bool
 }
 
 /// The median of the quiet runs, or of all if none is quiet.
-fn median(pairing: &Pairing, quiet: &[bool]) -> u64 {
+fn quiet_median(pairing: &Pairing, quiet: &[bool]) -> u64 {
     let ticks = |wanted: &dyn Fn(&PairedRun) -> bool| {
         let mut ticks: Vec<u64> =
             pairing.runs.iter().filter(|r| wanted(r)).map(|r| r.ticks).collect();
@@ -205,7 +208,12 @@ fn median(pairing: &Pairing, quiet: &[bool]) -> u64 {
     ticks(&|run| quiet[run.pattern]).or_else(|| ticks(&|_| true)).unwrap_or(0)
 }
 
-fn base(names: &[String], pairing: &Pairing, quiet: &[bool], median: u64) -> BTreeMap<u16, u32> {
+fn base_counts(
+    names: &[String],
+    pairing: &Pairing,
+    quiet: &[bool],
+    median: u64,
+) -> BTreeMap<u16, u32> {
     // Runs by pattern, so that only patterns are looked at for each name.
     let mut nr_of_pattern = vec![0usize; pairing.patterns.len()];
     let is_any_quiet = quiet.contains(&true);

@@ -58,15 +58,15 @@ pub fn event_label(tracepoint: &str) -> &str {
 }
 
 /// Where a word stands in a combination: interrupts, then work in the order of its table.
-fn position(label: &str) -> usize {
+fn word_position(label: &str) -> usize {
     let words = INTERRUPTS.iter().chain(&WORK).map(|(_, word)| *word);
     words.into_iter().position(|word| word == label).unwrap_or(usize::MAX)
 }
 
 /// Words in their order: `Entr.+Sched.`.
-pub fn combined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn combine_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut words: Vec<&str> = words.into_iter().collect();
-    words.sort_by_key(|word| (position(word), *word));
+    words.sort_by_key(|word| (word_position(word), *word));
     words.dedup();
     words.join("+")
 }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn tracepoints_become_words() {
-        let of = |names: &[&'static str]| combined(names.iter().map(|n| event_label(n)));
+        let of = |names: &[&'static str]| combine_words(names.iter().map(|n| event_label(n)));
         for (tracepoint, word) in [
             ("mix_pool_bytes", "Entr."),
             ("mix_interrupt_randomness", "Entr."),

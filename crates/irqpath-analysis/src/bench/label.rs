@@ -27,7 +27,7 @@ const LOOKS: [Part; 2] = [
 ];
 
 /// Sort series as tables list them, and name each.
-pub fn finish(mut series: Vec<BenchSeries>) -> Vec<BenchSeries> {
+pub fn sort_and_label(mut series: Vec<BenchSeries>) -> Vec<BenchSeries> {
     series.sort_by(|a, b| {
         let key = |s: &BenchSeries| (s.config.wait, s.config.mechanism, s.config.nr_load);
         let rest = |s: &BenchSeries| (s.config.delay_us, s.clock);

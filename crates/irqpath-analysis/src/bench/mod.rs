@@ -28,7 +28,7 @@ use irqpath_model::bench::{
 };
 
 pub use events::{event_label, is_interrupt, is_nothing};
-pub use label::{finish, rounded_up};
+pub use label::{rounded_up, sort_and_label};
 
 use causes::Causes;
 use pairing::Pairing;
@@ -51,7 +51,7 @@ pub enum BenchError {
     NoClock {
         /// The clock asked for.
         clock: Clock,
-        /// Those recorded.
+        /// The names of the recorded clocks, as the message shows them.
         recorded: String,
     },
     /// Ticks cannot be turned into time.
@@ -61,24 +61,24 @@ pub enum BenchError {
     NoRate(Clock),
 }
 
-/// The summary of a capture by one clock. Its label is empty until [`finish`].
-pub fn analyse(
+/// The summary of a capture by one clock. Its label is empty until [`sort_and_label`].
+pub fn analyse_series(
     capture: &BenchCapture,
     clock: Clock,
     options: &Options,
 ) -> Result<BenchSeries, BenchError> {
     let pairing = Pairing::new(capture, clock)?;
-    let rate = rate::of(capture, clock, options.is_exact)?;
+    let rate = rate::find_rate(capture, clock, options.is_exact)?;
     let causes = Causes::new(capture, &pairing);
     let (mut clean, mut interrupted) = (Latencies::default(), Latencies::default());
     for run in &pairing.runs {
         let target = if causes.is_interrupted(run) { &mut interrupted } else { &mut clean };
-        target.record(rate.ns(run.ticks));
+        target.record_ns(rate.ns(run.ticks));
     }
     let quantiles = clean.quantiles();
     let bound_ns = rounded_up(quantiles.q95_ns + quantiles.q95_ns / 2);
     let stages = Stages::new(capture, &pairing, clock, |run| causes.is_undelayed(run));
-    let groups = causes.groups(&pairing, &stages, rate, quantiles.q95_ns);
+    let groups = causes.group_runs(&pairing, &stages, rate, quantiles.q95_ns);
     Ok(BenchSeries {
         label: String::new(),
         set: options.set.clone(),
@@ -96,13 +96,13 @@ pub fn analyse(
         nr_oob: clean.nr_over(bound_ns),
         latencies: clean,
         irq_latencies: interrupted,
-        resolution: resolution(&pairing, rate),
+        resolution: clock_resolution(&pairing, rate),
         base_path: causes.base_path(&stages),
-        tail: causes.sees_work().then(|| causes::tail(&groups)),
+        tail: causes.sees_work().then(|| causes::explain_tail(&groups)),
         causes: groups,
         overflow: capture.overflow,
         checkpoint_cost_ns: checkpoint_cost(capture, clock, rate),
-        interrupts: growth(capture.before.as_ref(), capture.after.as_ref()),
+        interrupts: interrupt_growth(capture.before.as_ref(), capture.after.as_ref()),
     })
 }
 
@@ -112,7 +112,7 @@ fn checkpoint_cost(capture: &BenchCapture, clock: Clock, rate: ClockRate) -> Opt
     (capture.runs.clocks().next() == Some(clock)).then(|| rate.ns(ticks))
 }
 
-fn resolution(pairing: &Pairing, rate: ClockRate) -> ClockResolution {
+fn clock_resolution(pairing: &Pairing, rate: ClockRate) -> ClockResolution {
     let distinct: BTreeSet<u64> = pairing.runs.iter().map(|r| r.ticks).collect();
     let gaps = || distinct.iter().zip(distinct.iter().skip(1)).map(|(low, high)| high - low);
     ClockResolution {
@@ -128,7 +128,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// By how much each row grew, all CPUs together; rows that did not are left out.
-fn growth(
+fn interrupt_growth(
     before: Option<&InterruptCounts>,
     after: Option<&InterruptCounts>,
 ) -> BTreeMap<String, u64> {

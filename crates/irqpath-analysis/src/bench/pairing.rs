@@ -11,7 +11,7 @@ use irqpath_model::bench::{BOTTOM_HALF, BenchCapture, Clock, Run, TOP_HALF};
 
 use super::BenchError;
 
-/// A complete run.
+/// A run with both of its halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedRun {
     /// From top to bottom half.
@@ -30,7 +30,7 @@ pub type Pattern = Vec<(u16, u32)>;
 /// All runs of a capture.
 #[derive(Debug, Default)]
 pub struct Pairing {
-    /// The complete ones.
+    /// Runs with both halves, in the order of their bottom halves.
     pub runs: Vec<PairedRun>,
     /// What was met; few runs differ.
     pub patterns: Vec<Pattern>,
@@ -60,7 +60,7 @@ impl Pairing {
         let mut this = Self::default();
         let mut open = Vec::new();
         for (line, run) in lines.enumerate() {
-            let began = this.line(line, run, (top, bottom), &mut open);
+            let began = this.follow_line(line, run, (top, bottom), &mut open);
             this.nr_incomplete += u64::from(!began);
             // In a full line the bottom half may have found no room.
             if run.names.len() as u64 >= capture.config.checkpoint_capacity {
@@ -72,7 +72,7 @@ impl Pairing {
     }
 
     /// Follow one line; true if it has a top half.
-    fn line(
+    fn follow_line(
         &mut self,
         line: usize,
         run: Run<'_>,
@@ -83,7 +83,7 @@ impl Pairing {
         for (&name, &ticks) in run.names.iter().zip(run.ticks) {
             if Some(name) == bottom {
                 for run in open.drain(..) {
-                    self.close(run, line, ticks);
+                    self.close_run(run, line, ticks);
                 }
                 continue;
             }
@@ -98,16 +98,16 @@ impl Pairing {
         began
     }
 
-    fn close(&mut self, open: Open, line: usize, ticks: u64) {
+    fn close_run(&mut self, open: Open, line: usize, ticks: u64) {
         let Some(ticks) = ticks.checked_sub(open.ticks) else {
             self.nr_backwards += 1;
             return;
         };
-        let pattern = self.number(open.between);
+        let pattern = self.pattern_number(open.between);
         self.runs.push(PairedRun { ticks, pattern, line: open.line, is_late: line != open.line });
     }
 
-    fn number(&mut self, mut between: Vec<u16>) -> usize {
+    fn pattern_number(&mut self, mut between: Vec<u16>) -> usize {
         between.sort_unstable();
         let pattern: Pattern =
             between.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect();

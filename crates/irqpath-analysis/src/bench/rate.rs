@@ -17,7 +17,11 @@ const REFERENCES: [Clock; 2] = [Clock::Ktime, Clock::KtimeMonoFast];
 const MIN_REFERENCE_NS: u128 = 100_000;
 
 /// The rate of `clock`.
-pub fn of(capture: &BenchCapture, clock: Clock, is_exact: bool) -> Result<ClockRate, BenchError> {
+pub fn find_rate(
+    capture: &BenchCapture,
+    clock: Clock,
+    is_exact: bool,
+) -> Result<ClockRate, BenchError> {
     if clock.counts_ns() {
         return Ok(ClockRate::NANOSECONDS);
     }
@@ -26,21 +30,21 @@ pub fn of(capture: &BenchCapture, clock: Clock, is_exact: bool) -> Result<ClockR
         return Ok(ClockRate::EXACT);
     }
     let given = capture.rates.get(&clock).copied();
-    given.or_else(|| compared(capture, clock)).ok_or(BenchError::NoRate(clock))
+    given.or_else(|| compare_clocks(capture, clock)).ok_or(BenchError::NoRate(clock))
 }
 
-fn compared(capture: &BenchCapture, clock: Clock) -> Option<ClockRate> {
+fn compare_clocks(capture: &BenchCapture, clock: Clock) -> Option<ClockRate> {
     let (length, source): (fn(&BenchCapture, Clock) -> Option<u128>, _) = if clock.stops_in_idle() {
         (within_runs, RateSource::WithinRuns)
     } else {
         (whole_span, RateSource::WholeSpan)
     };
-    REFERENCES
-        .into_iter()
-        .find_map(|reference| rate(length(capture, clock)?, length(capture, reference)?, source))
+    REFERENCES.into_iter().find_map(|reference| {
+        rate_between(length(capture, clock)?, length(capture, reference)?, source)
+    })
 }
 
-fn rate(ticks: u128, ns: u128, source: RateSource) -> Option<ClockRate> {
+fn rate_between(ticks: u128, ns: u128, source: RateSource) -> Option<ClockRate> {
     if ns < MIN_REFERENCE_NS {
         return None;
     }

@@ -59,7 +59,7 @@ impl Stages {
         let runs = |wanted: bool| {
             let on_time = pairing.runs.iter().filter(|r| !r.is_late);
             let runs = on_time.filter(|r| is_undelayed(r) == wanted);
-            let cuts = runs.filter_map(|r| Some((r.line, cut(lines[r.line], top, bottom)?)));
+            let cuts = runs.filter_map(|r| Some((r.line, cut_stages(lines[r.line], top, bottom)?)));
             cuts.collect::<Vec<_>>()
         };
         let mut lengths: HashMap<&[u16], Vec<Vec<u64>>> = HashMap::new();
@@ -68,7 +68,8 @@ impl Stages {
         }
         let most = lengths.iter().max_by_key(|(names, all)| (all.len(), std::cmp::Reverse(*names)));
         this.base = most.map(|(names, _)| names.to_vec()).unwrap_or_default();
-        this.usual = lengths.into_iter().map(|(n, all)| (n.to_vec(), medians(&all))).collect();
+        this.usual =
+            lengths.into_iter().map(|(n, all)| (n.to_vec(), column_medians(&all))).collect();
         for (line, cut) in runs(false) {
             if let Some(stages) = this.slow_stages(&cut, top, bottom) {
                 this.slow.insert(line, stages);
@@ -83,7 +84,7 @@ impl Stages {
     }
 
     /// The slow stages of a run, if a few were slow.
-    pub fn slow(&self, run: &PairedRun) -> &[(u16, u16)] {
+    pub fn slow_stages_of(&self, run: &PairedRun) -> &[(u16, u16)] {
         let stages = self.slow.get(&run.line).filter(|_| !run.is_late);
         stages.map_or(&[], Vec::as_slice)
     }
@@ -116,7 +117,7 @@ impl Stages {
     }
 }
 
-fn cut(run: Run<'_>, top: u16, bottom: u16) -> Option<Cut<'_>> {
+fn cut_stages(run: Run<'_>, top: u16, bottom: u16) -> Option<Cut<'_>> {
     let first = run.names.iter().position(|&name| name == top)?;
     let last = first + run.names[first..].iter().position(|&name| name == bottom)?;
     let stamps = &run.ticks[first..=last];
@@ -127,7 +128,7 @@ fn cut(run: Run<'_>, top: u16, bottom: u16) -> Option<Cut<'_>> {
 }
 
 /// The median of each column: nearest rank.
-fn medians(rows: &[Vec<u64>]) -> Vec<u64> {
+fn column_medians(rows: &[Vec<u64>]) -> Vec<u64> {
     let nr_columns = rows.first().map_or(0, Vec::len);
     let median = |column: usize| {
         let mut all: Vec<u64> = rows.iter().map(|row| row[column]).collect();

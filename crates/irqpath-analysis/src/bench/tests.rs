@@ -9,7 +9,7 @@ use irqpath_model::bench::{
 };
 use proptest::prelude::*;
 
-use super::{BenchError, Options, analyse, finish, rounded_up};
+use super::{BenchError, Options, analyse_series, rounded_up, sort_and_label};
 
 type Checkpoint = (&'static str, u64);
 
@@ -54,7 +54,7 @@ fn run(at: u64, ticks: u64, between: &[&'static str]) -> Vec<Checkpoint> {
 }
 
 fn series(mechanism: Mechanism, lines: &[Vec<Checkpoint>]) -> BenchSeries {
-    analyse(&capture(mechanism, lines), Clock::Tsc, &Options::default()).unwrap()
+    analyse_series(&capture(mechanism, lines), Clock::Tsc, &Options::default()).unwrap()
 }
 
 fn row(s: &BenchSeries) -> [u64; 6] {
@@ -85,10 +85,10 @@ fn without_hooks_nothing_is_claimed_about_interrupts_and_causes() {
 fn a_hook_that_was_never_met_is_a_claim() {
     let mut capture = capture(Mechanism::Tasklet, &[run(0, 10, &[])]);
     capture.config.tracepoints = vec!["irq_handler_entry".to_owned()];
-    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
+    let s = analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!((s.nr_irq, s.tail), (Some(0), None), "interrupts only tell nothing of causes");
     capture.config.tracepoints.push("softirq_entry".to_owned());
-    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
+    let s = analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!(s.tail.map(|t| t.nr_over_q95), Some(0));
 }
 
@@ -228,10 +228,10 @@ fn a_full_line_ends_what_is_open_without_a_latency() {
     let full = vec![("top_half", 0), ("softirq_entry", 1), ("softirq_entry", 2)];
     let mut capture = capture(Softirq, &[full, run(100, 7, &[])]);
     capture.config.checkpoint_capacity = 3;
-    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
+    let s = analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!((s.nr_incomplete, s.nr_late, row(&s)[0]), (1, 0, 1));
     capture.config.checkpoint_capacity = 4;
-    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
+    let s = analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!((s.nr_incomplete, s.nr_late), (0, 1));
 }
 
@@ -266,14 +266,15 @@ fn the_rate_comes_from_a_clock_beside_it() {
     for (clock, source) in
         [(Clock::Tsc, RateSource::WholeSpan), (Clock::Pmccntr, RateSource::WithinRuns)]
     {
-        let s = analyse(&with_ktime(clock, &lines), clock, &Options::default()).unwrap();
+        let s = analyse_series(&with_ktime(clock, &lines), clock, &Options::default()).unwrap();
         assert_eq!(s.rate, ClockRate { hz: 2_000_000_000, source });
         assert_eq!(s.quantiles.q50_ns, 4_000);
         let exact = Options { is_exact: true, ..Options::default() };
-        let s = analyse(&with_ktime(clock, &lines), clock, &exact).unwrap();
+        let s = analyse_series(&with_ktime(clock, &lines), clock, &exact).unwrap();
         assert_eq!((s.rate, s.quantiles.q50_ns), (ClockRate::EXACT, 8_000));
     }
-    let s = analyse(&with_ktime(Clock::Tsc, &lines), Clock::Ktime, &Options::default()).unwrap();
+    let s =
+        analyse_series(&with_ktime(Clock::Tsc, &lines), Clock::Ktime, &Options::default()).unwrap();
     assert_eq!(s.rate, ClockRate::NANOSECONDS);
 }
 
@@ -281,10 +282,10 @@ fn the_rate_comes_from_a_clock_beside_it() {
 fn what_cannot_be_known_is_an_error_that_says_so() {
     let short = with_ktime(Clock::Pmccntr, &[(0, 10)]);
     assert_eq!(
-        analyse(&short, Clock::Pmccntr, &Options::default()),
+        analyse_series(&short, Clock::Pmccntr, &Options::default()),
         Err(BenchError::NoRate(Clock::Pmccntr))
     );
-    let error = analyse(&short, Clock::Tsc, &Options::default()).unwrap_err();
+    let error = analyse_series(&short, Clock::Tsc, &Options::default()).unwrap_err();
     assert!(error.to_string().ends_with("the module has: pmccntr ktime"), "{error}");
 }
 
@@ -304,7 +305,7 @@ fn the_growth_of_the_interrupt_counts() {
     };
     let mut capture = capture(Softirq, &[run(0, 1, &[])]);
     (capture.before, capture.after) = (Some(counts(5, 0)), Some(counts(15, 2)));
-    let s = analyse(&capture, Clock::Tsc, &Options::default()).unwrap();
+    let s = analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap();
     assert_eq!(s.interrupts, [("LOC".to_owned(), 10), ("TIMER".to_owned(), 2)].into());
 }
 
@@ -313,10 +314,10 @@ fn series_are_named_by_what_differs() {
     let one = |mechanism, nr_load, delay_us| {
         let mut capture = capture(mechanism, &[run(0, 1, &[])]);
         (capture.config.nr_load, capture.config.delay_us) = (nr_load, delay_us);
-        analyse(&capture, Clock::Tsc, &Options::default()).unwrap()
+        analyse_series(&capture, Clock::Tsc, &Options::default()).unwrap()
     };
     let labels = |all: Vec<BenchSeries>| {
-        finish(all).into_iter().map(|s| s.label).collect::<Vec<_>>().join("; ")
+        sort_and_label(all).into_iter().map(|s| s.label).collect::<Vec<_>>().join("; ")
     };
     let two = vec![one(Workqueue, Some(0), 20_000), one(Softirq, Some(0), 20_000)];
     assert_eq!(labels(two), "softirq; workqueue");

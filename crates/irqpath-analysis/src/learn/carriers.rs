@@ -44,14 +44,14 @@ impl Carriers {
             Event::Occupancy(block) => {
                 let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
                 self.newest_ns = self.newest_ns.max(newest);
-                self.timelines.ingest(block);
+                self.timelines.ingest_block(block);
                 self.timelines.shrink_to(MAX_TRANSITIONS);
             }
         }
     }
 
     /// Paths whose carriers are known now, in the order in which they came.
-    pub fn drain(&mut self) -> Vec<Carried> {
+    pub fn drain_ready(&mut self) -> Vec<Carried> {
         let mut ready = Vec::new();
         while let Some(record) = self.pending.front() {
             let last = record.last().map_or(0, |stamp| stamp.ns);
@@ -60,27 +60,31 @@ impl Carriers {
             if !(is_old || too_many || self.is_covered(record)) {
                 break;
             }
-            ready.extend(self.pending.pop_front().map(|record| self.resolve(record)));
+            ready.extend(self.pending.pop_front().map(|record| self.resolve_carriers(record)));
         }
-        self.timelines.prune(self.newest_ns.saturating_sub(KEEP_NS));
+        self.timelines.prune_before(self.newest_ns.saturating_sub(KEEP_NS));
         ready
     }
 
     /// The same without waiting. For the end of the stream.
-    pub fn flush(&mut self) -> Vec<Carried> {
-        std::mem::take(&mut self.pending).into_iter().map(|record| self.resolve(record)).collect()
+    pub fn flush_all(&mut self) -> Vec<Carried> {
+        std::mem::take(&mut self.pending)
+            .into_iter()
+            .map(|record| self.resolve_carriers(record))
+            .collect()
     }
 
     fn is_covered(&self, record: &PathRecord) -> bool {
-        let covered = |s: &StageSpan| self.timelines.covers(s.start.cpu, s.start.ns, s.end.ns);
+        let covered =
+            |s: &StageSpan| self.timelines.covers_window(s.start.cpu, s.start.ns, s.end.ns);
         record.stages().iter().filter(|s| carried_in(s)).all(covered)
     }
 
-    fn resolve(&self, record: PathRecord) -> Carried {
+    fn resolve_carriers(&self, record: PathRecord) -> Carried {
         let mut found: Vec<Comm> = Vec::new();
         for span in record.stages().iter().filter(|s| carried_in(s)) {
             let seen = self.thread_in(&record, span);
-            let carrier = seen.or_else(|| guess(&record, span));
+            let carrier = seen.or_else(|| guess_carrier(&record, span));
             if let Some(carrier) = carrier.filter(|c| !found.contains(c)) {
                 found.push(carrier);
             }
@@ -93,8 +97,8 @@ impl Carriers {
         let segments = self.timelines.segments(span.start.cpu, span.start.ns, span.end.ns + 1, 0);
         segments.iter().find_map(|segment| {
             let comm = segment.frame.known_task()?.comm.clone();
-            let role = Role::of(comm.as_str())?;
-            carries(record, span.from, role).then_some(comm)
+            let role = Role::from_comm(comm.as_str())?;
+            can_carry(record, span.from, role).then_some(comm)
         })
     }
 }
@@ -104,7 +108,7 @@ fn carried_in(span: &StageSpan) -> bool {
     matches!(span.from, Point::IrqThread | Point::Softirq | Point::Work)
 }
 
-fn carries(record: &PathRecord, from: Point, role: Role<'_>) -> bool {
+fn can_carry(record: &PathRecord, from: Point, role: Role<'_>) -> bool {
     match (from, role) {
         (Point::IrqThread, Role::IrqThread { irq, .. } | Role::Secondary { irq, .. }) => {
             record.via.contains(Via::IRQ_THREAD) && record.origin == Origin::Irq(irq)
@@ -118,7 +122,7 @@ fn carries(record: &PathRecord, from: Point, role: Role<'_>) -> bool {
 }
 
 /// Where no transition tells, a beginning of the name: the line's threads, the CPU's softirq thread.
-fn guess(record: &PathRecord, span: &StageSpan) -> Option<Comm> {
+fn guess_carrier(record: &PathRecord, span: &StageSpan) -> Option<Comm> {
     let via = record.via;
     match (span.from, record.origin) {
         (Point::IrqThread, Origin::Irq(irq)) if via.contains(Via::IRQ_THREAD) => {

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_model::{Association, Carrier, Comm, Names, Origin, PathRecord};
+use irqpath_model::tune::{Association, Carrier};
+use irqpath_model::{Comm, Names, Origin, PathRecord, TaskId};
 
 /// Time after which a wakeup counts half, ns.
 pub(super) const HALF_LIFE_NS: f64 = 60e9;
@@ -30,14 +31,14 @@ struct Fading {
 }
 
 impl Fading {
-    fn at(self, now_ns: u64) -> f64 {
+    fn weight_at(self, now_ns: u64) -> f64 {
         let passed = now_ns.saturating_sub(self.at_ns) as f64;
         self.weight * (-passed / HALF_LIFE_NS).exp2()
     }
 
-    fn add(&mut self, weight: f64, now_ns: u64) {
+    fn add_weight(&mut self, weight: f64, now_ns: u64) {
         let now_ns = now_ns.max(self.at_ns);
-        *self = Self { weight: self.at(now_ns) + weight, at_ns: now_ns };
+        *self = Self { weight: self.weight_at(now_ns) + weight, at_ns: now_ns };
     }
 }
 
@@ -78,11 +79,11 @@ fn at_least(share: f64, n: f64) -> f64 {
 
 impl Learner {
     /// Take over one path and the threads that carried it.
-    pub fn record(&mut self, record: &PathRecord, carriers: &[Comm]) {
+    pub fn record_path(&mut self, record: &PathRecord, carriers: &[Comm]) {
         let Some(last) = record.last() else { return };
         self.newest_ns = self.newest_ns.max(last.ns);
         let line = self.lines.entry(record.origin).or_default();
-        line.recent.add(1.0, last.ns);
+        line.recent.add_weight(1.0, last.ns);
         let target = &record.target;
         // A boost by a lock makes no real-time task.
         if target.is_idle() || target.normal_prio >= 100 {
@@ -94,7 +95,7 @@ impl Learner {
         let tally = line.tasks.entry(target.tid).or_default();
         tally.comm = target.comm.clone();
         tally.nr += 1;
-        tally.recent.add(1.0, last.ns);
+        tally.recent.add_weight(1.0, last.ns);
         tally.last_ns = tally.last_ns.max(last.ns);
         for carrier in carriers {
             *tally.carriers.entry(carrier.clone()).or_default() += 1;
@@ -103,18 +104,19 @@ impl Learner {
 
     /// Take over what was learned before, as of `now_ns` on the clock of the paths. What is known
     /// already is added to.
-    pub fn adopt(&mut self, known: &[Association], now_ns: u64) {
+    pub fn adopt_known(&mut self, known: &[Association], now_ns: u64) {
         self.newest_ns = self.newest_ns.max(now_ns);
         let mut lines: BTreeMap<Origin, f64> = BTreeMap::new();
         for one in known {
             let total = if one.share > 0.0 { one.recent / one.share } else { one.recent };
             let of_line = lines.entry(one.origin).or_default();
             *of_line = of_line.max(total);
-            let tally = self.lines.entry(one.origin).or_default().tasks.entry(one.tid).or_default();
+            let tally =
+                self.lines.entry(one.origin).or_default().tasks.entry(one.task.tid).or_default();
             tally.comm = one.comm.clone();
-            tally.start_ticks = one.start_ticks;
+            tally.start_ticks = one.task.start_ticks;
             tally.nr += one.nr;
-            tally.recent.add(one.recent, now_ns);
+            tally.recent.add_weight(one.recent, now_ns);
             tally.last_ns = tally.last_ns.max(now_ns.saturating_sub(one.age_ns));
             tally.established |= one.established;
             for carrier in &one.carriers {
@@ -122,13 +124,13 @@ impl Learner {
             }
         }
         for (origin, total) in lines {
-            self.lines.entry(origin).or_default().recent.add(total, now_ns);
+            self.lines.entry(origin).or_default().recent.add_weight(total, now_ns);
         }
     }
 
     /// Forget tasks that are gone: `start` has the start of a task that is there. A number that
     /// was given to another task counts as gone.
-    pub fn retain(&mut self, start: impl Fn(u32) -> Option<u64>) {
+    pub fn retain_living(&mut self, start: impl Fn(u32) -> Option<u64>) {
         for line in self.lines.values_mut() {
             line.tasks.retain(|&tid, tally| match start(tid) {
                 Some(ticks) if tally.start_ticks == 0 || tally.start_ticks == ticks => {
@@ -150,10 +152,10 @@ impl Learner {
         let now_ns = self.newest_ns;
         let mut all: Vec<Association> = Vec::new();
         for (&origin, line) in &mut self.lines {
-            let total = line.recent.at(now_ns);
+            let total = line.recent.weight_at(now_ns);
             line.tasks.retain(|_, tally| !(tally.established && tally.has_ended(total, now_ns)));
             for (&tid, tally) in &mut line.tasks {
-                all.push(tally.association(origin, tid, total, now_ns, names));
+                all.push(tally.make_association(origin, tid, total, now_ns, names));
             }
         }
         let rank = |a: &Association| (a.established, a.confidence);
@@ -165,7 +167,7 @@ impl Learner {
 impl Line {
     fn forget_least(&mut self, now_ns: u64) {
         let least = self.tasks.iter().min_by(|(_, a), (_, b)| {
-            let weight = |t: &Tally| (t.established, t.recent.at(now_ns));
+            let weight = |t: &Tally| (t.established, t.recent.weight_at(now_ns));
             weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
         if let Some(tid) = least.map(|(&tid, _)| tid) {
@@ -175,15 +177,15 @@ impl Line {
 }
 
 impl Tally {
-    fn share(&self, total: f64, now_ns: u64) -> f64 {
-        if total > 0.0 { (self.recent.at(now_ns) / total).clamp(0.0, 1.0) } else { 0.0 }
+    fn recent_share(&self, total: f64, now_ns: u64) -> f64 {
+        if total > 0.0 { (self.recent.weight_at(now_ns) / total).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     fn has_ended(&self, total: f64, now_ns: u64) -> bool {
-        total >= BUSY && self.share(total, now_ns) < END_SHARE
+        total >= BUSY && self.recent_share(total, now_ns) < END_SHARE
     }
 
-    fn association(
+    fn make_association(
         &mut self,
         origin: Origin,
         tid: u32,
@@ -191,19 +193,18 @@ impl Tally {
         now_ns: u64,
         names: &Names,
     ) -> Association {
-        let share = self.share(total, now_ns);
+        let share = self.recent_share(total, now_ns);
         let confidence = at_least(share, total);
         self.established |= self.nr >= MIN_WAKEUPS && confidence >= MIN_CONFIDENCE;
         let carrier = |(comm, &nr): (&Comm, &u64)| Carrier { comm: comm.clone(), nr };
         Association {
             origin,
             line: names.origin(origin),
-            tid,
-            start_ticks: self.start_ticks,
+            task: TaskId { tid, start_ticks: self.start_ticks },
             comm: self.comm.clone(),
             carriers: self.carriers.iter().map(carrier).collect(),
             nr: self.nr,
-            recent: self.recent.at(now_ns),
+            recent: self.recent.weight_at(now_ns),
             share,
             confidence,
             age_ns: now_ns.saturating_sub(self.last_ns),

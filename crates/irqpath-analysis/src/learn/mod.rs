@@ -3,7 +3,7 @@
 //!
 //! - [`Carriers`]: the kernel threads that a path went through, by name.
 //! - [`Learner`]: counts wakeups per interrupt and task; old ones weigh less.
-//! - [`plan`]: from associations and the threads that are there to priorities.
+//! - [`plan_priorities`]: from associations and the threads that are there to priorities.
 //!
 //! The rule to know: a real-time task that sleeps for long is still served. What ends an
 //! association is that the task is gone or the interrupt is busy without it, never time alone.
@@ -15,5 +15,5 @@ mod roles;
 
 pub use carriers::Carriers;
 pub use learner::Learner;
-pub use plan::plan;
+pub use plan::plan_priorities;
 pub use roles::Role;

@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use irqpath_model::{
-    Association, Left, LeftAlone, LiveThread, Policy, TuneChange, TunePlan, WrongOrder, WrongPair,
+use irqpath_model::tune::{
+    Association, LeftAlone, LeftThread, LiveThread, TuneChange, TunePlan, WrongOrder, WrongPair,
 };
+use irqpath_model::{Policy, TaskId};
 
 use super::Role;
 
@@ -21,8 +22,8 @@ const HIGHEST: u8 = 98;
 const MIN_CARRIED: u64 = 3;
 
 /// The FIFO or RR priority before us (0 for a normal task) of every thread that we changed and
-/// nobody else since, by number and start.
-type Held = BTreeMap<(u32, u64), u8>;
+/// nobody else since.
+type Held = BTreeMap<TaskId, u8>;
 
 /// Why a thread should get a priority.
 #[derive(Clone, Copy)]
@@ -35,7 +36,7 @@ enum Because<'a> {
 impl std::fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Serves(one) => write!(f, "{} wakes {} ({})", one.line, one.comm, one.tid),
+            Self::Serves(one) => write!(f, "{} wakes {} ({})", one.line, one.comm, one.task.tid),
             Self::AboveSecondary(low) => write!(f, "must be above its secondary, {}", low.comm),
             Self::BelowPrimary(high) => write!(f, "must be below its primary, {}", high.comm),
         }
@@ -54,54 +55,58 @@ struct Want<'a> {
 
 /// Decide. `held` has the priority before us of every thread that is still as we left it. With
 /// `force`, priorities that were set by hand are changed too.
-pub fn plan(known: &[Association], threads: &[LiveThread], held: &Held, force: bool) -> TunePlan {
+pub fn plan_priorities(
+    known: &[Association],
+    threads: &[LiveThread],
+    held: &Held,
+    force: bool,
+) -> TunePlan {
     let mut plan = TunePlan::default();
-    let mut wanted = serving(known, threads, &mut plan);
+    let mut wanted = find_serving(known, threads, &mut plan);
     lift_primaries(&mut wanted, threads);
     for want in wanted.values() {
-        decide(want, threads, held, force, &mut plan);
+        decide_change(want, threads, held, force, &mut plan);
     }
-    let gone = |thread: &&LiveThread| {
-        held.contains_key(&thread.id()) && !wanted.contains_key(&thread.id())
-    };
+    let gone =
+        |thread: &&LiveThread| held.contains_key(&thread.id) && !wanted.contains_key(&thread.id);
     let gone: Vec<&LiveThread> = threads.iter().filter(gone).collect();
-    let primaries = gone.iter().filter(|t| matches!(role(t), Some(Role::IrqThread { .. })));
+    let primaries = gone.iter().filter(|t| matches!(thread_role(t), Some(Role::IrqThread { .. })));
     plan.take_back.extend(primaries.map(|t| (*t).clone()));
     // These last: where they belong depends on what becomes of their primary ones.
     let lowered = lower_secondaries(threads, held, force, &mut plan);
-    let others = gone.iter().filter(|t| !matches!(role(t), Some(Role::IrqThread { .. })));
-    plan.take_back.extend(others.filter(|t| !lowered.contains(&t.id())).map(|t| (*t).clone()));
+    let others = gone.iter().filter(|t| !matches!(thread_role(t), Some(Role::IrqThread { .. })));
+    plan.take_back.extend(others.filter(|t| !lowered.contains(&t.id)).map(|t| (*t).clone()));
     plan
 }
 
 /// The threads that carry, each with the highest task it serves.
-fn serving<'a>(
+fn find_serving<'a>(
     known: &'a [Association],
     threads: &'a [LiveThread],
     plan: &mut TunePlan,
-) -> BTreeMap<(u32, u64), Want<'a>> {
-    let by_tid: BTreeMap<u32, &LiveThread> = threads.iter().map(|t| (t.tid, t)).collect();
-    let mut wanted: BTreeMap<(u32, u64), Want<'a>> = BTreeMap::new();
+) -> BTreeMap<TaskId, Want<'a>> {
+    let by_tid: BTreeMap<u32, &LiveThread> = threads.iter().map(|t| (t.id.tid, t)).collect();
+    let mut wanted: BTreeMap<TaskId, Want<'a>> = BTreeMap::new();
     for one in known.iter().filter(|one| one.established) {
-        let Some(&task) = by_tid.get(&one.tid) else { continue };
-        let is_later = one.start_ticks != 0 && one.start_ticks != task.start_ticks;
-        let deadline = task.policy == Policy::Deadline;
-        if task.kernel || is_later || !(deadline || task.fixed_priority() > 0) {
+        let Some(&task) = by_tid.get(&one.task.tid) else { continue };
+        let is_later = one.task.start_ticks != 0 && one.task != task.id;
+        let deadline = task.scheduling.policy == Policy::Deadline;
+        if task.kernel || is_later || !(deadline || task.scheduling.fixed_priority() > 0) {
             continue;
         }
         for carrier in one.carriers.iter().filter(|carrier| carrier.nr >= MIN_CARRIED) {
-            for (thread, role) in named(carrier.comm.as_str(), threads) {
+            for (thread, role) in find_named(carrier.comm.as_str(), threads) {
                 let why = match role {
                     Role::Kworker => Some(LeftAlone::Worker),
                     _ if deadline => Some(LeftAlone::ServesDeadline),
                     _ => None,
                 };
                 if let Some(why) = why {
-                    leave(plan, thread, why);
+                    leave_alone(plan, thread, why);
                     continue;
                 }
-                let (priority, because) = (task.priority + 1, Because::Serves(one));
-                raise(&mut wanted, Want { thread, role, task, priority, because });
+                let (priority, because) = (task.scheduling.priority + 1, Because::Serves(one));
+                raise_wish(&mut wanted, Want { thread, role, task, priority, because });
             }
         }
     }
@@ -109,22 +114,22 @@ fn serving<'a>(
 }
 
 /// The highest of several wishes counts.
-fn raise<'a>(wanted: &mut BTreeMap<(u32, u64), Want<'a>>, want: Want<'a>) {
-    match wanted.get(&want.thread.id()) {
+fn raise_wish<'a>(wanted: &mut BTreeMap<TaskId, Want<'a>>, want: Want<'a>) {
+    match wanted.get(&want.thread.id) {
         Some(known) if known.priority >= want.priority => {}
-        _ => drop(wanted.insert(want.thread.id(), want)),
+        _ => drop(wanted.insert(want.thread.id, want)),
     }
 }
 
 /// Kernel threads with this name. The kernel cuts names at 15 bytes in trace points; one that
 /// ends with its separator is a beginning (see `carriers.rs`).
-fn named<'a>(comm: &str, threads: &'a [LiveThread]) -> Vec<(&'a LiveThread, Role<'a>)> {
+fn find_named<'a>(comm: &str, threads: &'a [LiveThread]) -> Vec<(&'a LiveThread, Role<'a>)> {
     let is_beginning = comm.ends_with(['-', '/']);
     let fits = |thread: &LiveThread| {
         thread.comm == comm || ((is_beginning || comm.len() == 15) && thread.comm.starts_with(comm))
     };
     let kernel = || threads.iter().filter(|thread| thread.kernel);
-    let with_role = |t: &'a LiveThread| Some((t, Role::of(&t.comm)?));
+    let with_role = |t: &'a LiveThread| Some((t, Role::from_comm(&t.comm)?));
     let is_meant = |role: &Role<'_>| !is_beginning || !matches!(role, Role::Secondary { .. });
     let found: Vec<_> = kernel()
         .filter(|thread| fits(thread))
@@ -141,11 +146,11 @@ fn named<'a>(comm: &str, threads: &'a [LiveThread]) -> Vec<(&'a LiveThread, Role
 }
 
 /// Primary threads and their secondary ones.
-fn pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
+fn find_pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
     let pair = |secondary| {
-        let Some(Role::Secondary { irq, name }) = role(secondary) else { return None };
+        let Some(Role::Secondary { irq, name }) = thread_role(secondary) else { return None };
         let is_primary = |t: &&LiveThread| {
-            matches!(role(t), Some(Role::IrqThread { irq: i, name: n })
+            matches!(thread_role(t), Some(Role::IrqThread { irq: i, name: n })
                 if i == irq && same_action(n, name))
         };
         Some((threads.iter().find(is_primary)?, secondary))
@@ -153,17 +158,17 @@ fn pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
     threads.iter().filter_map(pair).collect()
 }
 
-fn role(thread: &LiveThread) -> Option<Role<'_>> {
-    thread.kernel.then(|| Role::of(&thread.comm))?
+fn thread_role(thread: &LiveThread) -> Option<Role<'_>> {
+    thread.kernel.then(|| Role::from_comm(&thread.comm))?
 }
 
 /// The primary thread of a secondary one that carries goes above it.
-fn lift_primaries<'a>(wanted: &mut BTreeMap<(u32, u64), Want<'a>>, threads: &'a [LiveThread]) {
-    for (primary, secondary) in pairs(threads) {
-        if let (Some(low), Some(role)) = (wanted.get(&secondary.id()), role(primary)) {
+fn lift_primaries<'a>(wanted: &mut BTreeMap<TaskId, Want<'a>>, threads: &'a [LiveThread]) {
+    for (primary, secondary) in find_pairs(threads) {
+        if let (Some(low), Some(role)) = (wanted.get(&secondary.id), thread_role(primary)) {
             let (priority, task) = (low.priority + 1, low.task);
             let because = Because::AboveSecondary(secondary);
-            raise(wanted, Want { thread: primary, role, task, priority, because });
+            raise_wish(wanted, Want { thread: primary, role, task, priority, because });
         }
     }
 }
@@ -175,24 +180,25 @@ fn lower_secondaries(
     held: &Held,
     force: bool,
     plan: &mut TunePlan,
-) -> BTreeSet<(u32, u64)> {
+) -> BTreeSet<TaskId> {
     let mut lowered = BTreeSet::new();
-    for (primary, secondary) in pairs(threads) {
-        let change = plan.changes.iter().find(|change| change.thread.id() == primary.id());
-        let ours = change.is_some() || held.contains_key(&primary.id());
-        let high = change.map_or(primary.fixed_priority(), |change| change.priority);
-        let given = held.get(&secondary.id()).copied().unwrap_or(secondary.fixed_priority());
-        let is_planned = plan.changes.iter().any(|c| c.thread.id() == secondary.id())
-            || plan.left.iter().any(|l| l.thread.id() == secondary.id());
-        let goes_back = plan.take_back.iter().any(|thread| thread.id() == primary.id());
-        let Some(role) = role(secondary) else { continue };
+    for (primary, secondary) in find_pairs(threads) {
+        let change = plan.changes.iter().find(|change| change.thread.id == primary.id);
+        let ours = change.is_some() || held.contains_key(&primary.id);
+        let high = change.map_or(primary.scheduling.fixed_priority(), |change| change.priority);
+        let given =
+            held.get(&secondary.id).copied().unwrap_or(secondary.scheduling.fixed_priority());
+        let is_planned = plan.changes.iter().any(|c| c.thread.id == secondary.id)
+            || plan.left.iter().any(|l| l.thread.id == secondary.id);
+        let goes_back = plan.take_back.iter().any(|thread| thread.id == primary.id);
+        let Some(role) = thread_role(secondary) else { continue };
         if is_planned || goes_back || !ours || given < high || high < 2 {
             continue;
         }
         let because = Because::BelowPrimary(primary);
         let want = Want { thread: secondary, role, task: primary, priority: high - 1, because };
-        decide(&want, threads, held, force, plan);
-        lowered.insert(secondary.id());
+        decide_change(&want, threads, held, force, plan);
+        lowered.insert(secondary.id);
     }
     lowered
 }
@@ -202,27 +208,33 @@ fn same_action(primary: &str, secondary: &str) -> bool {
     primary == secondary || (secondary.len() >= 5 && primary.starts_with(secondary))
 }
 
-fn leave(plan: &mut TunePlan, thread: &LiveThread, why: LeftAlone) {
-    if !plan.left.iter().any(|left| left.thread.id() == thread.id()) {
-        plan.left.push(Left { thread: thread.clone(), why });
+fn leave_alone(plan: &mut TunePlan, thread: &LiveThread, why: LeftAlone) {
+    if !plan.left.iter().any(|left| left.thread.id == thread.id) {
+        plan.left.push(LeftThread { thread: thread.clone(), why });
     }
 }
 
-fn decide(want: &Want<'_>, threads: &[LiveThread], held: &Held, force: bool, plan: &mut TunePlan) {
+fn decide_change(
+    want: &Want<'_>,
+    threads: &[LiveThread],
+    held: &Held,
+    force: bool,
+    plan: &mut TunePlan,
+) {
     let Want { thread, task, priority, because, .. } = want;
     let order = wrong_order(want, threads);
     if let Some(order) = order {
         let (thread, task) = ((*thread).clone(), (*task).clone());
         plan.wrong.push(WrongPair { thread, task, order });
     }
-    let ours = held.get(&thread.id());
+    let ours = held.get(&thread.id);
     if let Some(why) = left_alone(want, order, ours.is_some(), force) {
-        leave(plan, thread, why);
+        leave_alone(plan, thread, why);
     } else if ours.is_some_and(|&original| {
         // What it was before us is high enough for what it serves now.
         !matches!(because, Because::BelowPrimary(_))
             && original >= *priority
-            && !delays(original, want, threads)
+            && !delays_others(original, want, threads)
     }) {
         plan.take_back.push((*thread).clone());
     } else {
@@ -242,13 +254,13 @@ fn left_alone(
     force: bool,
 ) -> Option<LeftAlone> {
     let Want { thread, role, priority, because, .. } = want;
-    let is = thread.fixed_priority();
+    let is = thread.scheduling.fixed_priority();
     let is_fine = order.is_none() && matches!(because, Because::Serves(_)) && is > *priority;
     if is == *priority {
         Some(LeftAlone::Right)
     } else if *priority > HIGHEST {
         Some(LeftAlone::NoRoom)
-    } else if !matches!(thread.policy, Policy::Fifo | Policy::Rr | Policy::Normal) {
+    } else if !matches!(thread.scheduling.policy, Policy::Fifo | Policy::Rr | Policy::Normal) {
         Some(LeftAlone::OtherPolicy)
     } else if ours {
         None
@@ -260,18 +272,20 @@ fn left_alone(
 }
 
 fn wrong_order(want: &Want<'_>, threads: &[LiveThread]) -> Option<WrongOrder> {
-    let is = want.thread.fixed_priority();
+    let is = want.thread.scheduling.fixed_priority();
     match want.because {
         Because::AboveSecondary(_) | Because::BelowPrimary(_) => None,
-        Because::Serves(_) if want.thread.policy == Policy::Deadline => None,
-        Because::Serves(_) if is <= want.task.priority => Some(WrongOrder::ThreadBelow),
-        Because::Serves(_) => delays(is, want, threads).then_some(WrongOrder::ThreadFarAbove),
+        Because::Serves(_) if want.thread.scheduling.policy == Policy::Deadline => None,
+        Because::Serves(_) if is <= want.task.scheduling.priority => Some(WrongOrder::ThreadBelow),
+        Because::Serves(_) => {
+            delays_others(is, want, threads).then_some(WrongOrder::ThreadFarAbove)
+        }
     }
 }
 
 /// True if a real-time task that this thread does not serve would run earlier if the thread were
 /// not at `is` but where it belongs.
-fn delays(is: u8, want: &Want<'_>, threads: &[LiveThread]) -> bool {
+fn delays_others(is: u8, want: &Want<'_>, threads: &[LiveThread]) -> bool {
     let between = want.priority..is;
-    threads.iter().any(|t| !t.kernel && between.contains(&t.fixed_priority()))
+    threads.iter().any(|t| !t.kernel && between.contains(&t.scheduling.fixed_priority()))
 }

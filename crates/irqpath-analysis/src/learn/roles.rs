@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a kernel thread is, by its name, and the priority that the kernel gives it.
 
-use irqpath_model::{LiveThread, Policy};
+use irqpath_model::Policy;
+use irqpath_model::tune::LiveThread;
 
 /// FIFO priority of a new interrupt thread (`sched_set_fifo`).
 const IRQ_THREAD: u8 = 50;
@@ -12,35 +13,26 @@ const LOW: u8 = 1;
 
 /// A kernel thread that may carry an interrupt to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // irq is the line's number, name that of its action
 pub enum Role<'a> {
-    /// `irq/N-NAME`
-    IrqThread {
-        /// The line.
-        irq: u32,
-        /// The action.
-        name: &'a str,
-    },
+    /// `irq/N-NAME`: the thread of a threaded handler.
+    IrqThread { irq: u32, name: &'a str },
     /// `irq/N-s-NAME`: the thread of a handler whose hard part is a thread too.
-    Secondary {
-        /// The line.
-        irq: u32,
-        /// The action.
-        name: &'a str,
-    },
-    /// `napi/DEVICE-ID`
+    Secondary { irq: u32, name: &'a str },
+    /// `napi/DEVICE-ID`: polls a network device in a thread.
     Napi,
-    /// `ksoftirqd/CPU`
+    /// `ksoftirqd/CPU`: runs softirqs that were put off.
     Ksoftirqd,
-    /// `ktimers/CPU`, on `PREEMPT_RT`.
+    /// `ktimers/CPU`: runs the softirqs of timers, on `PREEMPT_RT` only.
     Ktimers,
-    /// `kworker/...`
+    /// `kworker/...`: serves a workqueue, of any user.
     Kworker,
 }
 
 impl<'a> Role<'a> {
     /// From a name; `None` for any other thread. A device whose name begins with `s-` looks like a
     /// secondary thread and is treated as one.
-    pub fn of(comm: &'a str) -> Option<Self> {
+    pub fn from_comm(comm: &'a str) -> Option<Self> {
         let (kind, rest) = comm.split_once('/')?;
         Some(match kind {
             "irq" => {
@@ -69,14 +61,14 @@ impl<'a> Role<'a> {
 
     /// True if the thread has what the kernel gave it.
     pub fn is_default(self, thread: &LiveThread) -> bool {
-        let fifo = |priority| thread.policy == Policy::Fifo && thread.priority == priority;
+        let fifo = |priority| {
+            thread.scheduling.policy == Policy::Fifo && thread.scheduling.priority == priority
+        };
         match self {
             Self::IrqThread { .. } => fifo(IRQ_THREAD),
             Self::Secondary { .. } => fifo(IRQ_THREAD) || fifo(SECONDARY),
             Self::Ktimers => fifo(LOW),
-            Self::Napi | Self::Ksoftirqd | Self::Kworker => {
-                thread.policy == Policy::Normal && thread.nice == 0
-            }
+            Self::Napi | Self::Ksoftirqd | Self::Kworker => thread.scheduling.is_default(),
         }
     }
 }
@@ -84,6 +76,7 @@ impl<'a> Role<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use irqpath_model::{Scheduling, TaskId};
 
     #[test]
     fn names_tell_what_a_thread_is() {
@@ -102,20 +95,17 @@ mod tests {
             ("migration/0", None),
             ("sshd", None),
         ] {
-            assert_eq!(Role::of(comm), want, "{comm}");
+            assert_eq!(Role::from_comm(comm), want, "{comm}");
         }
     }
 
     #[test]
     fn what_the_kernel_gave_is_told_from_what_was_set() {
         let thread = |policy, priority, nice| LiveThread {
-            tid: 1,
-            start_ticks: 1,
+            id: TaskId { tid: 1, start_ticks: 1 },
             comm: String::new(),
             kernel: true,
-            policy,
-            priority,
-            nice,
+            scheduling: Scheduling { policy, priority, nice },
         };
         for (comm, policy, priority, nice, want) in [
             ("irq/9-acpi", Policy::Fifo, 50, 0, true),
@@ -128,7 +118,7 @@ mod tests {
             ("ksoftirqd/0", Policy::Normal, 0, -5, false),
             ("napi/eth0-5", Policy::Fifo, 50, 0, false),
         ] {
-            let role = Role::of(comm).unwrap();
+            let role = Role::from_comm(comm).unwrap();
             assert_eq!(role.is_default(&thread(policy, priority, nice)), want, "{comm} {priority}");
         }
     }

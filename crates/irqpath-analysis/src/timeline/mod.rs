@@ -83,18 +83,18 @@ pub struct Timeline {
 impl Timeline {
     /// Take over transitions of this CPU, in any order and repeated or not. Transitions from
     /// before the last cut are ignored.
-    pub fn ingest(&mut self, block: impl IntoIterator<Item = Occupancy>) {
+    pub fn ingest_block(&mut self, block: impl IntoIterator<Item = Occupancy>) {
         for occupancy in block {
             self.push(occupancy);
         }
         self.merge_late();
-        self.settle();
+        self.settle_entries();
     }
 
     fn push(&mut self, Occupancy { ns, seq, what, .. }: Occupancy) {
         let (step, task) = match what {
             Transition::NmiEnd { duration_ns } => {
-                self.nmis.insert(ns, duration_ns);
+                self.nmis.insert_span(ns, duration_ns);
                 return self.nmis.shrink_to(MAX_NMIS);
             }
             Transition::HardirqEntry(origin) => (Step::HardirqEntry(origin), None),
@@ -104,7 +104,7 @@ impl Timeline {
             Transition::SwitchIn(task) => (Step::SwitchIn, Some(task)),
             Transition::Unseen(task) => (Step::Unseen, Some(task)),
             Transition::Stolen { duration_ns } => {
-                self.stolen.insert(ns, duration_ns);
+                self.stolen.insert_span(ns, duration_ns);
                 (Step::Stolen, None)
             }
         };
@@ -118,7 +118,7 @@ impl Timeline {
             seq,
             step,
             hardirq: Layer::Unknown,
-            task: task.map(|t| self.share(t)),
+            task: task.map(|t| self.share_task(t)),
             softirq: Layer::Unknown,
             hole: false,
             unseen: false,
@@ -127,7 +127,7 @@ impl Timeline {
     }
 
     /// The same task is switched in again and again: keep one copy of it.
-    fn share(&mut self, task: Task) -> Arc<Task> {
+    fn share_task(&mut self, task: Task) -> Arc<Task> {
         if self.tasks.is_empty() {
             self.tasks.resize(NR_TASK_SLOTS, None);
         }
@@ -147,11 +147,11 @@ impl Timeline {
         tail.sort_by_key(|e| e.seq);
         tail.dedup_by_key(|e| e.seq);
         self.entries.extend(tail);
-        self.rewind(at);
+        self.rewind_to(at);
     }
 
     /// Go back to the last known state before entry `at`.
-    fn rewind(&mut self, at: usize) {
+    fn rewind_to(&mut self, at: usize) {
         if at >= self.nr_settled {
             return;
         }
@@ -166,18 +166,18 @@ impl Timeline {
     }
 
     /// Work out the frames of new entries.
-    fn settle(&mut self) {
+    fn settle_entries(&mut self) {
         for at in self.nr_settled..self.entries.len() {
             let entry = &mut self.entries[at];
             let (hole, repair) =
-                self.head.apply(entry.seq, entry.ns, entry.step, entry.task.as_ref());
+                self.head.apply_step(entry.seq, entry.ns, entry.step, entry.task.as_ref());
             entry.hole = hole;
             entry.unseen = false;
             entry.ns = self.head.ns;
             entry.hardirq = self.head.hardirq();
             entry.softirq = self.head.softirq();
             entry.task = self.head.task().cloned();
-            self.repair(at, repair);
+            self.repair_before(at, repair);
             self.nr_since_checkpoint += 1;
             if self.nr_since_checkpoint == CHECKPOINT_EVERY {
                 self.checkpoints.push_back(self.head.clone());
@@ -189,7 +189,7 @@ impl Timeline {
 
     /// An exit without entry tells what ran before entry `at`. Never reaches across a hole:
     /// the caller asks for no repair at one, and the walk ends at the one before.
-    fn repair(&mut self, at: usize, repair: Repair) {
+    fn repair_before(&mut self, at: usize, repair: Repair) {
         match repair {
             Repair::Nothing => {}
             Repair::Hardirq => {
@@ -220,18 +220,18 @@ impl Timeline {
     }
 
     /// Forget what is not needed for windows that start at `before_ns` or later.
-    pub fn prune(&mut self, before_ns: u64) {
+    pub fn prune_before(&mut self, before_ns: u64) {
         let nr = self.entries.partition_point(|e| e.ns <= before_ns).saturating_sub(1);
         self.drop_front(nr);
-        self.nmis.prune(before_ns);
+        self.nmis.prune_before(before_ns);
     }
 
     /// Forget the `nr` oldest transitions.
     pub fn drop_front(&mut self, nr: usize) {
         for entry in self.entries.drain(..nr.min(self.entries.len())) {
-            self.base.apply(entry.seq, entry.ns, entry.step, entry.task.as_ref());
+            self.base.apply_step(entry.seq, entry.ns, entry.step, entry.task.as_ref());
         }
-        self.stolen.prune(self.entries.front().map_or(self.base.ns, |e| e.ns));
+        self.stolen.prune_before(self.entries.front().map_or(self.base.ns, |e| e.ns));
         self.nr_settled = self.entries.len();
         while self.checkpoints.front().is_some_and(|state| state.seq <= self.base.seq) {
             self.checkpoints.pop_front();

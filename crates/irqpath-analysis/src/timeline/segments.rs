@@ -21,7 +21,7 @@ pub enum Over {
 /// A part of a window with one occupant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Start, ns.
+    /// `CLOCK_MONOTONIC` ns.
     pub start_ns: u64,
     /// End, ns; after the start.
     pub end_ns: u64,
@@ -32,7 +32,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The innermost occupant.
+    /// The occupant of the CPU: stolen time and NMIs lie over everything else.
     pub fn occupant(&self) -> Occupant {
         match self.over {
             Some(Over::Nmi) => Occupant::Nmi,
@@ -41,7 +41,7 @@ impl Segment {
         }
     }
 
-    /// Length, ns.
+    /// Length in ns; never 0.
     pub fn ns(&self) -> u64 {
         self.end_ns - self.start_ns
     }
@@ -63,8 +63,8 @@ impl Timeline {
             start = end;
             next += 1;
         }
-        let segments = overlay(segments, &self.stolen, Over::Stolen);
-        overlay(segments, &self.nmis, Over::Nmi)
+        let segments = overlay_spans(segments, &self.stolen, Over::Stolen);
+        overlay_spans(segments, &self.nmis, Over::Nmi)
     }
 
     /// The frame between entry `next - 1` and entry `next`.
@@ -87,7 +87,7 @@ impl Timeline {
     }
 
     /// True if no transition of `[start_ns, end_ns]` is missing and a later one has arrived.
-    pub fn covers(&self, start_ns: u64, end_ns: u64) -> bool {
+    pub fn covers_window(&self, start_ns: u64, end_ns: u64) -> bool {
         let after = self.entries.partition_point(|e| e.ns < end_ns);
         if after == self.entries.len() {
             return false;
@@ -105,9 +105,9 @@ impl Timeline {
 }
 
 /// Cut the segments, which fill a window, by what lies over them.
-fn overlay(segments: Vec<Segment>, spans: &Spans, over: Over) -> Vec<Segment> {
+fn overlay_spans(segments: Vec<Segment>, spans: &Spans, over: Over) -> Vec<Segment> {
     let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return segments };
-    let spans = spans.within(first.start_ns, last.end_ns);
+    let spans = spans.spans_within(first.start_ns, last.end_ns);
     if spans.is_empty() {
         return segments;
     }

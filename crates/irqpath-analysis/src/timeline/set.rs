@@ -15,18 +15,18 @@ pub struct Timelines {
 }
 
 impl Timelines {
-    /// No timelines.
+    /// Starts with no CPU; the first transition of each adds its timeline.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Take over a block of transitions, of one CPU or of several.
-    pub fn ingest(&mut self, block: Vec<Occupancy>) {
+    pub fn ingest_block(&mut self, block: Vec<Occupancy>) {
         let mut block = block.into_iter().peekable();
         while let Some(cpu) = block.peek().map(|o| o.cpu) {
             let timeline = self.cpus.entry(cpu).or_default();
             let before = timeline.len();
-            timeline.ingest(std::iter::from_fn(|| block.next_if(|o| o.cpu == cpu)));
+            timeline.ingest_block(std::iter::from_fn(|| block.next_if(|o| o.cpu == cpu)));
             self.len = self.len + timeline.len() - before;
         }
     }
@@ -56,20 +56,20 @@ impl Timelines {
         }
     }
 
-    /// As [`Timeline::frame_at`].
+    /// As [`Timeline::frame_at`]; `None`, too, for a CPU never heard of.
     pub fn frame_at(&self, cpu: u16, ns: u64) -> Option<Frame> {
         self.cpus.get(&cpu)?.frame_at(ns)
     }
 
-    /// As [`Timeline::covers`].
-    pub fn covers(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
-        self.cpus.get(&cpu).is_some_and(|t| t.covers(start_ns, end_ns))
+    /// As [`Timeline::covers_window`]; false for a CPU never heard of.
+    pub fn covers_window(&self, cpu: u16, start_ns: u64, end_ns: u64) -> bool {
+        self.cpus.get(&cpu).is_some_and(|t| t.covers_window(start_ns, end_ns))
     }
 
-    /// As [`Timeline::prune`], on every CPU.
-    pub fn prune(&mut self, before_ns: u64) {
+    /// As [`Timeline::prune_before`], on every CPU.
+    pub fn prune_before(&mut self, before_ns: u64) {
         for timeline in self.cpus.values_mut() {
-            timeline.prune(before_ns);
+            timeline.prune_before(before_ns);
         }
         self.len = self.cpus.values().map(Timeline::len).sum();
     }

@@ -10,7 +10,7 @@ pub(super) struct Spans(VecDeque<(u64, u64)>);
 
 impl Spans {
     /// Add one; the same one again is ignored.
-    pub(super) fn insert(&mut self, end_ns: u64, duration_ns: u64) {
+    pub(super) fn insert_span(&mut self, end_ns: u64, duration_ns: u64) {
         let span = (end_ns, duration_ns);
         if self.0.back().is_none_or(|last| *last < span) {
             self.0.push_back(span);
@@ -25,13 +25,13 @@ impl Spans {
     }
 
     /// Forget those that ended by `before_ns`.
-    pub(super) fn prune(&mut self, before_ns: u64) {
+    pub(super) fn prune_before(&mut self, before_ns: u64) {
         let nr = self.0.partition_point(|(end, _)| *end <= before_ns);
         self.0.drain(..nr);
     }
 
     /// The parts within `[start, end)`, ascending and disjoint.
-    pub(super) fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+    pub(super) fn spans_within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
         let mut done = start;
         for &(span_end, duration) in self.0.range(self.0.partition_point(|(e, _)| *e <= start)..) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a CPU is doing, layer by layer, and how a transition changes it.
 //!
-//! Neighbours: `mod.rs` keeps the transitions and calls [`State::apply`] on each in order.
+//! Neighbours: `mod.rs` keeps the transitions and calls [`State::apply_step`] on each in order.
 //! The rule to know: a layer is *unknown* until a transition defines it. An exit whose entry was
 //! not seen tells what the time before it was; the caller repairs that from [`Repair`].
 
@@ -29,9 +29,9 @@ pub enum Layer<T> {
 /// All layers of a CPU at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The innermost hardirq.
+    /// Where handlers nest, the innermost one.
     pub hardirq: Layer<Origin>,
-    /// The softirq.
+    /// The softirq that runs now, on PREEMPT_RT as part of its task.
     pub softirq: Layer<SoftirqVec>,
     /// The task; `None` if unknown.
     pub task: Option<Arc<Task>>,
@@ -48,7 +48,7 @@ pub enum Occupant {
     Unseen,
     /// Nobody: the hypervisor had taken the CPU away.
     Stolen,
-    /// NMI.
+    /// A non-maskable interrupt; its handler is not told.
     Nmi,
     /// A hardirq; `None` if only its exit was seen.
     Hardirq(Option<Origin>),
@@ -59,7 +59,7 @@ pub enum Occupant {
 }
 
 impl Frame {
-    /// The innermost occupant.
+    /// The occupant by layer: hardirq before softirq before task; unknown if a layer above is.
     pub fn occupant(&self) -> Occupant {
         match (self.hardirq, self.softirq, &self.task) {
             (Layer::Active(origin), _, _) => Occupant::Hardirq(origin),
@@ -75,7 +75,7 @@ impl Frame {
         self.task.as_ref().filter(|_| !self.unseen)
     }
 
-    /// Its tid.
+    /// The thread id of the task, if the task is known.
     pub fn tid(&self) -> Option<u32> {
         self.known_task().map(|t| t.tid)
     }
@@ -90,7 +90,6 @@ pub(super) enum Step {
     SoftirqExit,
     SwitchIn,
     Unseen,
-    /// Changes nothing.
     Stolen,
 }
 
@@ -123,7 +122,7 @@ pub(super) enum Repair {
 pub(super) struct State {
     /// Number of the last transition applied.
     pub(super) seq: Option<u64>,
-    /// Its time, ns.
+    /// `CLOCK_MONOTONIC` ns of that transition.
     pub(super) ns: u64,
     hardirqs: Vec<Origin>,
     is_hardirq_known: bool,
@@ -135,7 +134,7 @@ pub(super) struct State {
 
 impl State {
     /// Apply one transition; true if transitions before it are missing.
-    pub(super) fn apply(
+    pub(super) fn apply_step(
         &mut self,
         seq: u64,
         ns: u64,
@@ -148,11 +147,11 @@ impl State {
         }
         self.seq = Some(seq);
         self.ns = self.ns.max(ns);
-        let repair = self.change(step, task);
+        let repair = self.change_layers(step, task);
         (hole, if hole { Repair::Nothing } else { repair })
     }
 
-    fn change(&mut self, step: Step, task: Option<&Arc<Task>>) -> Repair {
+    fn change_layers(&mut self, step: Step, task: Option<&Arc<Task>>) -> Repair {
         let mut repair = Repair::Nothing;
         if step.is_outside_hardirq() {
             self.hardirqs.clear();
@@ -174,7 +173,7 @@ impl State {
                 }
                 self.softirq = Layer::Absent;
             }
-            Step::SwitchIn => self.switch(task),
+            Step::SwitchIn => self.switch_task(task),
             Step::Stolen => {}
             Step::Unseen => {
                 let tid = |task: Option<&Arc<Task>>| task.map(|t| t.tid);
@@ -196,7 +195,7 @@ impl State {
     }
 
     /// On PREEMPT_RT a softirq belongs to its task and leaves the CPU together with it.
-    fn switch(&mut self, next: Option<&Arc<Task>>) {
+    fn switch_task(&mut self, next: Option<&Arc<Task>>) {
         if let (Layer::Active(Some(vec)), Some(previous)) = (self.softirq, &self.task) {
             if self.suspended.len() == MAX_SUSPENDED {
                 self.suspended.remove(0);
@@ -224,7 +223,6 @@ impl State {
         self.softirq
     }
 
-    /// The task now.
     pub(super) fn task(&self) -> Option<&Arc<Task>> {
         self.task.as_ref()
     }

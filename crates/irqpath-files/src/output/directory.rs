@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::OutputError;
 use super::lock::{self, Lock};
 use super::partial::{Named, open_directory};
-use crate::walk::{Walk, split};
+use crate::walk::{Walk, split_last};
 
 pub(super) const NEW: OFlags = OFlags::RDWR
     .union(OFlags::CREATE)
@@ -35,14 +35,14 @@ impl Directory {
     /// # Errors
     /// [`OutputError::Refused`].
     pub fn open(path: &Path, make: bool) -> Result<Self, OutputError> {
-        let mut walk = Walk::here().map_err(OutputError::refused(path))?;
-        walk.enter(path, make).map_err(OutputError::refused(path))?;
+        let mut walk = Walk::from_here().map_err(OutputError::walk_error(path))?;
+        walk.enter_path(path, make).map_err(OutputError::walk_error(path))?;
         Ok(Self::from_fd(walk.at, path))
     }
 
     /// The directory of `path`, and the name in it.
-    pub(super) fn of(path: &Path) -> Result<(Self, OsString), OutputError> {
-        let (directory, name) = split(path).ok_or_else(|| OutputError::NoName(path.into()))?;
+    pub(super) fn split_target(path: &Path) -> Result<(Self, OsString), OutputError> {
+        let (directory, name) = split_last(path).ok_or_else(|| OutputError::NoName(path.into()))?;
         let directory = Self::open(directory, false).map_err(|error| match error {
             OutputError::Refused { source, .. } => {
                 OutputError::Refused { path: path.to_owned(), source }
@@ -70,9 +70,9 @@ impl Directory {
     ///
     /// # Errors
     /// [`OutputError::Refused`], also where a link has the name.
-    pub fn directory(&self, name: impl AsRef<OsStr>) -> Result<Self, OutputError> {
-        let path = self.child(name.as_ref())?;
-        let refused = OutputError::refused(&path);
+    pub fn create_directory(&self, name: impl AsRef<OsStr>) -> Result<Self, OutputError> {
+        let path = self.child_path(name.as_ref())?;
+        let refused = OutputError::walk_error(&path);
         let made = match mkdirat(&self.fd, name.as_ref(), Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => open_directory(&self.fd, name.as_ref()),
             Err(e) => Err(e),
@@ -84,23 +84,24 @@ impl Directory {
     ///
     /// # Errors
     /// [`OutputError::Full`], also if there is one already.
-    pub fn file(&self, name: impl AsRef<OsStr>) -> Result<File, OutputError> {
-        let path = self.child(name.as_ref())?;
+    pub fn create_file(&self, name: impl AsRef<OsStr>) -> Result<File, OutputError> {
+        let path = self.child_path(name.as_ref())?;
         let made = openat(&self.fd, name.as_ref(), NEW, Mode::from_raw_mode(0o666));
-        Ok(made.map_err(OutputError::full(&path))?.into())
+        Ok(made.map_err(OutputError::io_error(&path))?.into())
     }
 
     /// Remove a directory in it and what is below, without following a link.
     ///
     /// # Errors
     /// [`OutputError::Full`].
-    pub fn remove(&self, name: &str) -> Result<(), OutputError> {
-        let path = self.child(name.as_ref())?;
+    pub fn remove_file(&self, name: &str) -> Result<(), OutputError> {
+        let path = self.child_path(name.as_ref())?;
         let removed = open_directory(&self.fd, name).map_err(io::Error::from).and_then(|open| {
             let name = rustix::path::Arg::into_c_str(name)?.into_owned();
-            Named { directory: self.fd.clone(), name, open, spare: Mutex::default() }.remove()
+            Named { directory: self.fd.clone(), name, open, spare: Mutex::default() }
+                .remove_partial()
         });
-        removed.map_err(OutputError::full(&path))
+        removed.map_err(OutputError::io_error(&path))
     }
 
     /// Wait until no other process of this user that asks writes into it; others wait until what
@@ -109,11 +110,12 @@ impl Directory {
     /// # Errors
     /// [`OutputError::Refused`].
     pub fn lock(&self) -> Result<Lock, OutputError> {
-        lock::take(&self.fd, lock::place().as_deref()).map_err(OutputError::refused(&self.path))
+        lock::take_lock(&self.fd, lock::lock_place().as_deref())
+            .map_err(OutputError::walk_error(&self.path))
     }
 
     /// The names in it are on the disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(super) fn sync_all(&self) -> io::Result<()> {
         match openat(&self.fd, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(open) => Ok(fsync(open)?),
             // One that may be written to and not read.
@@ -123,7 +125,7 @@ impl Directory {
     }
 
     /// The path of what is directly in it.
-    pub(super) fn child(&self, name: &OsStr) -> Result<PathBuf, OutputError> {
+    pub(super) fn child_path(&self, name: &OsStr) -> Result<PathBuf, OutputError> {
         let path = self.path.join(name);
         let is_name = Path::new(name).file_name() == Some(name);
         if is_name { Ok(path) } else { Err(OutputError::NoName(path)) }

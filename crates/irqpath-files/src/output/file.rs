@@ -16,7 +16,7 @@ use super::OutputError;
 use super::directory::{Directory, NEW};
 use super::partial::Partial;
 use crate::owner;
-use crate::walk::{Found, Walk, is_proc, look, split};
+use crate::walk::{Found, Walk, is_proc, look_at, split_last};
 
 /// Others would have to be quick to change a name that often between a look and a rename.
 const MAX_TRIES: usize = 8;
@@ -39,9 +39,9 @@ struct Staged {
 /// What has the name of an output.
 enum Present {
     Nothing,
-    /// May be replaced.
+    /// A file that may be replaced.
     File,
-    /// Is written to.
+    /// A device or pipe, which is written to as it is.
     Direct(OwnedFd),
 }
 
@@ -52,10 +52,10 @@ impl StagedFile {
     /// [`OutputError`], if the name is that of a directory, of a link, or of a file that belongs
     /// to somebody else in a directory that others can write to.
     pub fn create(target: &Path) -> Result<(Self, File), OutputError> {
-        if let Some(direct) = direct(target)? {
+        if let Some(direct) = open_direct(target)? {
             return Ok((Self { target: target.to_owned(), staged: None }, direct.into()));
         }
-        let (directory, name) = Directory::of(target)?;
+        let (directory, name) = Directory::split_target(target)?;
         Self::create_in(&directory, &name, target)
     }
 
@@ -65,8 +65,8 @@ impl StagedFile {
         target: &Path,
     ) -> Result<(Self, File), OutputError> {
         let target = target.to_owned();
-        if let Present::Direct(found) = judge(directory, name, &target)? {
-            let file = reopen(&found).map_err(OutputError::refused(&target))?;
+        if let Present::Direct(found) = judge_present(directory, name, &target)? {
+            let file = reopen_writable(&found).map_err(OutputError::walk_error(&target))?;
             return Ok((Self { target, staged: None }, file.into()));
         }
         let make =
@@ -75,12 +75,12 @@ impl StagedFile {
             let file = fcntl_dupfd_cloexec(&partial.named.open, 0)?;
             Ok((partial, file.into()))
         });
-        let (partial, file) = made.map_err(|error| error.at(&target))?;
+        let (partial, file) = made.map_err(|error| error.with_target(&target))?;
         let staged = Staged { partial, directory: directory.clone(), name: name.to_owned() };
         Ok((Self { target, staged: Some(staged) }, file))
     }
 
-    /// Its final name.
+    /// The name that [`StagedFile::commit`] gives it.
     pub fn target(&self) -> &Path {
         &self.target
     }
@@ -96,23 +96,23 @@ impl StagedFile {
     /// [`OutputError`]; nothing is left then.
     pub fn commit(self) -> Result<PathBuf, OutputError> {
         if let Some(staged) = &self.staged {
-            staged.commit(&self.target)?;
+            staged.commit_to(&self.target)?;
         }
         Ok(self.target)
     }
 }
 
 impl Staged {
-    fn commit(&self, target: &Path) -> Result<(), OutputError> {
+    fn commit_to(&self, target: &Path) -> Result<(), OutputError> {
         let named = &self.partial.named;
-        named.sync().map_err(OutputError::full(target))?;
-        if !named.is_there().map_err(OutputError::full(target))? {
+        named.sync_content().map_err(OutputError::io_error(target))?;
+        if !named.is_there().map_err(OutputError::io_error(target))? {
             return Err(OutputError::Interfered(target.to_owned()));
         }
         let (at, name) = (&self.directory.fd, self.name.as_os_str());
         for _ in 0..MAX_TRIES {
             // Looked at again: since the measurement began it may have become somebody else's.
-            let renamed = match judge(&self.directory, name, target)? {
+            let renamed = match judge_present(&self.directory, name, target)? {
                 Present::File => renameat(at, &named.name, at, name),
                 Present::Nothing => {
                     match renameat_with(at, &named.name, at, name, RenameFlags::NOREPLACE) {
@@ -126,9 +126,9 @@ impl Staged {
             match renamed {
                 Err(Errno::EXIST) => {}
                 renamed => {
-                    renamed.map_err(OutputError::full(target))?;
-                    self.partial.keep();
-                    return self.directory.sync().map_err(OutputError::full(target));
+                    renamed.map_err(OutputError::io_error(target))?;
+                    self.partial.mark_kept();
+                    return self.directory.sync_all().map_err(OutputError::io_error(target));
                 }
             }
         }
@@ -142,8 +142,8 @@ impl Directory {
     ///
     /// # Errors
     /// As [`StagedFile::create`].
-    pub fn stage(&self, name: impl AsRef<OsStr>) -> Result<(StagedFile, File), OutputError> {
-        let path = self.child(name.as_ref())?;
+    pub fn stage_file(&self, name: impl AsRef<OsStr>) -> Result<(StagedFile, File), OutputError> {
+        let path = self.child_path(name.as_ref())?;
         StagedFile::create_in(self, name.as_ref(), &path)
     }
 
@@ -156,17 +156,23 @@ impl Directory {
         name: impl AsRef<OsStr>,
         write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), OutputError> {
-        let (staged, file) = self.stage(name)?;
+        let (staged, file) = self.stage_file(name)?;
         let mut file = BufWriter::new(file);
-        write(&mut file).and_then(|()| file.flush()).map_err(OutputError::full(staged.target()))?;
+        write(&mut file)
+            .and_then(|()| file.flush())
+            .map_err(OutputError::io_error(staged.target()))?;
         staged.commit().map(drop)
     }
 }
 
-fn judge(directory: &Directory, name: &OsStr, target: &Path) -> Result<Present, OutputError> {
-    let found = match look(&directory.fd, name) {
+fn judge_present(
+    directory: &Directory,
+    name: &OsStr,
+    target: &Path,
+) -> Result<Present, OutputError> {
+    let found = match look_at(&directory.fd, name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Present::Nothing),
-        found => found.map_err(OutputError::refused(target))?,
+        found => found.map_err(OutputError::walk_error(target))?,
     };
     let is_ours = owner::is_trusted(found.stat.st_uid);
     let other = || OutputError::FileOfOther { path: target.into(), owner: found.stat.st_uid };
@@ -174,7 +180,7 @@ fn judge(directory: &Directory, name: &OsStr, target: &Path) -> Result<Present, 
         FileType::Symlink => Err(OutputError::Link(target.to_owned())),
         FileType::Directory => Err(OutputError::IsDirectory(target.to_owned())),
         FileType::RegularFile => {
-            let place = fstat(&directory.fd).map_err(OutputError::full(target))?;
+            let place = fstat(&directory.fd).map_err(OutputError::io_error(target))?;
             let may = is_ours || !owner::is_writable_by_others(&place);
             if may { Ok(Present::File) } else { Err(other()) }
         }
@@ -184,7 +190,7 @@ fn judge(directory: &Directory, name: &OsStr, target: &Path) -> Result<Present, 
 }
 
 /// Open a device or pipe that was looked at, and nothing else.
-fn reopen(found: &OwnedFd) -> io::Result<OwnedFd> {
+fn reopen_writable(found: &OwnedFd) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd as _;
     let path = format!("/proc/self/fd/{}", found.as_raw_fd());
     Ok(open(path, OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?)
@@ -192,15 +198,15 @@ fn reopen(found: &OwnedFd) -> io::Result<OwnedFd> {
 
 /// What `/dev/stdout` and `/dev/fd/63` stand for: an open file of this process, found by links of
 /// root's and of `/proc`. Nothing for every other path.
-fn direct(target: &Path) -> Result<Option<OwnedFd>, OutputError> {
+fn open_direct(target: &Path) -> Result<Option<OwnedFd>, OutputError> {
     let open = || {
-        let Some((directory, name)) = split(target) else { return Ok(None) };
-        let mut walk = Walk::here()?;
-        walk.enter(directory, false)?;
+        let Some((directory, name)) = split_last(target) else { return Ok(None) };
+        let mut walk = Walk::from_here()?;
+        walk.enter_path(directory, false)?;
         let mut name = name.to_owned();
-        while let Some(found) = link(&walk, &name) {
+        while let Some(found) = find_link(&walk, &name) {
             if is_proc(&walk.at)? {
-                walk.follow(&name, &found)?;
+                walk.follow_link(&name, &found)?;
                 let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOCTTY;
                 return Ok(Some(openat(&walk.at, &name, flags, Mode::empty())?));
             }
@@ -208,22 +214,22 @@ fn direct(target: &Path) -> Result<Option<OwnedFd>, OutputError> {
             if found.stat.st_uid != 0 || !is_roots(&walk)? {
                 return Ok(None);
             }
-            let to = walk.follow(&name, &found)?;
-            let Some((directory, last)) = split(&to) else { return Ok(None) };
-            walk.enter(directory, false)?;
+            let to = walk.follow_link(&name, &found)?;
+            let Some((directory, last)) = split_last(&to) else { return Ok(None) };
+            walk.enter_path(directory, false)?;
             last.clone_into(&mut name);
         }
         Ok(None)
     };
     match open() {
-        Err(e @ crate::WalkError::Link { .. }) => Err(OutputError::refused(target)(e)),
+        Err(e @ crate::WalkError::Link { .. }) => Err(OutputError::walk_error(target)(e)),
         // What is wrong with it is told where it is opened as a file.
         found => Ok(found.unwrap_or(None)),
     }
 }
 
-fn link(walk: &Walk, name: &OsStr) -> Option<Found> {
-    look(&walk.at, name).ok().filter(|found| found.kind() == FileType::Symlink)
+fn find_link(walk: &Walk, name: &OsStr) -> Option<Found> {
+    look_at(&walk.at, name).ok().filter(|found| found.kind() == FileType::Symlink)
 }
 
 fn is_roots(walk: &Walk) -> io::Result<bool> {

@@ -41,7 +41,7 @@ impl Drop for Lock {
 }
 
 /// Where this user's locks lie.
-pub(super) fn place() -> Option<PathBuf> {
+pub(super) fn lock_place() -> Option<PathBuf> {
     place_of(geteuid().is_root(), std::env::var_os("XDG_RUNTIME_DIR"))
 }
 
@@ -55,7 +55,7 @@ fn place_of(is_root: bool, runtime: Option<OsString>) -> Option<PathBuf> {
 
 /// Wait for the lock of an open directory. Where there is no place for locks (a read-only `/run`,
 /// or an `$XDG_RUNTIME_DIR` that `su` left from another user) it is the directory itself.
-pub(super) fn take(directory: impl AsFd, place: Option<&Path>) -> io::Result<Lock> {
+pub(super) fn take_lock(directory: impl AsFd, place: Option<&Path>) -> io::Result<Lock> {
     let place = place.map(open_place).transpose().or_else(|error| match error {
         Errno::ROFS | Errno::NOENT | Errno::ACCESS => Ok(None),
         other => Err(other),
@@ -63,7 +63,7 @@ pub(super) fn take(directory: impl AsFd, place: Option<&Path>) -> io::Result<Loc
     let Some(place) = place else {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let file = openat(directory, ".", flags, Mode::empty())?;
-        wait(&file)?;
+        wait_for_lock(&file)?;
         return Ok(Lock { file, named: None });
     };
     let Stat { st_dev, st_ino, .. } = fstat(directory)?;
@@ -71,7 +71,7 @@ pub(super) fn take(directory: impl AsFd, place: Option<&Path>) -> io::Result<Loc
     loop {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&place, &name, flags, Mode::from_raw_mode(FILE_MODE))?;
-        wait(&file)?;
+        wait_for_lock(&file)?;
         if is_there(&file, &place, &name) {
             return Ok(Lock { file, named: Some((place, name)) });
         }
@@ -96,7 +96,7 @@ fn open_place(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(place)
 }
 
-fn wait(file: &OwnedFd) -> Result<(), Errno> {
+fn wait_for_lock(file: &OwnedFd) -> Result<(), Errno> {
     loop {
         match flock(file, FlockOperation::LockExclusive) {
             Err(Errno::INTR) => {}
@@ -128,7 +128,7 @@ mod tests {
     fn taken(directory: &Path, place: &Path) -> Receiver<Lock> {
         let (sender, receiver) = mpsc::channel();
         let (directory, place) = (File::open(directory).unwrap(), place.to_owned());
-        thread::spawn(move || sender.send(take(&directory, Some(&place)).unwrap()));
+        thread::spawn(move || sender.send(take_lock(&directory, Some(&place)).unwrap()));
         receiver
     }
 
@@ -166,17 +166,17 @@ mod tests {
         fs::create_dir(&place).unwrap();
         fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
         let directory = File::open(dir.path()).unwrap();
-        drop(take(&directory, Some(&place)).unwrap());
+        drop(take_lock(&directory, Some(&place)).unwrap());
         assert_eq!(mode(&place), 0o700);
         symlink(&place, &link).unwrap();
-        assert!(take(&directory, Some(&link)).is_err());
+        assert!(take_lock(&directory, Some(&link)).is_err());
         let nowhere = dir.path().join("missing/run");
-        assert!(take(&directory, Some(&nowhere)).unwrap().named.is_none());
+        assert!(take_lock(&directory, Some(&nowhere)).unwrap().named.is_none());
         if chown(&place, Some(65_533), None).is_err() {
             eprintln!("skipped: gives the place of locks away, which only root can");
             return;
         }
-        let error = take(&directory, Some(&place)).unwrap_err();
+        let error = take_lock(&directory, Some(&place)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 

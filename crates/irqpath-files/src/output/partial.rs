@@ -33,22 +33,21 @@ const TO_MAKE: usize = 2;
 static PARTIALS: Mutex<BTreeMap<u64, Arc<Named>>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-fn partials() -> std::sync::MutexGuard<'static, BTreeMap<u64, Arc<Named>>> {
+fn lock_partials() -> std::sync::MutexGuard<'static, BTreeMap<u64, Arc<Named>>> {
     PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Remove every partial file and directory of this process.
 pub fn remove_all() {
-    for named in std::mem::take(&mut *partials()).into_values() {
+    for named in std::mem::take(&mut *lock_partials()).into_values() {
         // A failure leaves a file that its name explains; there is nobody left to tell.
-        let _ = named.remove();
+        let _ = named.remove_partial();
     }
 }
 
 /// Something open, and the name it was made under.
 #[derive(Debug)]
 pub(super) struct Named {
-    /// Where it lies.
     pub directory: Arc<OwnedFd>,
     pub name: CString,
     /// The file or directory itself.
@@ -65,11 +64,11 @@ impl Named {
     }
 
     /// Remove it, with what is below it.
-    pub fn remove(&self) -> io::Result<()> {
+    pub fn remove_partial(&self) -> io::Result<()> {
         let is_directory = file_type(fstat(&self.open)?.st_mode) == FileType::Directory;
         if is_directory {
             self.close_spare();
-            empty(&self.open, MAX_DEPTH)?;
+            empty_directory(&self.open, MAX_DEPTH)?;
         }
         if self.is_there()? {
             let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -83,8 +82,8 @@ impl Named {
     }
 
     /// Sync it, with what is below it.
-    pub fn sync(&self) -> io::Result<()> {
-        sync(&self.open, MAX_DEPTH)
+    pub fn sync_content(&self) -> io::Result<()> {
+        sync_tree(&self.open, MAX_DEPTH)
     }
 }
 
@@ -98,16 +97,15 @@ pub(super) fn is_same(open: &OwnedFd, directory: &OwnedFd, name: impl Arg) -> io
 /// Why there is no partial file or directory.
 #[derive(Debug)]
 pub(super) enum NotMade {
-    /// The system's reason.
     Io(io::Error),
     /// Somebody has put something else under the name.
     Interfered,
 }
 
 impl NotMade {
-    pub fn at(self, target: &Path) -> OutputError {
+    pub fn with_target(self, target: &Path) -> OutputError {
         match self {
-            Self::Io(error) => OutputError::refused(target)(error),
+            Self::Io(error) => OutputError::walk_error(target)(error),
             Self::Interfered => OutputError::Interfered(target.to_owned()),
         }
     }
@@ -137,15 +135,15 @@ impl Partial {
         let mut spare: Vec<OwnedFd> = spare.collect::<Result<_, _>>()?;
         spare.truncate(SPARE);
         loop {
-            let name = format!(".irqpath-{}.partial", random()?);
+            let name = format!(".irqpath-{}.partial", random_name()?);
             match make(directory, &name) {
                 Err(NotMade::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return Ok(Self::of(directory, &name, made?, spare)?),
+                made => return Ok(Self::create_named(directory, &name, made?, spare)?),
             }
         }
     }
 
-    fn of(
+    fn create_named(
         directory: &Arc<OwnedFd>,
         name: &str,
         open: OwnedFd,
@@ -158,37 +156,37 @@ impl Partial {
         }
         let spare = Mutex::new(spare);
         let named = Arc::new(Named { directory: directory.clone(), name, open, spare });
-        partials().insert(id, named.clone());
+        lock_partials().insert(id, named.clone());
         Ok(Self { id, named })
     }
 
     /// It has its final name now.
-    pub fn keep(&self) {
-        partials().remove(&self.id);
+    pub fn mark_kept(&self) {
+        lock_partials().remove(&self.id);
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        if let Some(named) = partials().remove(&self.id) {
-            let _ = named.remove();
+        if let Some(named) = lock_partials().remove(&self.id) {
+            let _ = named.remove_partial();
         }
     }
 }
 
-fn random() -> io::Result<String> {
+fn random_name() -> io::Result<String> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
 }
 
 /// Remove what is below a directory; links are removed, never followed.
-fn empty(directory: &OwnedFd, depth: usize) -> io::Result<()> {
+fn empty_directory(directory: &OwnedFd, depth: usize) -> io::Result<()> {
     let depth = depth.checked_sub(1).ok_or(Errno::LOOP)?;
-    for name in names(directory)? {
+    for name in list_names(directory)? {
         let stat = statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW)?;
         if file_type(stat.st_mode) == FileType::Directory {
-            empty(&open_directory(directory, &name)?, depth)?;
+            empty_directory(&open_directory(directory, &name)?, depth)?;
             unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
         } else {
             unlinkat(directory, &name, AtFlags::empty())?;
@@ -197,12 +195,12 @@ fn empty(directory: &OwnedFd, depth: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn sync(open: &OwnedFd, depth: usize) -> io::Result<()> {
+fn sync_tree(open: &OwnedFd, depth: usize) -> io::Result<()> {
     if file_type(fstat(open)?.st_mode) == FileType::Directory {
         let depth = depth.checked_sub(1).ok_or(Errno::LOOP)?;
-        for name in names(open)? {
+        for name in list_names(open)? {
             let inner = openat(open, &name, READ | OFlags::NOFOLLOW, Mode::empty())?;
-            sync(&inner, depth)?;
+            sync_tree(&inner, depth)?;
         }
     }
     Ok(fsync(open)?)
@@ -221,7 +219,7 @@ pub(super) fn open_directory(directory: impl AsFd, name: impl Arg) -> Result<Own
 }
 
 /// The names in a directory that was opened for reading.
-pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
+pub(super) fn list_names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;

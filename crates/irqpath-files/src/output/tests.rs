@@ -68,8 +68,8 @@ fn plant(path: &Path, to: &str) {
 fn a_directory_appears_only_when_committed() {
     let root = tempfile::tempdir().unwrap();
     let staged = create(&root.path().join("r"), false).unwrap();
-    staged.file("meta.json").unwrap().write_all(b"{}").unwrap();
-    let inner = staged.directory("raw").unwrap();
+    staged.create_file("meta.json").unwrap().write_all(b"{}").unwrap();
+    let inner = staged.create_directory("raw").unwrap();
     inner.write("reps", |file| file.write_all(b"1")).unwrap();
     assert_eq!(read(inner.current_path().join("reps")), "1");
     assert!(!root.path().join("r").exists());
@@ -83,8 +83,8 @@ fn a_directory_appears_only_when_committed() {
 fn what_is_not_committed_leaves_nothing() {
     let root = tempfile::tempdir().unwrap();
     let staged = create(&root.path().join("r"), false).unwrap();
-    staged.file("meta.json").unwrap();
-    staged.directory("raw").unwrap().file("reps").unwrap();
+    staged.create_file("meta.json").unwrap();
+    staged.create_directory("raw").unwrap().create_file("reps").unwrap();
     let (file, _) = StagedFile::create(&root.path().join("f")).unwrap();
     assert_eq!(names(root.path()).len(), 2);
     drop((staged, file));
@@ -124,7 +124,7 @@ fn an_existing_directory_is_replaced_only_by_force_and_only_if_it_is_a_result() 
     fs::create_dir(target.join("raw")).unwrap();
     symlink(root.path(), target.join("raw/link")).unwrap();
     let staged = create(&target, true).unwrap();
-    staged.file("new").unwrap();
+    staged.create_file("new").unwrap();
     staged.commit().unwrap();
     assert_eq!(names(&target), ["new"]);
     assert_eq!(names(root.path()), ["meta", "r"], "what the link leads to is still there");
@@ -216,14 +216,17 @@ fn a_name_in_a_directory_has_no_way_out_of_it() {
     let directory = Directory::open(&root.path().join("a/b"), true).unwrap();
     for name in ["../out", "/tmp/out", "..", ".", "", "a/../../out"] {
         assert!(directory.write(name, |_| Ok(())).is_err(), "{name}");
-        assert!(directory.file(name).is_err() && directory.directory(name).is_err(), "{name}");
+        assert!(
+            directory.create_file(name).is_err() && directory.create_directory(name).is_err(),
+            "{name}"
+        );
     }
     assert_eq!(names(root.path()), ["a"]);
     symlink("..", root.path().join("a/b/up")).unwrap();
-    assert!(directory.directory("up").is_err());
-    directory.directory("d").unwrap().write("f", |_| Ok(())).unwrap();
-    assert!(directory.file("d").is_err());
-    directory.remove("d").unwrap();
+    assert!(directory.create_directory("up").is_err());
+    directory.create_directory("d").unwrap().write("f", |_| Ok(())).unwrap();
+    assert!(directory.create_file("d").is_err());
+    directory.remove_file("d").unwrap();
     assert_eq!(names(&root.path().join("a/b")), ["up"]);
 }
 
@@ -240,7 +243,7 @@ fn a_strangers_link_leads_nowhere() {
     let refused = write(&theirs.join("up/new"), "new").unwrap_err();
     let source = std::error::Error::source(&refused).unwrap().to_string();
     assert!(source.contains("the link up in it belongs to uid 65533"), "{source}");
-    assert!(refusal(&theirs.join("up/r"), true).contains("cannot be written"));
+    assert!(refusal(&theirs.join("up/r"), true).contains("cannot write"));
     assert!(refusal(&theirs.join("up"), true).contains("is a link"));
     assert!(Directory::open(&theirs.join("up/made"), true).is_err());
     assert_eq!(read(secret), "root's");
@@ -316,7 +319,7 @@ fn a_result_that_was_put_in_the_place_of_the_old_one_is_not_removed() {
 fn what_took_the_name_of_a_partial_one_is_not_removed_with_it() {
     let root = tempfile::tempdir().unwrap();
     let staged = create(&root.path().join("r"), false).unwrap();
-    staged.file("half").unwrap();
+    staged.create_file("half").unwrap();
     let partial = root.path().join(&names(root.path())[0]);
     fs::rename(&partial, root.path().join("aside")).unwrap();
     fs::create_dir(&partial).unwrap();

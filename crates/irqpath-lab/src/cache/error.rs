@@ -25,10 +25,13 @@ pub enum CacheError {
         source: TreeError,
     },
     /// It cannot be made or reached.
-    #[error("the cache {path} cannot be made; set IRQPATH_CACHE to a directory of yours", path = .path.display())]
+    #[error("cannot make the cache {path}; set IRQPATH_CACHE to a directory of yours", path = .path.display())]
     Place { path: PathBuf, source: OutputError },
+    /// A product is not there, and this process makes none.
+    #[error("the cache {} lacks {product}, and a unit makes nothing; start `irqpath lab campaign` with this cache, or share the cache it had", root.display())]
+    Missing { root: PathBuf, product: String },
     /// An input of a product cannot be read.
-    #[error("{path} cannot be read: {source}; it is an input of what is built", path = .path.display())]
+    #[error("cannot read {path}, an input of what is built: {source}", path = .path.display())]
     Input {
         /// The file or directory.
         path: PathBuf,
@@ -36,7 +39,7 @@ pub enum CacheError {
         source: io::Error,
     },
     /// Something in the cache cannot be read or written.
-    #[error("{path} cannot be {action}: {source}; make room, or set IRQPATH_CACHE to another directory",
+    #[error("cannot {action} {path}: {source}; make room, or set IRQPATH_CACHE to another directory",
         path = .path.display())]
     Io {
         /// The file or directory.
@@ -49,7 +52,7 @@ pub enum CacheError {
 }
 
 /// For `map_err`: an error at `path` while it was `action`.
-pub(crate) fn at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> CacheError {
+pub(crate) fn io_at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> CacheError {
     let path = path.to_owned();
     move |source| CacheError::Io { path, action, source }
 }

@@ -34,9 +34,16 @@ impl Inputs {
         self
     }
 
+    /// Add content that is in memory.
+    pub fn bytes(mut self, name: &str, bytes: &[u8]) -> Self {
+        let digest = format_hex(Sha256::digest(bytes));
+        let _ = writeln!(self.text, "bytes {name} {digest}");
+        self
+    }
+
     /// Add the content of a file.
     pub fn file(mut self, name: &str, path: &Path) -> Result<Self, CacheError> {
-        let digest = sha256(path).map_err(unreadable(path))?;
+        let digest = hash_file(path).map_err(input_error(path))?;
         let _ = writeln!(self.text, "file {name} {digest}");
         Ok(self)
     }
@@ -54,13 +61,13 @@ impl Inputs {
         directory: &Path,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<Self, CacheError> {
-        for path in files(directory)? {
+        for path in list_files(directory)? {
             let relative = path.strip_prefix(directory).unwrap_or(&path);
             if !wanted(relative) {
                 continue;
             }
             let relative = relative.display().to_string();
-            let line = describe(&path).map_err(unreadable(&path))?;
+            let line = describe_path(&path).map_err(input_error(&path))?;
             let _ = writeln!(self.text, "tree {name} {} {relative} {line}", relative.len());
         }
         Ok(self)
@@ -68,7 +75,7 @@ impl Inputs {
 
     /// SHA-256 over all of them, hexadecimal.
     pub fn key(&self) -> String {
-        hex(Sha256::digest(&self.text))
+        format_hex(Sha256::digest(&self.text))
     }
 
     /// The list, one input a line.
@@ -77,31 +84,31 @@ impl Inputs {
     }
 }
 
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
+fn input_error(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
     let path = path.to_owned();
     move |source| CacheError::Input { path, source }
 }
 
-fn describe(path: &Path) -> io::Result<String> {
+fn describe_path(path: &Path) -> io::Result<String> {
     let meta = path.symlink_metadata()?;
     if meta.is_symlink() {
         return Ok(format!("link {}", path.read_link()?.display()));
     }
     let kind = if meta.permissions().mode() & 0o100 == 0 { "file" } else { "program" };
-    Ok(format!("{kind} {}", sha256(path)?))
+    Ok(format!("{kind} {}", hash_file(path)?))
 }
 
 /// Every file and link below a directory, sorted by path; nothing that starts with a dot.
 ///
 /// # Errors
 /// [`CacheError::Input`] if a directory cannot be read.
-pub fn files(directory: &Path) -> Result<Vec<PathBuf>, CacheError> {
+pub fn list_files(directory: &Path) -> Result<Vec<PathBuf>, CacheError> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_owned()];
     while let Some(next) = pending.pop() {
-        for entry in fs::read_dir(&next).map_err(unreadable(&next))? {
-            let entry = entry.map_err(unreadable(&next))?;
-            let kind = entry.file_type().map_err(unreadable(&next))?;
+        for entry in fs::read_dir(&next).map_err(input_error(&next))? {
+            let entry = entry.map_err(input_error(&next))?;
+            let kind = entry.file_type().map_err(input_error(&next))?;
             if entry.file_name().as_encoded_bytes().starts_with(b".") {
                 continue;
             }
@@ -113,19 +120,19 @@ pub fn files(directory: &Path) -> Result<Vec<PathBuf>, CacheError> {
 }
 
 /// SHA-256 of a file, hexadecimal.
-pub fn sha256(path: &Path) -> io::Result<String> {
+pub fn hash_file(path: &Path) -> io::Result<String> {
     let mut file = irqpath_files::input::open(path)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hex(digest.finalize())),
+            0 => return Ok(format_hex(digest.finalize())),
             n => digest.update(&buffer[..n]),
         }
     }
 }
 
-fn hex(bytes: impl AsRef<[u8]>) -> String {
+fn format_hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

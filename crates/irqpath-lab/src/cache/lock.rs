@@ -14,26 +14,26 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
-use super::{CacheError, at};
+use super::{CacheError, io_at};
 
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 /// Hold the lock of this name until the file is dropped. Calls `wait` before it waits.
-pub(super) fn take(directory: &Path, name: &str, wait: impl Fn()) -> Result<File, CacheError> {
+pub(super) fn take_lock(directory: &Path, name: &str, wait: impl Fn()) -> Result<File, CacheError> {
     let path = directory.join(name);
-    let locks = open_directory(directory).map_err(at(directory, "written"))?;
+    let locks = open_directory(directory).map_err(io_at(directory, "write"))?;
     loop {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(&locks, name, flags, Mode::from_raw_mode(FILE_MODE));
-        let file = opened.map(File::from).map_err(|e| at(&path, "written")(e.into()))?;
-        let found = file.metadata().map_err(at(&path, "read"))?;
+        let file = opened.map(File::from).map_err(|e| io_at(&path, "write")(e.into()))?;
+        let found = file.metadata().map_err(io_at(&path, "read"))?;
         if !found.is_file() || found.mode() & 0o777 & !FILE_MODE != 0 {
             // Somebody else may have it open, and locked for ever.
-            fs::remove_file(&path).map_err(at(&path, "removed"))?;
+            fs::remove_file(&path).map_err(io_at(&path, "remove"))?;
             continue;
         }
-        hold(&file, &wait).map_err(|e| at(&path, "locked")(e.into()))?;
+        lock_file(&file, &wait).map_err(|e| io_at(&path, "lock")(e.into()))?;
         if is_still_there(&file, &path) {
             return Ok(file);
         }
@@ -50,7 +50,7 @@ fn open_directory(path: &Path) -> io::Result<File> {
     Ok(directory)
 }
 
-fn hold(file: &File, wait: impl Fn()) -> rustix::io::Result<()> {
+fn lock_file(file: &File, wait: impl Fn()) -> rustix::io::Result<()> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => wait(),
         other => return other,

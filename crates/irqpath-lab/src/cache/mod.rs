@@ -16,8 +16,8 @@ mod lock;
 mod tests;
 
 pub use error::CacheError;
-pub(crate) use error::at;
-pub use inputs::{Inputs, files, sha256};
+pub(crate) use error::io_at;
+pub use inputs::{Inputs, hash_file, list_files};
 
 use std::env;
 use std::ffi::OsString;
@@ -46,6 +46,8 @@ const INPUTS: &str = "inputs";
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
+    /// False if nothing may be made.
+    may_make: bool,
 }
 
 /// What to make: where it belongs, and from what it is made.
@@ -86,19 +88,36 @@ impl Cache {
     /// # Errors
     /// If none of them is set to an absolute path, or if others can write there.
     pub fn locate() -> Result<Self, CacheError> {
-        let cache = Self::at(place(|name| env::var_os(name))?);
+        let cache = Self::at(choose_root(|name| env::var_os(name))?);
         // One that is missing is made, and checked then, with its first product.
-        if fs::symlink_metadata(&cache.root).is_ok() { cache.check() } else { Ok(()) }?;
+        if fs::symlink_metadata(&cache.root).is_ok() { cache.check_tree() } else { Ok(()) }?;
         Ok(cache)
     }
 
-    fn check(&self) -> Result<(), CacheError> {
-        tree::check(&self.root, &[]).map_err(|source| CacheError::Unsafe { source })
+    fn check_tree(&self) -> Result<(), CacheError> {
+        tree::check_tree(&self.root, &[]).map_err(|source| CacheError::Unsafe { source })
     }
 
     /// A cache in this directory, which need not exist yet.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), may_make: true }
+    }
+
+    /// The same cache for somebody who only takes: what is missing is an error that names it.
+    #[must_use]
+    pub fn sealed(self) -> Self {
+        Self { may_make: false, ..self }
+    }
+
+    /// Refuses to make a product in a sealed cache. For those who prepare before they ask for it.
+    pub(crate) fn require_making(&self, product: &Product) -> Result<(), CacheError> {
+        if self.may_make {
+            return Ok(());
+        }
+        let path = self.product_path(product);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let product = format!("{}/{name}", product.kind);
+        Err(CacheError::Missing { root: self.root.clone(), product })
     }
 
     pub fn root(&self) -> &Path {
@@ -106,16 +125,16 @@ impl Cache {
     }
 
     /// Where a product is or will be.
-    pub fn path(&self, product: &Product) -> PathBuf {
+    pub fn product_path(&self, product: &Product) -> PathBuf {
         let key = product.inputs.key();
         self.root.join(product.kind).join(format!("{}-{}", product.label, &key[..KEY_DIGITS]))
     }
 
     /// The product, if it is there.
-    pub fn get(&self, product: &Product) -> Option<PathBuf> {
+    pub fn find_product(&self, product: &Product) -> Option<PathBuf> {
         // Somebody else may have made the cache since it was missing. The lock says so then.
-        self.check().ok()?;
-        let path = self.path(product);
+        self.check_tree().ok()?;
+        let path = self.product_path(product);
         // The time of a product is when it was used last. In a cache that cannot be written
         // nothing is removed either.
         let used = |directory: File| drop(directory.set_modified(SystemTime::now()));
@@ -123,8 +142,9 @@ impl Cache {
     }
 
     /// All products of this kind and label, whatever they were made from.
-    pub fn labelled(&self, kind: &str, label: &str) -> Vec<PathBuf> {
-        let all = self.check().is_ok().then(|| self.of_label(kind, label)).into_iter().flatten();
+    pub fn list_labelled(&self, kind: &str, label: &str) -> Vec<PathBuf> {
+        let all =
+            self.check_tree().is_ok().then(|| self.of_label(kind, label)).into_iter().flatten();
         let mut whole: Vec<_> =
             all.filter_map(|(path, is_whole)| is_whole.then_some(path)).collect();
         whole.sort();
@@ -147,29 +167,30 @@ impl Cache {
     ///
     /// # Errors
     /// What `make` returns; [`CacheError`] if the cache cannot be written.
-    pub fn product<E: From<CacheError>>(
+    pub fn provide_product<E: From<CacheError>>(
         &self,
         product: &Product,
         progress: &Progress,
         make: impl FnOnce(&Staging) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        if let Some(path) = self.get(product) {
+        if let Some(path) = self.find_product(product) {
             return Ok(path);
         }
-        let destination = self.path(product);
-        let lock = self.lock(&lock_name(product), &product.label, progress)?;
+        self.require_making(product)?;
+        let destination = self.product_path(product);
+        let lock = self.take_lock(&lock_name(product), &product.label, progress)?;
         if destination.is_dir() {
             return Ok(destination); // made by the one that was waited for
         }
         let directory = with_suffix(&destination, PARTIAL);
-        prepare(&directory, product.resumable)?;
+        prepare_directory(&directory, product.resumable)?;
         let staging = Staging { directory, destination, lock };
         let made = make(&staging);
         if made.is_err() {
-            remove(&staging.directory)?;
+            remove_directory(&staging.directory)?;
         }
         made?;
-        complete(&staging, &product.inputs)?;
+        complete_product(&staging, &product.inputs)?;
         self.remove_unused(product);
         Ok(staging.destination)
     }
@@ -188,7 +209,7 @@ impl Cache {
     }
 
     /// Hold the lock of this name until the file is dropped; `what` is named when waiting.
-    pub(crate) fn lock(
+    pub(crate) fn take_lock(
         &self,
         name: &str,
         what: &str,
@@ -196,14 +217,15 @@ impl Cache {
     ) -> Result<File, CacheError> {
         let made = Directory::open(&self.root, true);
         made.map_err(|source| CacheError::Place { path: self.root.clone(), source })?;
-        self.check()?;
-        let wait = || progress.note(&format!("waiting for another irqpath that makes {what}"));
-        lock::take(&self.root.join("locks"), name, wait)
+        self.check_tree()?;
+        let wait =
+            || progress.print_note(&format!("waiting for another irqpath that makes {what}"));
+        lock::take_lock(&self.root.join("locks"), name, wait)
     }
 }
 
 /// The root of the cache by these environment variables.
-fn place(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, CacheError> {
+fn choose_root(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, CacheError> {
     let choices: [(&str, &[&str]); 3] = [
         ("IRQPATH_CACHE", &[]),
         ("XDG_CACHE_HOME", &["irqpath"]),
@@ -230,32 +252,32 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn prepare(directory: &Path, keep: bool) -> Result<(), CacheError> {
+fn prepare_directory(directory: &Path, keep: bool) -> Result<(), CacheError> {
     if !keep {
-        remove(directory)?;
+        remove_directory(directory)?;
     }
-    fs::create_dir_all(directory).map_err(at(directory, "written"))
+    fs::create_dir_all(directory).map_err(io_at(directory, "write"))
 }
 
 /// Remove a directory that need not exist.
-pub(crate) fn remove(directory: &Path) -> Result<(), CacheError> {
+pub(crate) fn remove_directory(directory: &Path) -> Result<(), CacheError> {
     match fs::remove_dir_all(directory) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(directory, "removed")(e)),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_at(directory, "remove")(e)),
         _ => Ok(()),
     }
 }
 
 /// Write the list of inputs, let everything reach the disk, and give the product its name.
-fn complete(staging: &Staging, inputs: &Inputs) -> Result<(), CacheError> {
+fn complete_product(staging: &Staging, inputs: &Inputs) -> Result<(), CacheError> {
     let directory = &staging.directory;
     let list = directory.join(INPUTS);
     // It may be a link to that of a product which this one was made from.
     match fs::remove_file(&list) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(at(&list, "removed")(e)),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io_at(&list, "remove")(e)),
         _ => {}
     }
-    fs::write(&list, inputs.text()).map_err(at(&list, "written"))?;
-    let handle = File::open(directory).map_err(at(directory, "read"))?;
-    syncfs(&handle).map_err(|e| at(directory, "written")(e.into()))?;
-    fs::rename(directory, &staging.destination).map_err(at(&staging.destination, "written"))
+    fs::write(&list, inputs.text()).map_err(io_at(&list, "write"))?;
+    let handle = File::open(directory).map_err(io_at(directory, "read"))?;
+    syncfs(&handle).map_err(|e| io_at(directory, "write")(e.into()))?;
+    fs::rename(directory, &staging.destination).map_err(io_at(&staging.destination, "write"))
 }

@@ -12,19 +12,19 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::*;
 
-fn product(value: &str, resumable: bool) -> Product {
+fn product_of(value: &str, resumable: bool) -> Product {
     let inputs = Inputs::new("test", 1).value("value", value);
     Product { kind: "things", label: "thing".to_owned(), inputs, resumable }
 }
 
-fn make(cache: &Cache, product: &Product, text: &str) -> Result<PathBuf, CacheError> {
-    cache.product(product, &Progress::hidden(), |staging| {
+fn provide_text(cache: &Cache, product: &Product, text: &str) -> Result<PathBuf, CacheError> {
+    cache.provide_product(product, &Progress::hidden(), |staging| {
         let path = staging.directory.join("content");
-        fs::write(&path, text).map_err(at(&path, "written"))
+        fs::write(&path, text).map_err(io_at(&path, "write"))
     })
 }
 
-fn content(path: &Path) -> String {
+fn read_content(path: &Path) -> String {
     fs::read_to_string(path.join("content")).unwrap()
 }
 
@@ -65,15 +65,18 @@ fn a_value_cannot_imitate_two_inputs() {
 fn a_product_is_made_once_and_lists_its_inputs() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
-    let first = make(&cache, &product("a", false), "first").unwrap();
-    let again = make(&cache, &product("a", false), "again").unwrap();
-    let other = make(&cache, &product("b", false), "other").unwrap();
-    assert_eq!((content(&first), content(&other)), ("first".to_owned(), "other".to_owned()));
+    let first = provide_text(&cache, &product_of("a", false), "first").unwrap();
+    let again = provide_text(&cache, &product_of("a", false), "again").unwrap();
+    let other = provide_text(&cache, &product_of("b", false), "other").unwrap();
+    assert_eq!(
+        (read_content(&first), read_content(&other)),
+        ("first".to_owned(), "other".to_owned())
+    );
     assert_eq!(again, first);
     let list = fs::read_to_string(first.join(INPUTS)).unwrap();
     assert_eq!(list, "recipe test 1\nvalue value 1 a\n");
-    assert_eq!(cache.get(&product("a", false)), Some(first));
-    assert_eq!(cache.get(&product("c", false)), None);
+    assert_eq!(cache.find_product(&product_of("a", false)), Some(first));
+    assert_eq!(cache.find_product(&product_of("c", false)), None);
 }
 
 #[test]
@@ -81,32 +84,32 @@ fn what_failed_or_was_killed_is_never_taken_for_whole() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
     for resumable in [false, true] {
-        let product = product("a", resumable);
-        let failed = cache.product(&product, &Progress::hidden(), |staging| {
+        let product = product_of("a", resumable);
+        let failed = cache.provide_product(&product, &Progress::hidden(), |staging| {
             fs::write(staging.directory.join("half"), "").unwrap();
             Err(CacheError::NoPlace)
         });
         assert!(failed.is_err());
-        assert_eq!(cache.get(&product), None);
-        let partial = with_suffix(&cache.path(&product), ".partial");
+        assert_eq!(cache.find_product(&product), None);
+        let partial = with_suffix(&cache.product_path(&product), ".partial");
         assert!(!partial.exists());
         fs::create_dir_all(&partial).unwrap(); // as after a kill
         fs::write(partial.join("half"), "").unwrap();
     }
-    let made = make(&cache, &product("a", false), "whole").unwrap();
+    let made = provide_text(&cache, &product_of("a", false), "whole").unwrap();
     assert!(!made.join("half").exists());
-    assert_eq!(content(&made), "whole");
+    assert_eq!(read_content(&made), "whole");
 }
 
 #[test]
 fn a_resumable_product_goes_on_with_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
-    let product = product("a", true);
-    let partial = with_suffix(&cache.path(&product), ".partial");
+    let product = product_of("a", true);
+    let partial = with_suffix(&cache.product_path(&product), ".partial");
     fs::create_dir_all(&partial).unwrap();
     fs::write(partial.join("step-1"), "").unwrap();
-    let made = make(&cache, &product, "rest").unwrap();
+    let made = provide_text(&cache, &product, "rest").unwrap();
     assert!(made.join("step-1").exists() && !partial.exists());
 }
 
@@ -118,17 +121,17 @@ fn what_nobody_used_for_a_month_makes_room() {
         let time = SystemTime::now() - Duration::from_secs(24 * 3600) * days;
         File::open(path).unwrap().set_modified(time).unwrap();
     };
-    let old = make(&cache, &product("old", false), "").unwrap();
-    let used = make(&cache, &product("used", false), "").unwrap();
-    let young = make(&cache, &product("young", false), "").unwrap();
-    let other = Product { label: "thing-2".to_owned(), ..product("old", false) };
-    let other = make(&cache, &other, "").unwrap();
+    let old = provide_text(&cache, &product_of("old", false), "").unwrap();
+    let used = provide_text(&cache, &product_of("used", false), "").unwrap();
+    let young = provide_text(&cache, &product_of("young", false), "").unwrap();
+    let other = Product { label: "thing-2".to_owned(), ..product_of("old", false) };
+    let other = provide_text(&cache, &other, "").unwrap();
     age(&old, 31);
     age(&used, 31);
     age(&young, 29);
     age(&other, 31);
-    assert_eq!(cache.get(&product("used", false)), Some(used.clone()));
-    make(&cache, &product("new", false), "").unwrap();
+    assert_eq!(cache.find_product(&product_of("used", false)), Some(used.clone()));
+    provide_text(&cache, &product_of("new", false), "").unwrap();
     let there = [&old, &used, &young, &other].map(|path| path.is_dir());
     assert_eq!(there, [false, true, true, true]);
 }
@@ -139,7 +142,7 @@ fn two_makers_wait_for_each_other() {
     let cache = Cache::at(dir.path());
     let (made, inside) = (AtomicU32::new(0), AtomicU32::new(0));
     let maker = || {
-        let path = cache.product(&product("a", false), &Progress::hidden(), |staging| {
+        let path = cache.provide_product(&product_of("a", false), &Progress::hidden(), |staging| {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
             thread::sleep(Duration::from_millis(100));
             fs::write(staging.directory.join("content"), "x").unwrap();
@@ -147,7 +150,7 @@ fn two_makers_wait_for_each_other() {
             inside.fetch_sub(1, Ordering::SeqCst);
             Ok::<(), CacheError>(())
         });
-        content(&path.unwrap())
+        read_content(&path.unwrap())
     };
     thread::scope(|scope| {
         let makers: Vec<_> = (0..4).map(|_| scope.spawn(maker)).collect();
@@ -163,13 +166,13 @@ fn programs_that_outlive_irqpath_keep_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
     let mut child = None;
-    let failed = cache.product(&product("a", false), &Progress::hidden(), |staging| {
+    let failed = cache.provide_product(&product_of("a", false), &Progress::hidden(), |staging| {
         let sleep = std::process::Command::new("sleep").arg("60").stdin(staging.stdin()).spawn();
         child = Some(sleep.unwrap());
         Err(CacheError::NoPlace)
     });
     assert!(failed.is_err());
-    let lock = File::open(cache.root().join("locks").join(lock_name(&product("a", false))));
+    let lock = File::open(cache.root().join("locks").join(lock_name(&product_of("a", false))));
     let lock = lock.unwrap();
     let busy = flock(&lock, FlockOperation::NonBlockingLockExclusive);
     assert_eq!(busy, Err(rustix::io::Errno::WOULDBLOCK));
@@ -183,7 +186,7 @@ fn programs_that_outlive_irqpath_keep_the_lock() {
 fn the_place_follows_the_environment() {
     let from = |set: &[(&str, &str)]| {
         let set = set.to_owned();
-        let found = place(|name| {
+        let found = choose_root(|name| {
             set.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value))
         });
         found.map(|path| path.display().to_string()).map_err(|e| e.to_string())
@@ -201,13 +204,14 @@ fn the_place_follows_the_environment() {
 fn products_of_a_label_are_found_and_half_made_ones_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
-    assert!(cache.labelled("things", "thing").is_empty());
-    let made: std::collections::BTreeSet<_> =
-        ["a", "b"].map(|value| make(&cache, &product(value, false), value).unwrap()).into();
+    assert!(cache.list_labelled("things", "thing").is_empty());
+    let made: std::collections::BTreeSet<_> = ["a", "b"]
+        .map(|value| provide_text(&cache, &product_of(value, false), value).unwrap())
+        .into();
     for other in ["thing-0123456789abcdef.partial", "thing-x86-0123456789abcdef", "thing-short"] {
         fs::create_dir(dir.path().join("things").join(other)).unwrap();
     }
-    assert_eq!(cache.labelled("things", "thing"), Vec::from_iter(made));
+    assert_eq!(cache.list_labelled("things", "thing"), Vec::from_iter(made));
 }
 
 #[test]
@@ -215,13 +219,13 @@ fn a_cache_that_others_can_fill_is_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("a/cache");
     let cache = Cache::at(&root);
-    let made = make(&cache, &product("a", false), "").unwrap();
+    let made = provide_text(&cache, &product_of("a", false), "").unwrap();
     let refusal = || {
         assert_eq!(
-            (cache.get(&product("a", false)), cache.labelled("things", "thing")),
+            (cache.find_product(&product_of("a", false)), cache.list_labelled("things", "thing")),
             (None, vec![])
         );
-        make(&cache, &product("a", false), "").unwrap_err().to_string()
+        provide_text(&cache, &product_of("a", false), "").unwrap_err().to_string()
     };
     fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(refusal().contains("can be written by others"), "{}", refusal());
@@ -235,7 +239,7 @@ fn a_cache_that_others_can_fill_is_not_used() {
         assert!(refusal().starts_with(&want) && refusal().lines().count() == 1, "{}", refusal());
         chown(&path, Some(0), None).unwrap();
     }
-    assert_eq!(cache.get(&product("a", false)), Some(made));
+    assert_eq!(cache.find_product(&product_of("a", false)), Some(made));
 }
 
 #[test]
@@ -244,14 +248,14 @@ fn a_link_in_the_place_of_a_lock_is_not_followed() {
     let cache = Cache::at(dir.path().join("cache"));
     let (locks, planted) = (cache.root().join("locks"), dir.path().join("planted"));
     fs::create_dir_all(&locks).unwrap();
-    symlink(&planted, locks.join(lock_name(&product("a", false)))).unwrap();
-    let error = make(&cache, &product("a", false), "").unwrap_err().to_string();
-    assert!(error.contains("cannot be written") && error.lines().count() == 1, "{error}");
+    symlink(&planted, locks.join(lock_name(&product_of("a", false)))).unwrap();
+    let error = provide_text(&cache, &product_of("a", false), "").unwrap_err().to_string();
+    assert!(error.contains("cannot write") && error.lines().count() == 1, "{error}");
     assert!(!planted.exists());
     fs::remove_dir_all(&locks).unwrap();
     symlink(dir.path(), &locks).unwrap();
-    assert!(make(&cache, &product("a", false), "").is_err());
-    assert!(!dir.path().join(lock_name(&product("a", false))).exists());
+    assert!(provide_text(&cache, &product_of("a", false), "").is_err());
+    assert!(!dir.path().join(lock_name(&product_of("a", false))).exists());
 }
 
 /// As it was made before locks were private.
@@ -260,7 +264,7 @@ fn a_stranger_with_an_old_lock_delays_nobody_and_opens_no_new_one() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
     let locks = cache.root().join("locks");
-    let path = locks.join(lock_name(&product("a", false)));
+    let path = locks.join(lock_name(&product_of("a", false)));
     fs::create_dir_all(&locks).unwrap();
     fs::write(&path, "").unwrap();
     for (path, mode) in [(&locks, 0o755), (&path, 0o644)] {
@@ -269,9 +273,23 @@ fn a_stranger_with_an_old_lock_delays_nobody_and_opens_no_new_one() {
     let stranger = File::open(&path).unwrap();
     flock(&stranger, FlockOperation::NonBlockingLockExclusive).unwrap();
     let (done, is_done) = std::sync::mpsc::channel();
-    thread::spawn(move || done.send(make(&cache, &product("a", false), "x").unwrap()));
+    thread::spawn(move || done.send(provide_text(&cache, &product_of("a", false), "x").unwrap()));
     let made = is_done.recv_timeout(Duration::from_secs(30)).expect("it waits for the stranger");
-    assert_eq!(content(&made), "x");
+    assert_eq!(read_content(&made), "x");
     let modes = [locks, path].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
     assert_eq!(modes, [0o700, 0o600]);
+}
+
+#[test]
+fn a_sealed_cache_gives_what_is_there_and_names_what_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::at(dir.path());
+    let product = product_of("a", false);
+    let error = provide_text(&cache.clone().sealed(), &product, "never").unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("lacks things/thing-") && text.contains("lab campaign"), "{text}");
+    assert!(!text.contains('\n') && fs::read_dir(dir.path()).unwrap().next().is_none());
+    let made = provide_text(&cache, &product, "one").unwrap();
+    assert_eq!(provide_text(&cache.sealed(), &product, "never").unwrap(), made);
+    assert_eq!(read_content(&made), "one");
 }

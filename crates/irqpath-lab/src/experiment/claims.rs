@@ -83,7 +83,7 @@ impl Range {
 
 impl Value {
     /// The metrics that it is made of.
-    pub(super) fn metrics(&self) -> Vec<&str> {
+    pub(super) fn metric_names(&self) -> Vec<&str> {
         match self {
             Self::Metric(metric) => vec![metric],
             Self::Ratio(one, other) | Self::Difference(one, other) | Self::Change(one, other) => {
@@ -126,7 +126,7 @@ impl Check {
 }
 
 /// The claim on each of the variants that it is about.
-pub(super) fn evaluate(check: &Check, variants: &[ReproducedVariant]) -> Claim {
+pub(super) fn evaluate_check(check: &Check, variants: &[ReproducedVariant]) -> Claim {
     let figures: Figures =
         variants.iter().map(|variant| (variant.name.clone(), variant.metrics.clone())).collect();
     let holds = if check.expect == Range::default() {
@@ -205,7 +205,7 @@ fn format_range(value: &Value, range: Range) -> String {
 mod tests {
     use super::*;
 
-    fn figures() -> Figures {
+    fn make_figures() -> Figures {
         let metrics = |pairs: &[(&str, f64)]| {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
         };
@@ -215,7 +215,7 @@ mod tests {
         ])
     }
 
-    fn check(text: &str) -> Check {
+    fn parse_check(text: &str) -> Check {
         toml::from_str(&format!("claim = 'c'\npaper = 'p'\n{text}")).expect("a check")
     }
 
@@ -230,7 +230,8 @@ mod tests {
             ("value = { per = ['workqueue.q50', 'softirq.q50', 'stock:softirq.q50'] }", 8.0),
         ];
         for (value, expected) in table {
-            let verdict = check(&format!("{value}\nexpect = {{}}")).judge("rt", &figures());
+            let verdict =
+                parse_check(&format!("{value}\nexpect = {{}}")).judge("rt", &make_figures());
             let Verdict::Holds(found) = verdict else { panic!("{value}: {verdict:?}") };
             assert!((found - expected).abs() < 1e-9, "{value}: {found}");
         }
@@ -246,12 +247,12 @@ mod tests {
 
     #[test]
     fn a_missing_metric_is_not_a_failed_claim() {
-        let check = check("value = { metric = 'workqueue.q50' }\nexpect = { max = 1.0 }");
+        let check = parse_check("value = { metric = 'workqueue.q50' }\nexpect = { max = 1.0 }");
         assert_eq!(
-            check.judge("stock", &figures()),
+            check.judge("stock", &make_figures()),
             Verdict::Missing("stock: workqueue.q50".to_owned())
         );
-        assert_eq!(check.judge("rt", &figures()), Verdict::Differs(2000.0));
+        assert_eq!(check.judge("rt", &make_figures()), Verdict::Differs(2000.0));
     }
 
     #[test]

@@ -32,6 +32,12 @@ pub enum ExperimentError {
         /// What was asked for.
         id: String,
     },
+    /// A variant that was asked for is in no experiment that was asked for.
+    #[error("no experiment asked for has a variant {name}; there are: {known}")]
+    NoVariant { name: String, known: String },
+    /// The same, of a parameter.
+    #[error("no experiment asked for has a parameter {name}; there are: {known}")]
+    NoParameter { name: String, known: String },
     /// A kernel or a module could not be made.
     #[error(transparent)]
     Kernel(#[from] crate::kernel::KernelError),

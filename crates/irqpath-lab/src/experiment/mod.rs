@@ -8,6 +8,9 @@ mod claims;
 mod definition;
 mod error;
 mod figures;
+mod identity;
+mod manifest;
+mod request;
 mod results;
 mod run;
 
@@ -18,8 +21,15 @@ pub use definition::{
 };
 pub use error::ExperimentError;
 pub use figures::{Attributed, SeriesResult};
+pub use identity::Identity;
+pub use manifest::{Damage, MANIFEST, Manifest};
+pub use request::check_request;
 pub use results::{
-    Results, ResultsError, TABLE, collect, read_table, reproduce, store_remains, store_variant,
-    variant_directory, write_page, write_table,
+    Results, ResultsError, TABLE, collect_results, copy_unit, read_row, read_table, store_remains,
+    store_rows, store_unit, store_variant, tabulate_experiment, variant_directory, write_page,
+    write_table,
 };
-pub use run::{Options, Remains, Runs, VariantRun, run};
+pub use run::{
+    Options, PreparedGuest, Remains, Runs, VariantRun, find_complete, prepare_variant,
+    run_experiments,
+};

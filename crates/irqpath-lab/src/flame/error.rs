@@ -22,7 +22,7 @@ pub enum FlameError {
         arch: Arch,
     },
     /// There is no C compiler.
-    #[error("gcc cannot be started: {source}; install it, the QEMU plugin is built with it")]
+    #[error("cannot start gcc, which builds the QEMU plugin: {source}; install it")]
     NoCompiler {
         /// What the system said.
         source: io::Error,
@@ -34,7 +34,7 @@ pub enum FlameError {
         reason: String,
     },
     /// A file cannot be read.
-    #[error("{path} cannot be read: {source}; did the guest run to its end?", path = .path.display())]
+    #[error("cannot read {path}: {source}; did the guest run to its end?", path = .path.display())]
     Read {
         path: PathBuf,
         /// What the system said.
@@ -78,7 +78,7 @@ pub enum FlameError {
         #[from]
         source: object::read::Error,
     },
-    #[error("the flame graph cannot be drawn: {reason}")]
+    #[error("cannot draw the flame graph: {reason}")]
     Draw {
         /// What the drawing library said.
         reason: String,

@@ -48,25 +48,25 @@ struct Tree {
 }
 
 impl Tree {
-    fn add(&mut self, chain: &[Frame], delta: i64) {
+    fn add_chain(&mut self, chain: &[Frame], delta: i64) {
         self.delta += delta;
         if let Some((first, rest)) = chain.split_first() {
-            self.callees.entry(first.clone()).or_default().add(rest, delta);
+            self.callees.entry(first.clone()).or_default().add_chain(rest, delta);
         }
     }
 
     /// Callees that grew, the one that grew most first.
-    fn grown(&self) -> Vec<(&Frame, &Self)> {
+    fn grown_callees(&self) -> Vec<(&Frame, &Self)> {
         let mut grown: Vec<_> = self.callees.iter().filter(|(_, tree)| tree.delta > 0).collect();
         grown.sort_by(|a, b| b.1.delta.cmp(&a.1.delta).then_with(|| a.0.cmp(b.0)));
         grown
     }
 
     /// The deepest functions that hold at least `needed` of the growth, `room` of them at most.
-    fn deepest(&self, needed: i64, chain: &[Frame], room: usize) -> Vec<Grown> {
+    fn find_deepest(&self, needed: i64, chain: &[Frame], room: usize) -> Vec<Grown> {
         let mut callees = Vec::new();
         let mut held = 0;
-        for (name, tree) in self.grown() {
+        for (name, tree) in self.grown_callees() {
             if held >= needed {
                 break;
             }
@@ -81,7 +81,7 @@ impl Tree {
             let chain = [chain, &[Frame::clone(name)]].concat();
             let share = (tree.delta * needed + held - 1) / held;
             let others = callees.len() - at - 1;
-            parts.extend(tree.deepest(share, &chain, room - parts.len() - others));
+            parts.extend(tree.find_deepest(share, &chain, room - parts.len() - others));
         }
         parts
     }
@@ -93,18 +93,18 @@ impl Growth {
         let mut tree = Tree::default();
         for (profile, sign) in [(now, 1), (before, -1)] {
             for (stack, &count) in &profile.stacks {
-                tree.add(&stack.frames[stack.entry..], sign * count.cast_signed());
+                tree.add_chain(&stack.frames[stack.entry..], sign * count.cast_signed());
             }
         }
         let total = tree.delta;
         let mut left = total;
         let mut frames = Vec::new();
-        for (name, tree) in tree.grown() {
+        for (name, tree) in tree.grown_callees() {
             if (total - left) * 100 >= total * EXPLAINED {
                 break;
             }
             let needed = (tree.delta * EXPLAINED + 99) / 100;
-            for grown in tree.deepest(needed, std::slice::from_ref(name), MAX_PARTS) {
+            for grown in tree.find_deepest(needed, std::slice::from_ref(name), MAX_PARTS) {
                 left -= grown.delta;
                 frames.push(grown);
             }
@@ -117,14 +117,14 @@ impl Growth {
     }
 }
 
-fn name(frame: Option<&Frame>) -> &str {
+fn frame_name(frame: Option<&Frame>) -> &str {
     frame.map_or("", |frame| frame)
 }
 
 impl Grown {
     /// The entry into the kernel (or the outermost function), and the function that is named.
     pub fn place(&self) -> (&str, &str) {
-        (name(self.chain.first()), name(self.chain.last()))
+        (frame_name(self.chain.first()), frame_name(self.chain.last()))
     }
 }
 

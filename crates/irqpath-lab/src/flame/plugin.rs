@@ -44,7 +44,7 @@ impl Plugin {
     /// [`FlameError::NoQemu`], [`FlameError::NoCompiler`], [`FlameError::Compile`], or what the cache
     /// says.
     pub fn build(lab: &Lab, arch: Arch) -> Result<Self, FlameError> {
-        let qemu = QemuVersion::of(arch).ok_or(FlameError::NoQemu { arch })?;
+        let qemu = QemuVersion::query(arch).ok_or(FlameError::NoQemu { arch })?;
         let interface = format!("-DQEMU_PLUGIN_VERSION={}", qemu.plugin_interface());
         let source = lab.project.lab().join("plugin");
         let inputs = Inputs::new("plugin", RECIPE)
@@ -54,11 +54,11 @@ impl Plugin {
             .tree("source", &source)?;
         let label = "flame".to_owned();
         let product = Product { kind: "plugins", label, inputs, resumable: false };
-        lab.progress.step("building the QEMU plugins", None, Unit::Steps);
-        let made = lab
-            .cache
-            .product(&product, &lab.progress, |staging| compile(&source, &interface, staging));
-        lab.progress.clear();
+        lab.progress.begin_step("building the QEMU plugins", None, Unit::Steps);
+        let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
+            compile_plugins(&source, &interface, staging)
+        });
+        lab.progress.clear_line();
         Ok(Self { directory: made? })
     }
 
@@ -73,7 +73,7 @@ impl Plugin {
     /// For [`crate::vm::Machine::plugin`]: leave how many instructions a virtual CPU executes on
     /// each instance of a path in `out`, in all and in user space, one instance a line. The marks are
     /// in user space; the machine may have several virtual CPUs.
-    pub fn counter(&self, out: &Path, path: PathMarks) -> PluginUse {
+    pub fn use_counter(&self, out: &Path, path: PathMarks) -> PluginUse {
         self.to_use(COUNT, path_argument(path), out)
     }
 
@@ -93,17 +93,17 @@ fn compiler_version() -> Result<String, FlameError> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn compile(source: &Path, interface: &str, staging: &Staging) -> Result<(), FlameError> {
-    let files = crate::cache::files(source)?;
+fn compile_plugins(source: &Path, interface: &str, staging: &Staging) -> Result<(), FlameError> {
+    let files = crate::cache::list_files(source)?;
     let sources = files
         .iter()
         .filter(|p| p.parent() == Some(source) && p.extension().is_some_and(|x| x == "c"));
     let sources: Vec<_> = sources.cloned().collect();
-    link(&sources, interface, FLAME, staging)?;
-    link(&COUNT_SOURCES.map(|name| source.join(name)), interface, COUNT, staging)
+    link_library(&sources, interface, FLAME, staging)?;
+    link_library(&COUNT_SOURCES.map(|name| source.join(name)), interface, COUNT, staging)
 }
 
-fn link(
+fn link_library(
     sources: &[PathBuf],
     interface: &str,
     library: &str,

@@ -99,7 +99,7 @@ impl Profile {
     }
 
     /// One line per chain, `outermost;...;innermost instructions`, as other tools read it.
-    pub fn folded(&self) -> String {
+    pub fn fold_stacks(&self) -> String {
         let mut folded: BTreeMap<String, u64> = BTreeMap::new();
         for (stack, count) in &self.stacks {
             // A symbol is what a stranger's program calls it.
@@ -113,7 +113,7 @@ impl Profile {
     }
 
     /// Instructions by function, each without those of the functions it calls.
-    pub fn functions(&self) -> FunctionTable {
+    pub fn sum_functions(&self) -> FunctionTable {
         let mut table = BTreeMap::new();
         for (stack, count) in &self.stacks {
             if let Some(name) = stack.frames.last() {
@@ -146,7 +146,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// The profile of a route of this recording.
-    pub fn profile(&self, route: &Route) -> Profile {
+    pub fn profile_route(&self, route: &Route) -> Profile {
         // Add up by chain and function first: building a stack of names costs more.
         let mut counts: HashMap<(u32, &Frame), u64> = HashMap::new();
         for charge in &route.charges {
@@ -160,7 +160,7 @@ impl<'a> Attribution<'a> {
         }
         let mut stacks = BTreeMap::new();
         for ((node, name), count) in counts {
-            *stacks.entry(self.stack(node, name)).or_default() += count;
+            *stacks.entry(self.build_stack(node, name)).or_default() += count;
         }
         Profile { stacks }
     }
@@ -177,7 +177,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// The chain of names of a node with a function at its end.
-    fn stack(&self, node: u32, last: &Frame) -> Stack {
+    fn build_stack(&self, node: u32, last: &Frame) -> Stack {
         let mut frames = vec![last.clone()];
         // Frames inside the innermost entry, as soon as it is met.
         let mut inside = None;
@@ -227,7 +227,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn of(&self, address: u64) -> Frame {
+    fn name_address(&self, address: u64) -> Frame {
         let nameless = if address & KERNEL == 0 { &self.user } else { &self.unsymbolised };
         self.symbols.lookup(address).unwrap_or(nameless).clone()
     }
@@ -238,9 +238,9 @@ impl<'a> Names<'a> {
             Node::User => self.user.clone(),
             // A call at the very end of a function returns behind it.
             Node::Call { address, .. } | Node::Syscall { address, .. } => {
-                self.of(address.wrapping_sub(1))
+                self.name_address(address.wrapping_sub(1))
             }
-            Node::Interrupt { address, .. } => self.of(address),
+            Node::Interrupt { address, .. } => self.name_address(address),
         }
     }
 
@@ -248,7 +248,7 @@ impl<'a> Names<'a> {
         let mut parts: Parts = Vec::new();
         let mut address = block.address;
         for (at, &size) in (0u32..).zip(&block.sizes) {
-            let name = self.of(address);
+            let name = self.name_address(address);
             match parts.last_mut() {
                 Some((last, _, end)) if *last == name => *end = at + 1,
                 _ => parts.push((name, at, at + 1)),

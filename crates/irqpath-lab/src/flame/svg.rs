@@ -3,10 +3,20 @@
 //!
 //! Several of them in one HTML page must not share a document (their scripts would), so embed
 //! each as `data:image/svg+xml` in an `object` or `iframe`.
+//!
+//! inferno draws them. Its CDDL and the GPL do not go together in one binary that is given to others,
+//! so packages are built without the feature `inferno` and have a simpler drawing (`plain`).
 
-use inferno::differential;
-use inferno::flamegraph::{self, Options, TextTruncateDirection};
+#[cfg(not(feature = "inferno"))]
+mod plain;
+#[cfg(feature = "inferno")]
+mod zoomable;
+
 use irqpath_model::printable;
+#[cfg(not(feature = "inferno"))]
+use plain as drawing;
+#[cfg(feature = "inferno")]
+use zoomable as drawing;
 
 use super::{FlameError, Profile};
 
@@ -25,6 +35,14 @@ pub struct Caption {
     pub scale: Option<u64>,
 }
 
+/// What a drawing shows around the stacks.
+struct Frame {
+    title: String,
+    subtitle: String,
+    /// In px, if not the drawing's own.
+    width: Option<usize>,
+}
+
 /// Width of a graph of as many instructions as [`Caption::scale`], px.
 const WIDTH: u64 = 1200;
 /// Below this a title has no room, and below the other one the reminder.
@@ -35,49 +53,34 @@ const ROOM_FOR_ALL: usize = 900;
 ///
 /// # Errors
 /// [`FlameError::Draw`] if the profile is empty.
-pub fn graph(profile: &Profile, caption: &Caption) -> Result<String, FlameError> {
+pub fn draw_graph(profile: &Profile, caption: &Caption) -> Result<String, FlameError> {
     let length = format!("{} instructions", profile.total());
-    draw(&profile.folded(), caption, &length, profile.total())
+    let frame = make_frame(caption, &length, profile.total());
+    drawing::draw_lines(&profile.fold_stacks(), &frame)
 }
 
 /// What changed: widths are those of `after`, red grew, blue shrank.
 ///
 /// # Errors
 /// [`FlameError::Draw`] if the profiles are empty.
-pub fn difference(
+pub fn draw_difference(
     before: &Profile,
     after: &Profile,
     caption: &Caption,
 ) -> Result<String, FlameError> {
-    let mut lines = Vec::new();
-    let (old, new) = (before.folded(), after.folded());
-    let options = differential::Options { normalize: false, strip_hex: false };
-    differential::from_readers(options, old.as_bytes(), new.as_bytes(), &mut lines)
-        .map_err(|e| FlameError::Draw { reason: e.to_string() })?;
     let length = format!("{} instructions, before {}", after.total(), before.total());
-    draw(&String::from_utf8_lossy(&lines), caption, &length, after.total())
+    let frame = make_frame(caption, &length, after.total());
+    drawing::draw_difference(&before.fold_stacks(), &after.fold_stacks(), &frame)
 }
 
-fn draw(lines: &str, caption: &Caption, length: &str, total: u64) -> Result<String, FlameError> {
-    let mut options = Options::default();
+fn make_frame(caption: &Caption, length: &str, total: u64) -> Frame {
     let width = caption.scale.map(|scale| (WIDTH * total / scale.max(1)).clamp(MIN_WIDTH, WIDTH));
-    options.image_width = width.and_then(|width| usize::try_from(width).ok());
-    options.title = printable(&caption.title).into_owned();
-    let all = options.image_width.is_none_or(|width| width >= ROOM_FOR_ALL);
+    let width = width.and_then(|width| usize::try_from(width).ok());
+    let all = width.is_none_or(|width| width >= ROOM_FOR_ALL);
     let mut subtitle = if all { format!("{length} ({REMINDER})") } else { length.to_owned() };
     if !caption.note.is_empty() {
         subtitle = format!("{}: {subtitle}", caption.note);
     }
-    options.subtitle = Some(printable(&subtitle).into_owned());
-    "instructions".clone_into(&mut options.count_name);
-    // Equal functions get equal colours, and two runs the same bytes.
-    options.hash = true;
-    options.deterministic = true;
-    "monospace".clone_into(&mut options.font_type);
-    // The beginning of a kernel function's name says more than its end.
-    options.text_truncate_direction = TextTruncateDirection::Right;
-    let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, lines.lines(), &mut svg)
-        .map_err(|e| FlameError::Draw { reason: e.to_string() })?;
-    Ok(String::from_utf8_lossy(&svg).into_owned())
+    let title = printable(&caption.title).into_owned();
+    Frame { title, subtitle: printable(&subtitle).into_owned(), width }
 }

@@ -64,7 +64,8 @@ impl Symbols {
     /// # Errors
     /// [`FlameError::Elf`].
     pub fn add_program(&mut self, file: &[u8]) -> Result<(), FlameError> {
-        self.sorted.extend(choose_symbols(functions(file)?.into_iter().map(|f| (f, 0)).collect()));
+        self.sorted
+            .extend(choose_symbols(read_functions(file)?.into_iter().map(|f| (f, 0)).collect()));
         self.sorted.sort_by_key(|symbol| symbol.address);
         self.sorted.dedup_by_key(|symbol| symbol.address);
         Ok(())
@@ -90,7 +91,7 @@ impl Symbols {
 }
 
 /// The functions in the symbol table of a program; one that is stripped has none.
-fn functions(file: &[u8]) -> Result<Vec<Symbol>, FlameError> {
+fn read_functions(file: &[u8]) -> Result<Vec<Symbol>, FlameError> {
     const LE: LittleEndian = LittleEndian;
     let header = FileHeader64::<LittleEndian>::parse(file)?;
     let table = header.sections(LE, file)?.symbols(LE, file, object::elf::SHT_SYMTAB)?;
@@ -170,7 +171,7 @@ ffffffff82000000 T last
 ffffffffc0001000 t intsight_raise\t[intsight]
 ";
 
-    fn name(symbols: &Symbols, address: u64) -> Option<&str> {
+    fn name_at(symbols: &Symbols, address: u64) -> Option<&str> {
         symbols.lookup(address).map(|name| &**name)
     }
 
@@ -190,7 +191,7 @@ ffffffffc0001000 t intsight_raise\t[intsight]
             (0xffff_ffff_c000_2000, None),
             (0x40_1000, None),
         ] {
-            assert_eq!(name(&symbols, address), expected, "{address:#x}");
+            assert_eq!(name_at(&symbols, address), expected, "{address:#x}");
         }
     }
 
@@ -203,32 +204,32 @@ ffffffffc0001000 t intsight_raise\t[intsight]
     }
 
     /// The functions of this very test.
-    fn program() -> Vec<u8> {
+    fn read_own_program() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
 
     #[test]
     fn functions_of_a_program_have_names_and_ends() {
         let mut symbols = Symbols::from_kallsyms(TEXT).unwrap();
-        symbols.add_program(&program()).unwrap();
+        symbols.add_program(&read_own_program()).unwrap();
         assert!(symbols.len() > 1000);
         let own = symbols.sorted.iter().find(|s| s.name.as_deref() == Some("main")).unwrap();
         assert!(own.end > own.address);
-        assert_eq!(name(&symbols, own.end - 1), Some("main"));
-        assert_eq!(name(&symbols, 0xffff_ffff_8100_0020), Some("schedule"));
+        assert_eq!(name_at(&symbols, own.end - 1), Some("main"));
+        assert_eq!(name_at(&symbols, 0xffff_ffff_8100_0020), Some("schedule"));
         assert!(symbols.add_program(b"#!/bin/sh").is_err());
     }
 
     #[test]
     fn a_damaged_program_is_no_panic() {
-        let file = program();
+        let file = read_own_program();
         let header = file[..64].to_vec();
         for at in 0..64 {
             for byte in [0, 1, 0x7f, 0xff] {
                 let mut damaged = header.clone();
                 damaged[at] = byte;
                 damaged.extend_from_slice(&file[64..4096]);
-                let _ = functions(&damaged);
+                let _ = read_functions(&damaged);
             }
         }
     }
@@ -245,7 +246,7 @@ ffffffffc0001000 t intsight_raise\t[intsight]
             let symbols = Symbols::from_kallsyms(&text).unwrap();
             let nearest = starts.iter().map(|at| at + 1).filter(|at| *at <= address).max();
             let expected = nearest.map(|at| format!("f{}", at - 1));
-            prop_assert_eq!(name(&symbols, address), expected.as_deref());
+            prop_assert_eq!(name_at(&symbols, address), expected.as_deref());
         }
 
         #[test]

@@ -98,7 +98,7 @@ impl Budgets {
     }
 
     /// The budget of a variant.
-    pub fn get(&self, experiment: &str, variant: &str) -> Option<&VariantBudget> {
+    pub fn find_budget(&self, experiment: &str, variant: &str) -> Option<&VariantBudget> {
         self.0.get(experiment)?.get(variant)
     }
 

@@ -56,8 +56,8 @@ impl Finding {
 }
 
 /// Every metric that was measured, should have been, or was once, beside its budget.
-pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
-    let budget = budgets.get(&measured.experiment, &measured.variant);
+pub fn compare_budgets(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
+    let budget = budgets.find_budget(&measured.experiment, &measured.variant);
     let mut names: BTreeSet<&String> = measured.figures.metrics.keys().collect();
     names.extend(&measured.missing);
     names.extend(budget.iter().flat_map(|budget| budget.metrics.keys()));
@@ -68,13 +68,18 @@ pub fn compare(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
             variant: measured.variant.clone(),
             metric: metric.clone(),
             now: now.unwrap_or(0),
-            change: now.map_or(Change::Missing, |now| change(metric, now, measured, budget)),
+            change: now.map_or(Change::Missing, |now| judge_change(metric, now, measured, budget)),
         }
     };
     names.into_iter().map(finding).collect()
 }
 
-fn change(metric: &str, now: u64, measured: &Measured, budget: Option<&VariantBudget>) -> Change {
+fn judge_change(
+    metric: &str,
+    now: u64,
+    measured: &Measured,
+    budget: Option<&VariantBudget>,
+) -> Change {
     let found = budget.and_then(|budget| Some((budget, *budget.metrics.get(metric)?)));
     let Some((figures, budget)) = found else { return Change::Unbudgeted };
     let allowance = budget as f64 * measured.allowance_percent / 100.0;
@@ -111,7 +116,7 @@ mod tests {
     use crate::flame::FunctionTable;
     use crate::gate::GateError;
 
-    fn figures(metric: u64, functions: &[(&str, u64)]) -> VariantBudget {
+    fn budget_of(metric: u64, functions: &[(&str, u64)]) -> VariantBudget {
         VariantBudget {
             kernel: "6.12".to_owned(),
             image_sha256: "aa".to_owned(),
@@ -122,7 +127,7 @@ mod tests {
         }
     }
 
-    fn measured(figures: VariantBudget) -> Measured {
+    fn measured_with(figures: VariantBudget) -> Measured {
         Measured {
             experiment: "ihm-timer".to_owned(),
             variant: "rt".to_owned(),
@@ -137,10 +142,11 @@ mod tests {
         let functions = [("schedule", 100), ("try_to_wake_up", 50)];
         let mut budgets = Budgets::default();
         if let Some(budget) = budget {
-            budgets.bless(&measured(figures(budget, &functions)));
+            budgets.bless(&measured_with(budget_of(budget, &functions)));
         }
-        let now = measured(figures(now, &[("schedule", 90), ("try_to_wake_up", 80), ("new", 40)]));
-        compare(&now, &budgets).remove(0).change
+        let now =
+            measured_with(budget_of(now, &[("schedule", 90), ("try_to_wake_up", 80), ("new", 40)]));
+        compare_budgets(&now, &budgets).remove(0).change
     }
 
     #[test]
@@ -163,10 +169,10 @@ mod tests {
     #[test]
     fn functions_of_another_series_are_not_named() {
         let mut budgets = Budgets::default();
-        budgets.bless(&measured(figures(10_000, &[("schedule", 100)])));
-        let mut now = measured(figures(20_000, &[("schedule", 200)]));
+        budgets.bless(&measured_with(budget_of(10_000, &[("schedule", 100)])));
+        let mut now = measured_with(budget_of(20_000, &[("schedule", 200)]));
         now.drawn = Some("tuned".to_owned());
-        let change = compare(&now, &budgets).remove(0).change;
+        let change = compare_budgets(&now, &budgets).remove(0).change;
         assert_eq!(
             change,
             Change::Grew { budget: 10_000, functions: Vec::new(), same_kernel: true }
@@ -176,11 +182,11 @@ mod tests {
     #[test]
     fn a_metric_that_is_gone_fails() {
         let mut budgets = Budgets::default();
-        budgets.bless(&measured(figures(10_000, &[])));
-        let mut now = measured(figures(1, &[]));
+        budgets.bless(&measured_with(budget_of(10_000, &[])));
+        let mut now = measured_with(budget_of(1, &[]));
         now.figures.metrics.clear();
         now.missing.push("tuned.user.q50".to_owned());
-        let found = compare(&now, &budgets);
+        let found = compare_budgets(&now, &budgets);
         let names: Vec<&str> = found.iter().map(|f| f.metric.as_str()).collect();
         assert_eq!(names, ["default.user.q50", "tuned.user.q50"]);
         assert!(found.iter().all(|f| f.change == Change::Missing && f.fails()));
@@ -188,8 +194,8 @@ mod tests {
 
     #[test]
     fn a_metric_without_a_budget_fails() {
-        let now = measured(figures(1, &[]));
-        assert!(compare(&now, &Budgets::default()).iter().all(Finding::fails));
+        let now = measured_with(budget_of(1, &[]));
+        assert!(compare_budgets(&now, &Budgets::default()).iter().all(Finding::fails));
     }
 
     #[test]
@@ -198,7 +204,7 @@ mod tests {
         let path = directory.path().join("budgets.toml");
         assert_eq!(Budgets::read(&path).expect("none yet"), Budgets::default());
         let mut budgets = Budgets::default();
-        budgets.bless(&measured(figures(7_520, &[("schedule", 100)])));
+        budgets.bless(&measured_with(budget_of(7_520, &[("schedule", 100)])));
         budgets.write(&path).expect("written");
         assert_eq!(Budgets::read(&path).expect("read"), budgets);
         std::fs::write(&path, "x = 1\n").expect("written");

@@ -18,30 +18,30 @@ const RECIPE: u32 = 2;
 ///
 /// # Errors
 /// [`GuestError::NoBusybox`], or what prevents the package from being fetched.
-pub fn find(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
+pub fn provide_busybox(lab: &Lab, arch: Arch) -> Result<PathBuf, GuestError> {
     let pins = Pins::read(&lab.project)?;
     let version = pins.busybox.get(&arch).ok_or(GuestError::NoBusybox { arch })?;
     let inputs =
         Inputs::new("busybox", RECIPE).value("arch", arch.name()).value("version", version);
     let product =
         Product { kind: "guest", label: format!("busybox-{arch}"), inputs, resumable: false };
-    let made = lab.cache.product(&product, &lab.progress, |staging| {
+    let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
         let apt = Apt::open(lab, TOOLCHAIN_SUITE)?;
-        let package = apt.unpacked(BUSYBOX, arch, Some(version))?;
+        let package = apt.provide_unpacked(BUSYBOX, arch, Some(version))?;
         let from = find_in_package(&package, arch)?;
         let to = staging.directory.join("busybox");
-        own::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copied"))
+        own::copy(&from, &to).map(drop).map_err(GuestError::at(&from, "copy"))
     })?;
     Ok(made.join("busybox"))
 }
 
 fn find_in_package(root: &Path, arch: Arch) -> Result<PathBuf, GuestError> {
-    let found = System::at(root, arch).find("busybox").ok();
+    let found = System::at(root, arch).find_program("busybox").ok();
     found.filter(|path| is_static(path, arch)).ok_or(GuestError::NoBusybox { arch })
 }
 
 fn is_static(path: &Path, arch: Arch) -> bool {
-    let program = own::read(path).ok().and_then(|data| elf::program(&data));
+    let program = own::read(path).ok().and_then(|data| elf::parse_program(&data));
     program.is_some_and(|p| p.arch == Some(arch) && p.interpreter.is_none())
 }
 

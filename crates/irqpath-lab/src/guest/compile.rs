@@ -43,13 +43,13 @@ pub fn compile_program(lab: &Lab, arch: Arch, name: &str) -> Result<PathBuf, Gue
     if !source.is_file() {
         return Err(GuestError::NoProgram { name: format!("{name}.c"), root: directory });
     }
-    let includes = [directory, lab.project.module("intsight")];
+    let includes = [directory, lab.project.module_source("intsight")];
     let toolchain = Toolchain::provide(lab, arch)?;
     let mut inputs = Inputs::new("guest program", RECIPE)
         .value("toolchain", &toolchain.identity())
         .value("flags", &FLAGS.join(" "))
         .file("source", &source)?;
-    for header in headers(&includes) {
+    for header in list_headers(&includes) {
         inputs = inputs.file("header", &header)?;
     }
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
@@ -101,15 +101,15 @@ impl Unit<'_> {
         let name = self.source.file_stem().unwrap_or_default().to_string_lossy();
         let label = format!("{name}-{arch}");
         let product = Product { kind: "guest", label, inputs, resumable: false };
-        let made = lab.cache.product(&product, &lab.progress, |staging| {
-            let mut command = toolchain.command(self.root)?;
+        let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
+            let mut command = toolchain.compiler_command(self.root)?;
             command.args(self.flags).arg("-o").arg(staging.directory.join(&*name));
             command.arg(&self.source);
             for directory in &self.includes {
                 command.arg("-I").arg(directory);
             }
             let output = command.arg("-lm").output();
-            let output = output.map_err(GuestError::at(&toolchain.compiler(), "started"))?;
+            let output = output.map_err(GuestError::at(&toolchain.compiler_path(), "started"))?;
             if output.status.success() {
                 return Ok(());
             }
@@ -124,7 +124,7 @@ impl Unit<'_> {
 }
 
 /// All headers in these directories that there are.
-fn headers(directories: &[PathBuf]) -> Vec<PathBuf> {
+fn list_headers(directories: &[PathBuf]) -> Vec<PathBuf> {
     let entries = directories.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
     let mut headers: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_header).collect();
     headers.sort();

@@ -32,7 +32,7 @@ pub struct Archive {
 impl Archive {
     /// Puts `node` at `path`, which is taken from the root with or without a leading slash.
     /// What lay there before is replaced.
-    pub fn put(&mut self, path: &str, node: Node) {
+    pub fn put_node(&mut self, path: &str, node: Node) {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         for depth in 1..parts.len() {
             self.nodes.entry(parts[..depth].join("/")).or_insert(Node::Directory);
@@ -41,7 +41,7 @@ impl Archive {
     }
 
     /// Whether something lies at `path`.
-    pub fn has(&self, path: &str) -> bool {
+    pub fn has_path(&self, path: &str) -> bool {
         self.nodes.contains_key(path.trim_start_matches('/'))
     }
 
@@ -52,7 +52,7 @@ impl Archive {
     pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         for ((path, node), inode) in self.nodes.iter().zip(1..) {
-            let (entry, data) = node.entry(Builder::new(path).ino(inode));
+            let (entry, data) = node.complete_header(Builder::new(path).ino(inode));
             let size = u32::try_from(data.len()).map_err(io::Error::other)?;
             let mut writer = entry.write(out, size);
             writer.write_all(data)?;
@@ -64,7 +64,7 @@ impl Archive {
 
 impl Node {
     /// Completes an entry's header, and says what follows it.
-    fn entry(&self, entry: Builder) -> (Builder, &[u8]) {
+    fn complete_header(&self, entry: Builder) -> (Builder, &[u8]) {
         let typed = |mode, kind| entry.mode(mode).set_mode_file_type(kind);
         match self {
             Self::Directory => (typed(0o755, ModeFileType::Directory).nlink(2), &[]),
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn an_archive_has_what_was_put_with_its_mode_and_the_parents() {
         let mut archive = Archive::default();
-        archive.put("/usr/bin/tool", Node::File(0o755, b"#!/bin/sh\n".to_vec()));
-        archive.put("etc/odd", Node::File(0o600, vec![7; 5]));
-        archive.put("/bin/sh", Node::Link("busybox".into()));
-        archive.put("dev/console", Node::Device(5, 1));
+        archive.put_node("/usr/bin/tool", Node::File(0o755, b"#!/bin/sh\n".to_vec()));
+        archive.put_node("etc/odd", Node::File(0o600, vec![7; 5]));
+        archive.put_node("/bin/sh", Node::Link("busybox".into()));
+        archive.put_node("dev/console", Node::Device(5, 1));
         let found = read_back(&archive);
         let found: Vec<(&str, u32, &[u8])> =
             found.iter().map(|(e, data)| (e.name(), e.mode(), data.as_slice())).collect();
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn nothing_of_the_host_is_in_an_entry() {
         let mut archive = Archive::default();
-        archive.put("a", Node::File(0o644, b"x".to_vec()));
+        archive.put_node("a", Node::File(0o644, b"x".to_vec()));
         let number = |n: u32| format!("{n:08x}");
         let header = |fields: [u32; 13]| fields.map(number).concat();
         let file = header([1, 0o100_644, 0, 0, 1, 0, 1, 0, 0, 0, 0, 2, 0]);
@@ -149,10 +149,10 @@ mod tests {
             let mut forward = Archive::default();
             let mut backward = Archive::default();
             for (path, len) in &files {
-                forward.put(path, Node::File(0o644, vec![1; *len]));
+                forward.put_node(path, Node::File(0o644, vec![1; *len]));
             }
             for (path, len) in files.iter().rev() {
-                backward.put(path, Node::File(0o644, vec![1; *len]));
+                backward.put_node(path, Node::File(0o644, vec![1; *len]));
             }
             // A file that is also somebody's parent has no meaning.
             let is_parent = |a: &String| files.keys().any(|b| b.starts_with(&format!("{a}/")));

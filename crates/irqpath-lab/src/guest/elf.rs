@@ -32,20 +32,20 @@ pub fn is_elf(data: &[u8]) -> bool {
 }
 
 /// Reads the headers of a program or library; `None` if they make no sense.
-pub fn program(data: &[u8]) -> Option<Program> {
+pub fn parse_program(data: &[u8]) -> Option<Program> {
     let header = Header::parse(data).ok()?;
     if !matches!(header.e_type(LE), ET_EXEC | ET_DYN) {
         return None;
     }
     let mut program = Program {
-        arch: machine(header),
+        arch: parse_machine(header),
         interpreter: None,
         needed: Vec::new(),
         search: Vec::new(),
     };
     for segment in header.program_headers(LE, data).ok()? {
         if let Some(path) = segment.interpreter(LE, data).ok()? {
-            program.interpreter = Some(text(path));
+            program.interpreter = Some(decode_text(path));
         }
         if let Some(entries) = segment.dynamic(LE, data).ok()? {
             read_dynamic(&mut program, header, data, entries)?;
@@ -54,7 +54,7 @@ pub fn program(data: &[u8]) -> Option<Program> {
     Some(program)
 }
 
-fn machine(header: &Header) -> Option<Arch> {
+fn parse_machine(header: &Header) -> Option<Arch> {
     match header.e_machine(LE) {
         EM_X86_64 => Some(Arch::X86_64),
         EM_AARCH64 => Some(Arch::Arm64),
@@ -72,7 +72,7 @@ fn read_dynamic(
     let (_, index) = sections.dynamic(LE, data).ok()??;
     let strings = sections.strings(LE, data, index).ok()?;
     for entry in entries {
-        let value = || Some(text(strings.get(entry.val32(LE)?).ok()?));
+        let value = || Some(decode_text(strings.get(entry.val32(LE)?).ok()?));
         match entry.tag(LE) {
             DT_NEEDED => program.needed.push(value()?),
             DT_RPATH | DT_RUNPATH => {
@@ -93,10 +93,10 @@ pub fn module_depends(data: &[u8]) -> Option<Vec<String>> {
     let fields = modinfo.data(LE, data).ok()?.split(|&byte| byte == 0);
     let depends = fields.filter_map(|field| field.strip_prefix(b"depends="));
     let names = depends.flat_map(|list| list.split(|&byte| byte == b','));
-    Some(names.filter(|name| !name.is_empty()).map(text).collect())
+    Some(names.filter(|name| !name.is_empty()).map(decode_text).collect())
 }
 
-fn text(bytes: &[u8]) -> String {
+fn decode_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -106,23 +106,23 @@ mod tests {
     use proptest::prelude::*;
 
     /// This test program itself is a dynamic program of this machine.
-    fn own() -> Vec<u8> {
+    fn read_own_program() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
 
     #[test]
     fn reads_a_dynamic_program() {
-        let program = program(&own()).unwrap();
+        let program = parse_program(&read_own_program()).unwrap();
         assert_eq!(program.arch, Arch::host());
         assert!(program.interpreter.unwrap().contains("ld-linux"));
         assert!(program.needed.iter().any(|name| name.starts_with("libc.so")));
-        assert_eq!(module_depends(&own()), None);
+        assert_eq!(module_depends(&read_own_program()), None);
     }
 
     #[test]
     fn a_script_is_none() {
         assert!(!is_elf(b"#!/bin/sh\n"));
-        assert_eq!(program(b"#!/bin/sh\n"), None);
+        assert_eq!(parse_program(b"#!/bin/sh\n"), None);
     }
 
     proptest! {
@@ -132,9 +132,9 @@ mod tests {
             let Ok(mut data) = std::fs::read("/bin/true") else { return Ok(()) };
             let at = at.index(data.len());
             data[at] = byte;
-            let _ = (program(&data), module_depends(&data));
+            let _ = (parse_program(&data), module_depends(&data));
             data.truncate(keep.index(data.len()));
-            let _ = (program(&data), module_depends(&data));
+            let _ = (parse_program(&data), module_depends(&data));
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum GuestError {
         log: String,
     },
     /// A tool is not installed.
-    #[error("{program} cannot be run: {source}; install the package {package}")]
+    #[error("cannot run {program}: {source}; install the package {package}")]
     NoTool {
         program: String,
         /// The package that has it.
@@ -59,7 +59,7 @@ pub enum GuestError {
         source: io::Error,
     },
     /// A file cannot be read.
-    #[error("{path} cannot be {action}: {source}", path = .path.display())]
+    #[error("cannot {action} {path}: {source}", path = .path.display())]
     Io {
         path: PathBuf,
         action: &'static str,

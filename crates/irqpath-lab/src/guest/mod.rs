@@ -45,8 +45,8 @@ const MODULES: &str = "/lib/modules";
 ///     .program("cyclictest")
 ///     .job("cyclictest -q -p 80 -l 1000 -i 1000 > cyclictest.txt")
 ///     .build(lab)?;
-/// let outcome = Machine::exact(&kernel).run(lab, &guest)?.checked()?;
-/// print!("{}", outcome.results.text("cyclictest.txt")?);
+/// let outcome = Machine::exact(&kernel).run(lab, &guest)?.require_success()?;
+/// print!("{}", outcome.results.file_text("cyclictest.txt")?);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -112,45 +112,45 @@ impl Guest {
 
     /// A program of the system, by name or path, with its shared libraries; in `/usr/bin`.
     pub fn program(self, name: &str) -> Self {
-        self.request(Request::Program(name.into()))
+        self.push_request(Request::Program(name.into()))
     }
 
     /// A program in a file of this host, with its shared libraries; in `/usr/bin` under a name
     /// of its own, because the file may have been copied or renamed here.
     pub fn program_file(self, name: &str, path: &Path) -> Self {
-        self.request(Request::ProgramFile { name: name.into(), path: path.into() })
+        self.push_request(Request::ProgramFile { name: name.into(), path: path.into() })
     }
 
     /// A program of ours, compiled from `lab/guest/NAME.c`; in `/usr/bin`.
     pub fn own_program(self, name: &str) -> Self {
-        self.request(Request::OwnProgram(name.into()))
+        self.push_request(Request::OwnProgram(name.into()))
     }
 
     /// A selftest of the kernel, `DIRECTORY/.../NAME`, in the same place below `/selftests`, from a
     /// source of the kernel.
     pub fn selftest(self, kernel: &Path, test: &str) -> Self {
-        self.request(Request::Selftest { kernel: kernel.into(), test: test.into() })
+        self.push_request(Request::Selftest { kernel: kernel.into(), test: test.into() })
     }
 
     /// A file of this host at an absolute path in the guest, with permission bits.
     pub fn file(self, place: &str, from: &Path, mode: u32) -> Self {
-        self.request(Request::File { place: place.into(), from: from.into(), mode })
+        self.push_request(Request::File { place: place.into(), from: from.into(), mode })
     }
 
     /// A text at an absolute path in the guest, with permission bits.
     pub fn text(self, place: &str, text: &str, mode: u32) -> Self {
-        self.request(Request::Text { place: place.into(), text: text.into(), mode })
+        self.push_request(Request::Text { place: place.into(), text: text.into(), mode })
     }
 
     /// A kernel module in a file; init loads it, in the order of these calls, before the job.
     pub fn module_file(self, path: &Path, parameters: &str) -> Self {
-        self.request(Request::ModuleFile { path: path.into(), parameters: parameters.into() })
+        self.push_request(Request::ModuleFile { path: path.into(), parameters: parameters.into() })
     }
 
     /// A module that the kernel comes with ([`Kernel::modules`]), and those that it needs before
     /// it; loaded like [`Guest::module_file`].
     pub fn module(self, name: &str, parameters: &str) -> Self {
-        self.request(Request::Module { name: name.into(), parameters: parameters.into() })
+        self.push_request(Request::Module { name: name.into(), parameters: parameters.into() })
     }
 
     /// A kernel setting that init makes before the job: `kernel.sched_rt_runtime_us`, `-1`.
@@ -159,7 +159,7 @@ impl Guest {
         self
     }
 
-    fn request(mut self, request: Request) -> Self {
+    fn push_request(mut self, request: Request) -> Self {
         self.requests.push(request);
         self
     }
@@ -171,17 +171,17 @@ impl Guest {
     pub fn build(&self, lab: &Lab) -> Result<Initramfs, GuestError> {
         let mut build = Build::new(lab, self);
         for directory in DIRECTORIES {
-            build.archive.put(directory, Node::Directory);
+            build.archive.put_node(directory, Node::Directory);
         }
-        build.archive.put("/dev/console", Node::Device(5, 1));
+        build.archive.put_node("/dev/console", Node::Device(5, 1));
         let init = compile_program(lab, self.arch, "init")?;
-        build.copy("/init", &init, 0o755)?;
+        build.copy_file("/init", &init, 0o755)?;
         for request in &self.requests {
-            build.fulfil(request)?;
+            build.fulfil_request(request)?;
         }
-        build.busybox()?;
-        build.settings(self);
-        let written = GuestError::at(Path::new("the initramfs"), "written");
+        build.add_busybox()?;
+        build.add_settings(self);
+        let written = GuestError::at(Path::new("the initramfs"), "write");
         let bytes = build.archive.to_bytes().map_err(written)?;
         Ok(Initramfs { arch: self.arch, bytes })
     }
@@ -201,35 +201,35 @@ struct Build<'a> {
 impl<'a> Build<'a> {
     fn new(lab: &'a Lab, guest: &Guest) -> Self {
         let system = System::at(&guest.root, guest.arch);
-        let kernel_modules = Modules::of(&guest.kernel_modules);
+        let kernel_modules = Modules::from_files(&guest.kernel_modules);
         let (archive, modules) = (Archive::default(), String::new());
         Self { lab, system, arch: guest.arch, kernel_modules, archive, modules }
     }
 
-    fn fulfil(&mut self, request: &Request) -> Result<(), GuestError> {
+    fn fulfil_request(&mut self, request: &Request) -> Result<(), GuestError> {
         match request {
             Request::Program(name) => {
-                let path = self.system.find(name)?;
-                self.program(&path.file_name().unwrap_or_default().to_string_lossy(), &path)
+                let path = self.system.find_program(name)?;
+                self.add_program(&path.file_name().unwrap_or_default().to_string_lossy(), &path)
             }
-            Request::ProgramFile { name, path } => self.program(name, path),
+            Request::ProgramFile { name, path } => self.add_program(name, path),
             Request::OwnProgram(name) => {
                 let path = compile_program(self.lab, self.arch, name)?;
-                self.copy(&format!("{PROGRAMS}/{name}"), &path, 0o755)
+                self.copy_file(&format!("{PROGRAMS}/{name}"), &path, 0o755)
             }
             Request::Selftest { kernel, test } => {
                 let path = compile::compile_selftest(self.lab, self.arch, kernel, test)?;
-                self.copy(&format!("/selftests/{test}"), &path, 0o755)
+                self.copy_file(&format!("/selftests/{test}"), &path, 0o755)
             }
-            Request::File { place, from, mode } => self.copy(place, from, *mode),
+            Request::File { place, from, mode } => self.copy_file(place, from, *mode),
             Request::Text { place, text, mode } => {
-                self.archive.put(place, Node::File(*mode, text.clone().into_bytes()));
+                self.archive.put_node(place, Node::File(*mode, text.clone().into_bytes()));
                 Ok(())
             }
             Request::ModuleFile { path, parameters } => {
                 let none = || GuestError::NoModule { name: path.display().to_string() };
                 let name = modules::module_name(path).ok_or_else(none)?;
-                self.module(&name, modules::read(path)?, parameters);
+                self.add_module(&name, modules::read_module(path)?, parameters);
                 Ok(())
             }
             Request::Module { name, parameters } => {
@@ -237,43 +237,43 @@ impl<'a> Build<'a> {
                 let own = chain.pop().map(|module| (module, parameters.as_str()));
                 let needed = chain.into_iter().map(|module| (module, ""));
                 for ((name, data), parameters) in needed.chain(own) {
-                    self.module(&name, data, parameters);
+                    self.add_module(&name, data, parameters);
                 }
                 Ok(())
             }
         }
     }
 
-    fn program(&mut self, name: &str, path: &Path) -> Result<(), GuestError> {
-        self.copy(&format!("{PROGRAMS}/{name}"), path, 0o755)?;
-        for (place, from) in self.system.libraries(path)? {
-            self.copy(&place, &from, 0o755)?;
+    fn add_program(&mut self, name: &str, path: &Path) -> Result<(), GuestError> {
+        self.copy_file(&format!("{PROGRAMS}/{name}"), path, 0o755)?;
+        for (place, from) in self.system.find_libraries(path)? {
+            self.copy_file(&place, &from, 0o755)?;
         }
         Ok(())
     }
 
-    fn module(&mut self, name: &str, data: Vec<u8>, parameters: &str) {
+    fn add_module(&mut self, name: &str, data: Vec<u8>, parameters: &str) {
         let place = format!("{MODULES}/{name}.ko");
-        if !self.archive.has(&place) {
+        if !self.archive.has_path(&place) {
             self.modules.extend([&place, " ", parameters, "\n"]);
-            self.archive.put(&place, Node::File(0o644, data));
+            self.archive.put_node(&place, Node::File(0o644, data));
         }
     }
 
-    fn copy(&mut self, place: &str, from: &Path, mode: u32) -> Result<(), GuestError> {
+    fn copy_file(&mut self, place: &str, from: &Path, mode: u32) -> Result<(), GuestError> {
         let data = own::read(from).map_err(GuestError::at(from, "read"))?;
-        self.archive.put(place, Node::File(mode, data));
+        self.archive.put_node(place, Node::File(mode, data));
         Ok(())
     }
 
-    fn busybox(&mut self) -> Result<(), GuestError> {
-        let path = busybox::find(self.lab, self.arch)?;
-        self.copy("/bin/busybox", &path, 0o755)?;
-        self.archive.put("/bin/sh", Node::Link("busybox".into()));
+    fn add_busybox(&mut self) -> Result<(), GuestError> {
+        let path = busybox::provide_busybox(self.lab, self.arch)?;
+        self.copy_file("/bin/busybox", &path, 0o755)?;
+        self.archive.put_node("/bin/sh", Node::Link("busybox".into()));
         Ok(())
     }
 
-    fn settings(&mut self, guest: &Guest) {
+    fn add_settings(&mut self, guest: &Guest) {
         let line = |(name, value): &(String, String)| format!("{name} {value}\n");
         let sysctls: String = guest.sysctls.iter().map(line).collect();
         let modules = std::mem::take(&mut self.modules);
@@ -282,7 +282,7 @@ impl<'a> Build<'a> {
             ("/etc/irqpath/modules", modules),
             ("/etc/irqpath/sysctl", sysctls),
         ] {
-            self.archive.put(place, Node::File(0o644, text.into_bytes()));
+            self.archive.put_node(place, Node::File(0o644, text.into_bytes()));
         }
     }
 }

@@ -25,7 +25,7 @@ pub type Module = (String, Vec<u8>);
 
 impl Modules {
     /// Those in these files.
-    pub fn of(paths: &[PathBuf]) -> Self {
+    pub fn from_files(paths: &[PathBuf]) -> Self {
         let named = |path: &PathBuf| Some((module_name(path)?, path.clone()));
         Self { files: paths.iter().filter_map(named).collect() }
     }
@@ -36,11 +36,16 @@ impl Modules {
     /// [`GuestError::NoModule`] if one of them is not there.
     pub fn with_dependencies(&self, name: &str) -> Result<Vec<Module>, GuestError> {
         let mut modules = Vec::new();
-        self.add(&canonicalize(name), &mut modules, 0)?;
+        self.add_with_needs(&canonicalize_name(name), &mut modules, 0)?;
         Ok(modules)
     }
 
-    fn add(&self, name: &str, modules: &mut Vec<Module>, depth: usize) -> Result<(), GuestError> {
+    fn add_with_needs(
+        &self,
+        name: &str,
+        modules: &mut Vec<Module>,
+        depth: usize,
+    ) -> Result<(), GuestError> {
         /// Deeper than any chain of Debian's; a circle would be.
         const DEPTH_MAX: usize = 32;
         if modules.iter().any(|(known, _)| known == name) {
@@ -48,9 +53,9 @@ impl Modules {
         }
         let none = || GuestError::NoModule { name: name.to_owned() };
         let path = self.files.get(name).filter(|_| depth < DEPTH_MAX).ok_or_else(none)?;
-        let data = read(path)?;
+        let data = read_module(path)?;
         for needed in elf::module_depends(&data).ok_or_else(none)? {
-            self.add(&canonicalize(&needed), modules, depth + 1)?;
+            self.add_with_needs(&canonicalize_name(&needed), modules, depth + 1)?;
         }
         modules.push((name.to_owned(), data));
         Ok(())
@@ -61,26 +66,26 @@ impl Modules {
 pub fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (name, ending) = name.split_once(".ko")?;
-    matches!(ending, "" | ".xz" | ".zst" | ".gz").then(|| canonicalize(name))
+    matches!(ending, "" | ".xz" | ".zst" | ".gz").then(|| canonicalize_name(name))
 }
 
-fn canonicalize(name: &str) -> String {
+fn canonicalize_name(name: &str) -> String {
     name.replace('-', "_")
 }
 
 /// A module's content; what is compressed is unpacked here, so that the guest need not.
-pub fn read(path: &Path) -> Result<Vec<u8>, GuestError> {
+pub fn read_module(path: &Path) -> Result<Vec<u8>, GuestError> {
     let data = own::read(path).map_err(GuestError::at(path, "read"))?;
     match path.extension().and_then(OsStr::to_str) {
-        Some("xz") => unpack("xz", "xz-utils", data),
-        Some("zst") => zstd::decode_all(&*data).map_err(GuestError::at(path, "unpacked")),
-        Some("gz") => unpack("gzip", "gzip", data),
+        Some("xz") => decompress_with("xz", "xz-utils", data),
+        Some("zst") => zstd::decode_all(&*data).map_err(GuestError::at(path, "unpack")),
+        Some("gz") => decompress_with("gzip", "gzip", data),
         _ => Ok(data),
     }
 }
 
 /// Runs `program -dc` over data.
-pub(crate) fn unpack(
+pub(crate) fn decompress_with(
     program: &'static str,
     package: &'static str,
     data: Vec<u8>,
@@ -112,7 +117,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn names() {
+    fn names_come_from_files() {
         for (file, name) in [
             ("/m/virtio-net.ko", Some("virtio_net")),
             ("/m/ext4.ko.xz", Some("ext4")),
@@ -127,12 +132,13 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let error = Modules::of(&[]).with_dependencies("virtio-net").err().unwrap().to_string();
+        let error =
+            Modules::from_files(&[]).with_dependencies("virtio-net").err().unwrap().to_string();
         assert!(error.contains("virtio_net"), "{error}");
         // A file that is no module is not taken for one.
         let path = dir.path().join("false.ko");
         fs::write(&path, "text").unwrap();
-        assert!(Modules::of(&[path]).with_dependencies("false").is_err());
+        assert!(Modules::from_files(&[path]).with_dependencies("false").is_err());
     }
 
     #[test]
@@ -141,7 +147,7 @@ mod tests {
         for name in ["a.ko.xz", "a.ko.zst"] {
             let path = dir.path().join(name);
             fs::write(&path, "not compressed").unwrap();
-            assert!(read(&path).is_err(), "{name}");
+            assert!(read_module(&path).is_err(), "{name}");
         }
     }
 }

@@ -46,11 +46,11 @@ impl System {
     ///
     /// # Errors
     /// [`GuestError::NoProgram`].
-    pub fn find(&self, name: &str) -> Result<PathBuf, GuestError> {
+    pub fn find_program(&self, name: &str) -> Result<PathBuf, GuestError> {
         let candidates: Vec<PathBuf> = if name.contains('/') {
-            vec![self.below(name)]
+            vec![self.below_root(name)]
         } else {
-            PROGRAM_DIRECTORIES.iter().map(|dir| self.below(dir).join(name)).collect()
+            PROGRAM_DIRECTORIES.iter().map(|dir| self.below_root(dir).join(name)).collect()
         };
         candidates
             .into_iter()
@@ -62,18 +62,21 @@ impl System {
     ///
     /// # Errors
     /// If one is not there, or the program is of another machine.
-    pub fn libraries(&self, program: &Path) -> Result<Files, GuestError> {
+    pub fn find_libraries(&self, program: &Path) -> Result<Files, GuestError> {
         let mut files = Files::new();
         let mut pending = vec![program.to_owned()];
         while let Some(path) = pending.pop() {
-            let Some(object) = self.read(&path)? else { continue };
+            let Some(object) = self.read_program(&path)? else { continue };
             if let Some(loader) = &object.interpreter {
-                files.insert(loader.clone(), self.require(self.below(loader), loader, &path)?);
+                files.insert(
+                    loader.clone(),
+                    self.require_file(self.below_root(loader), loader, &path)?,
+                );
             }
             for name in &object.needed {
                 let place = format!("{}/{name}", self.library_directory());
                 if let Entry::Vacant(entry) = files.entry(place) {
-                    let found = self.library(name, &object, &path)?;
+                    let found = self.find_library(name, &object, &path)?;
                     pending.push(entry.insert(found).clone());
                 }
             }
@@ -81,21 +84,21 @@ impl System {
         Ok(files)
     }
 
-    fn read(&self, path: &Path) -> Result<Option<Program>, GuestError> {
+    fn read_program(&self, path: &Path) -> Result<Option<Program>, GuestError> {
         let data = own::read(path).map_err(GuestError::at(path, "read"))?;
         if !elf::is_elf(&data) {
             return Ok(None); // a script: its interpreter is up to who asked for it
         }
-        let program = elf::program(&data).filter(|program| program.arch == Some(self.arch));
+        let program = elf::parse_program(&data).filter(|program| program.arch == Some(self.arch));
         let foreign = || GuestError::Foreign { path: path.to_owned(), arch: self.arch };
         program.map(Some).ok_or_else(foreign)
     }
 
-    fn library(&self, name: &str, by: &Program, path: &Path) -> Result<PathBuf, GuestError> {
-        let own = by.search.iter().map(|dir| self.origin(dir, path));
+    fn find_library(&self, name: &str, by: &Program, path: &Path) -> Result<PathBuf, GuestError> {
+        let own = by.search.iter().map(|dir| self.resolve_origin(dir, path));
         let multiarch = self.library_directory();
         let usual = [multiarch, &format!("/usr{multiarch}"), "/lib64", "/lib", "/usr/lib"]
-            .map(|dir| self.below(dir));
+            .map(|dir| self.below_root(dir));
         let configured = self.configured_directories();
         own.chain(usual)
             .chain(configured)
@@ -108,35 +111,40 @@ impl System {
     }
 
     /// A directory from a program's own search path.
-    fn origin(&self, dir: &str, program: &Path) -> PathBuf {
+    fn resolve_origin(&self, dir: &str, program: &Path) -> PathBuf {
         let own = program.parent().unwrap_or(Path::new("/"));
         match dir.strip_prefix("$ORIGIN").or_else(|| dir.strip_prefix("${ORIGIN}")) {
             Some(rest) => own.join(rest.trim_start_matches('/')),
-            None => self.below(dir),
+            None => self.below_root(dir),
         }
     }
 
     /// Directories that the administrator added, from `/etc/ld.so.conf.d`.
     fn configured_directories(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.below("/etc/ld.so.conf.d")) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.below_root("/etc/ld.so.conf.d")) else {
+            return Vec::new();
+        };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.sort();
         let texts = files.iter().filter_map(|file| own::read_text(file).ok());
         let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
-        lines.filter(|line| line.starts_with('/')).map(|line| self.below(line.trim())).collect()
+        lines
+            .filter(|line| line.starts_with('/'))
+            .map(|line| self.below_root(line.trim()))
+            .collect()
     }
 
-    fn require(&self, path: PathBuf, name: &str, by: &Path) -> Result<PathBuf, GuestError> {
+    fn require_file(&self, path: PathBuf, name: &str, by: &Path) -> Result<PathBuf, GuestError> {
         if path.is_file() {
             return Ok(path);
         }
         // Unpacked packages have no /lib64 and the like; the loader is among the libraries.
         let name = name.rsplit('/').next().unwrap_or(name);
         let none = Program { arch: None, interpreter: None, needed: vec![], search: vec![] };
-        self.library(name, &none, by)
+        self.find_library(name, &none, by)
     }
 
-    fn below(&self, path: &str) -> PathBuf {
+    fn below_root(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 }
@@ -145,15 +153,15 @@ impl System {
 mod tests {
     use super::*;
 
-    fn host() -> Option<System> {
+    fn host_system() -> Option<System> {
         Arch::host().map(|arch| System::at(Path::new("/"), arch))
     }
 
     #[test]
     fn a_program_brings_loader_and_libraries() {
-        let Some(system) = host() else { return };
+        let Some(system) = host_system() else { return };
         let own = std::env::current_exe().unwrap();
-        let files = system.libraries(&own).unwrap();
+        let files = system.find_libraries(&own).unwrap();
         let libc = format!("{}/libc.so.6", system.library_directory());
         assert!(files.contains_key(&libc), "{files:?}");
         assert!(files.keys().any(|place| place.contains("ld-linux")), "{files:?}");
@@ -164,9 +172,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let Some(arch) = Arch::host() else { return };
         let system = System::at(dir.path(), arch);
-        let error = system.find("cyclictest").unwrap_err().to_string();
+        let error = system.find_program("cyclictest").unwrap_err().to_string();
         assert!(error.contains("cyclictest"), "{error}");
-        let error = system.libraries(&std::env::current_exe().unwrap()).unwrap_err().to_string();
+        let error =
+            system.find_libraries(&std::env::current_exe().unwrap()).unwrap_err().to_string();
         assert!(error.contains(".so"), "{error}");
     }
 
@@ -175,8 +184,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("script");
         fs::write(&script, "#!/bin/sh\n").unwrap();
-        let Some(system) = host() else { return };
-        assert_eq!(system.libraries(&script).unwrap(), Files::new());
+        let Some(system) = host_system() else { return };
+        assert_eq!(system.find_libraries(&script).unwrap(), Files::new());
     }
 
     #[test]
@@ -186,7 +195,8 @@ mod tests {
             _ => Arch::X86_64,
         };
         let system = System::at(Path::new("/"), other);
-        let error = system.libraries(&std::env::current_exe().unwrap()).unwrap_err().to_string();
+        let error =
+            system.find_libraries(&std::env::current_exe().unwrap()).unwrap_err().to_string();
         assert!(error.contains(other.name()), "{error}");
     }
 }

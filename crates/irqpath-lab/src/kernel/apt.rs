@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use super::archive::{Mirror, sources};
+use super::archive::{Mirror, sources_directory};
 use super::error::io_at;
 use super::packages::{Package, compare_versions, parse_show};
-use super::run::{command, output, watched};
+use super::run::{run_for_output, run_watched, tool_command};
 use super::{Arch, KernelError};
-use crate::cache::{Cache, Inputs, Product, Staging, sha256};
+use crate::cache::{Cache, Inputs, Product, Staging, hash_file};
 use crate::own;
 use crate::{Lab, Unit};
 
@@ -47,34 +47,36 @@ impl<'a> Apt<'a> {
     /// [`KernelError::NoApt`] where there is no apt, [`KernelError::NoMirror`] where no mirror is
     /// known, and if the cache cannot be written.
     pub fn open(lab: &'a Lab, suite: &str) -> Result<Self, KernelError> {
-        output(command("apt-get").arg("--version"), "apt-get --version")?;
-        output(command("dpkg-deb").arg("--version"), "dpkg-deb --version")?;
-        let (root, sandbox) = place(lab.cache.root());
+        run_for_output(tool_command("apt-get").arg("--version"), "apt-get --version")?;
+        run_for_output(tool_command("dpkg-deb").arg("--version"), "dpkg-deb --version")?;
+        let (root, sandbox) = choose_directory(lab.cache.root());
         let directory = root.join("apt").join(suite);
         let apt = Self { lab, suite: suite.to_owned(), directory, sandbox };
         for below in ["state/lists/partial", "cache/archives/partial"] {
             let path = apt.directory.join(below);
-            own::make_directory(&path).map_err(io_at(&path, "written"))?;
+            own::make_directory(&path).map_err(io_at(&path, "write"))?;
         }
         if root == Path::new(SHARED) {
             let mut ways = apt.directory.ancestors().take_while(|way| way.starts_with(SHARED));
             ways.try_for_each(let_pass)?;
         }
-        let path = apt.config();
+        let path = apt.config_file();
         if own::read_text(&path).ok().as_deref() != Some(&apt.config_text()) {
-            own::write(&path, apt.config_text()).map_err(io_at(&path, "written"))?;
+            own::write(&path, apt.config_text()).map_err(io_at(&path, "write"))?;
         }
-        Mirror::find()?.describe(&lab.project, suite, &apt.directory)?;
+        Mirror::find()?.describe_suite(&lab.project, suite, &apt.directory)?;
         Ok(apt)
     }
 
-    fn config(&self) -> PathBuf {
+    fn config_file(&self) -> PathBuf {
         self.directory.join("apt.conf")
     }
 
     fn config_text(&self) -> String {
         let native = Arch::host().unwrap_or(Arch::X86_64).debian();
-        let architectures = Arch::ALL.map(|a| format!("\"{}\"; ", a.debian())).concat();
+        let architectures: Vec<_> =
+            Arch::ALL.iter().map(|a| format!("\"{}\"; ", a.debian())).collect();
+        let architectures = architectures.concat();
         let user = if self.sandbox.is_some() { SANDBOX } else { "root" };
         format!(
             "#clear APT::Update::Pre-Invoke;\n#clear APT::Update::Post-Invoke;\n\
@@ -91,13 +93,13 @@ impl<'a> Apt<'a> {
              Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
              Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled \"false\";\n",
             self.directory.display(),
-            sources = sources(&self.directory).display(),
+            sources = sources_directory(&self.directory).display(),
         )
     }
 
-    fn command(&self, program: &str) -> Command {
-        let mut command = command(program);
-        command.arg("-q").arg("-c").arg(self.config());
+    fn apt_command(&self, program: &str) -> Command {
+        let mut command = tool_command(program);
+        command.arg("-q").arg("-c").arg(self.config_file());
         command
     }
 
@@ -105,38 +107,40 @@ impl<'a> Apt<'a> {
     ///
     /// # Errors
     /// If no list could be fetched. One source that fails, of many, is only noted.
-    pub fn refresh(&self) -> Result<(), KernelError> {
-        let _lock = self.lock()?;
+    pub fn refresh_lists(&self) -> Result<(), KernelError> {
+        let _lock = self.lock_lists()?;
         let stamp = self.directory.join("refreshed");
         let age = stamp.metadata().and_then(|m| m.modified()).ok();
         let age = age.and_then(|t| SystemTime::now().duration_since(t).ok());
         if age.is_some_and(|age| age < FRESH) {
             return Ok(());
         }
-        self.lab.progress.step("fetching package lists", None, Unit::Steps);
+        self.lab.progress.begin_step("fetching package lists", None, Unit::Steps);
         let log = self.directory.join("update.log");
         if let Err(error) =
-            watched(self.command("apt-get").arg("update"), "apt-get update", &log, || {})
+            run_watched(self.apt_command("apt-get").arg("update"), "apt-get update", &log, || {})
         {
-            if self.names("linux-image-")?.is_empty() {
+            if self.list_names("linux-image-")?.is_empty() {
                 return Err(error);
             }
-            self.lab.progress.note(&format!("{error}; going on with the lists that are there"));
+            self.lab
+                .progress
+                .print_note(&format!("{error}; going on with the lists that are there"));
             return Ok(());
         }
-        own::write(&stamp, "").map_err(io_at(&stamp, "written"))
+        own::write(&stamp, "").map_err(io_at(&stamp, "write"))
     }
 
     /// Two that download lists at the same time would get half of each.
-    fn lock(&self) -> Result<fs::File, KernelError> {
+    fn lock_lists(&self) -> Result<fs::File, KernelError> {
         let place = Cache::at(&self.directory);
-        Ok(place.lock("lists", "the package lists", &self.lab.progress)?)
+        Ok(place.take_lock("lists", "the package lists", &self.lab.progress)?)
     }
 
     /// Names of the packages that begin so.
-    pub fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
-        let text = output(
-            self.command("apt-cache").args(["pkgnames", prefix]),
+    pub fn list_names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
+        let text = run_for_output(
+            self.apt_command("apt-cache").args(["pkgnames", prefix]),
             "asking apt-cache for names",
         )?;
         Ok(text.lines().map(str::to_owned).collect())
@@ -144,9 +148,9 @@ impl<'a> Apt<'a> {
 
     /// The versions of a package in the lists, newest first; empty if there is none. A package
     /// that is the same for all architectures is found for each.
-    pub fn versions(&self, name: &str, arch: Arch) -> Result<Vec<Package>, KernelError> {
-        let mut command = self.command("apt-cache");
-        let shown = command.args(["show", &qualify(name, arch)]).output();
+    pub fn list_versions(&self, name: &str, arch: Arch) -> Result<Vec<Package>, KernelError> {
+        let mut command = self.apt_command("apt-cache");
+        let shown = command.args(["show", &qualify_name(name, arch)]).output();
         // It fails when there is no such package, and that is an answer too.
         let text = shown.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
         let text = text.map_err(io_at(Path::new("apt-cache"), "started"))?;
@@ -161,21 +165,21 @@ impl<'a> Apt<'a> {
     ///
     /// # Errors
     /// [`KernelError::NoPackage`] if no source has it.
-    pub fn find(
+    pub fn find_package(
         &self,
         name: &str,
         arch: Arch,
         version: Option<&str>,
     ) -> Result<Package, KernelError> {
         let found = |apt: &Self| {
-            let mut versions = apt.versions(name, arch)?.into_iter();
+            let mut versions = apt.list_versions(name, arch)?.into_iter();
             Ok::<_, KernelError>(versions.find(|p| version.is_none_or(|v| p.version == v)))
         };
         if let Some(package) = found(self)? {
             return Ok(package);
         }
         // Another process may have fetched them since.
-        self.refresh()?;
+        self.refresh_lists()?;
         if let Some(package) = found(self)? {
             return Ok(package);
         }
@@ -185,41 +189,43 @@ impl<'a> Apt<'a> {
     }
 
     /// Download packages into a directory; returns their files in the same order.
-    pub fn download(
+    pub fn download_packages(
         &self,
         packages: &[Package],
         directory: &Path,
         staging: &Staging,
     ) -> Result<Vec<PathBuf>, KernelError> {
-        own::make_directory(directory).map_err(io_at(directory, "written"))?;
-        let wanted: Vec<String> = packages.iter().map(exact).collect();
+        own::make_directory(directory).map_err(io_at(directory, "write"))?;
+        let wanted: Vec<String> = packages.iter().map(exact_name).collect();
         let total = packages.iter().map(|p| p.size).sum();
         let what = format!("downloading {}", packages.first().map_or("", |p| &p.name));
-        self.lab.progress.step(&what, Some(total), Unit::Bytes);
+        self.lab.progress.begin_step(&what, Some(total), Unit::Bytes);
         // A directory that belongs to the user who downloads, and nothing else of ours.
         let fetched = tempfile::tempdir_in(&self.directory);
-        let fetched = fetched.map_err(io_at(&self.directory, "written"))?;
+        let fetched = fetched.map_err(io_at(&self.directory, "write"))?;
         if let Some(user) = self.sandbox {
             own::give_to(&fetched, user).map_err(io_at(fetched.path(), "given away"))?;
         }
-        let mut command = self.command("apt-get");
+        let mut command = self.apt_command("apt-get");
         command.arg("download").args(wanted).current_dir(&fetched).stdin(staging.stdin());
         let log = directory.join("download.log");
-        watched(&mut command, &what, &log, || self.lab.progress.done(size_of(fetched.path())))?;
-        packages.iter().map(|p| take(p, fetched.path(), directory)).collect()
+        run_watched(&mut command, &what, &log, || {
+            self.lab.progress.set_done(size_of(fetched.path()));
+        })?;
+        packages.iter().map(|p| take_package(p, fetched.path(), directory)).collect()
     }
 
     /// The files of a package, unpacked; from the cache if they are there.
     ///
     /// # Errors
-    /// As [`Apt::find`], and if it cannot be downloaded or unpacked.
-    pub fn unpacked(
+    /// As [`Apt::find_package`], and if it cannot be downloaded or unpacked.
+    pub fn provide_unpacked(
         &self,
         name: &str,
         arch: Arch,
         version: Option<&str>,
     ) -> Result<PathBuf, KernelError> {
-        let package = self.find(name, arch, version)?;
+        let package = self.find_package(name, arch, version)?;
         let inputs = Inputs::new("package", RECIPE)
             .value("name", name)
             .value("version", &package.version)
@@ -227,30 +233,30 @@ impl<'a> Apt<'a> {
             .value("sha256", &package.sha256);
         let label = format!("{name}-{arch}");
         let product = Product { kind: "packages", label, inputs, resumable: false };
-        self.lab.cache.product(&product, &self.lab.progress, |staging| {
+        self.lab.cache.provide_product(&product, &self.lab.progress, |staging| {
             let debs = staging.directory.join("debs");
-            for deb in self.download(std::slice::from_ref(&package), &debs, staging)? {
-                unpack(&deb, &staging.directory)?;
+            for deb in self.download_packages(std::slice::from_ref(&package), &debs, staging)? {
+                unpack_package(&deb, &staging.directory)?;
             }
-            crate::cache::remove(&debs)?;
+            crate::cache::remove_directory(&debs)?;
             Ok(())
         })
     }
 }
 
 /// Unpack the files of a package.
-pub(super) fn unpack(deb: &Path, directory: &Path) -> Result<(), KernelError> {
+pub(super) fn unpack_package(deb: &Path, directory: &Path) -> Result<(), KernelError> {
     let what = format!("unpacking {}", deb.file_name().unwrap_or_default().to_string_lossy());
-    output(command("dpkg-deb").arg("-x").arg(deb).arg(directory), &what)?;
+    run_for_output(tool_command("dpkg-deb").arg("-x").arg(deb).arg(directory), &what)?;
     Ok(())
 }
 
-fn qualify(name: &str, arch: Arch) -> String {
+fn qualify_name(name: &str, arch: Arch) -> String {
     if Arch::host() == Some(arch) { name.to_owned() } else { format!("{name}:{}", arch.debian()) }
 }
 
 /// As `apt-get download` takes it.
-fn exact(package: &Package) -> String {
+fn exact_name(package: &Package) -> String {
     let native = Arch::host().is_some_and(|host| host.debian() == package.architecture);
     if native || package.architecture == "all" {
         format!("{}={}", package.name, package.version)
@@ -266,11 +272,15 @@ fn size_of(directory: &Path) -> u64 {
 }
 
 /// Move a package out of the directory in which another user could still change it.
-fn take(package: &Package, fetched: &Path, directory: &Path) -> Result<PathBuf, KernelError> {
+fn take_package(
+    package: &Package,
+    fetched: &Path,
+    directory: &Path,
+) -> Result<PathBuf, KernelError> {
     let from = file_of(package, fetched)?;
     let to = directory.join(from.file_name().unwrap_or_default());
-    own::copy(&from, &to).map_err(io_at(&to, "written"))?;
-    let found = sha256(&to).map_err(io_at(&to, "read"))?;
+    own::copy(&from, &to).map_err(io_at(&to, "write"))?;
+    let found = hash_file(&to).map_err(io_at(&to, "read"))?;
     if found == package.sha256 {
         return Ok(to);
     }
@@ -283,7 +293,7 @@ fn take(package: &Package, fetched: &Path, directory: &Path) -> Result<PathBuf, 
 
 /// Where lists and downloads are kept, and the user that fetches them in place of root. That user
 /// must reach the place, and cannot where the cache is in root's home.
-fn place(cache: &Path) -> (PathBuf, Option<u32>) {
+fn choose_directory(cache: &Path) -> (PathBuf, Option<u32>) {
     let user = if rustix::process::geteuid().is_root() { sandbox_user() } else { None };
     let shared = user.is_some() && !is_reachable(cache);
     (if shared { SHARED.into() } else { cache.to_owned() }, user)
@@ -326,7 +336,7 @@ mod tests {
     use super::*;
     use crate::{Progress, Project};
 
-    fn lab(cache: &Path) -> Lab {
+    fn lab_with_cache(cache: &Path) -> Lab {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let project = Project::at(&root).unwrap();
         Lab { project, cache: Cache::at(cache), progress: Progress::hidden() }
@@ -343,12 +353,12 @@ mod tests {
     #[test]
     fn apt_reads_the_network_as_its_own_user_where_there_is_a_sandbox() {
         let directory = tempfile::tempdir().unwrap();
-        let lab = lab(directory.path());
+        let lab = lab_with_cache(directory.path());
         for (sandbox, user) in [(Some(42), "_apt"), (None, "root")] {
             let suite = "bookworm".to_owned();
             let apt = Apt { lab: &lab, suite, directory: directory.path().to_owned(), sandbox };
-            own::write(apt.config(), apt.config_text()).unwrap();
-            let Some(found) = user_of(&apt.config()) else {
+            own::write(apt.config_file(), apt.config_text()).unwrap();
+            let Some(found) = user_of(&apt.config_file()) else {
                 eprintln!("skipped: what apt reads: there is no apt-config");
                 return;
             };
@@ -370,14 +380,14 @@ mod tests {
         let user = sandbox_user().filter(|_| is_root);
         if user.is_none() {
             eprintln!("skipped: downloads as _apt: not root, or there is no such user");
-            assert_eq!(place(&hidden), (hidden, None));
+            assert_eq!(choose_directory(&hidden), (hidden, None));
             return;
         }
         assert_ne!(user, Some(0));
-        assert_eq!(place(&open), (open.clone(), user));
-        assert_eq!(place(&hidden), (SHARED.into(), user));
+        assert_eq!(choose_directory(&open), (open.clone(), user));
+        assert_eq!(choose_directory(&hidden), (SHARED.into(), user));
         // It also asks for a mirror, which this machine need not know.
-        let lab = lab(&open);
+        let lab = lab_with_cache(&open);
         let _ = Apt::open(&lab, "bookworm");
         assert_eq!(user_of(&open.join("apt/bookworm/apt.conf")).as_deref(), Some(SANDBOX));
     }

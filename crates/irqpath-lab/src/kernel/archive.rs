@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::KernelError;
 use super::error::io_at;
-use super::run::{command, output};
+use super::run::{run_for_output, tool_command};
 use crate::Project;
 use crate::own;
 
@@ -38,9 +38,9 @@ impl Mirror {
         if let Some(main) = env::var(VARIABLE).ok().filter(|v| !v.is_empty()) {
             return Ok(Self::at(&main));
         }
-        let mut ask = command("apt-get");
+        let mut ask = tool_command("apt-get");
         ask.args(["indextargets", "--format", "$(RELEASE) $(SITE)", "Created-By: Packages"]);
-        let listed = output(&mut ask, "asking apt-get for the package sources")?;
+        let listed = run_for_output(&mut ask, "asking apt-get for the package sources")?;
         let default = || parse_debootstrap(&own::read_text(DEBOOTSTRAP).ok()?);
         parse_sources(&listed).or_else(default).ok_or(KernelError::NoMirror { variable: VARIABLE })
     }
@@ -54,7 +54,7 @@ impl Mirror {
     ///
     /// # Errors
     /// [`KernelError::Io`] if the project does not describe the suite.
-    pub(super) fn describe(
+    pub(super) fn describe_suite(
         &self,
         project: &Project,
         suite: &str,
@@ -62,7 +62,7 @@ impl Mirror {
     ) -> Result<(), KernelError> {
         let archive = project.lab().join("archive");
         let keys = directory.join(KEYRING);
-        copy(&archive.join(KEYRING), &keys)?;
+        copy_content(&archive.join(KEYRING), &keys)?;
         let path = archive.join(format!("{suite}.sources"));
         let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         let signed = format!("Signed-By: {}\nTypes:", keys.display());
@@ -70,24 +70,24 @@ impl Mirror {
             .replace("Types:", &signed)
             .replace("@DEBIAN@", &self.main)
             .replace("@SECURITY@", &self.security);
-        let path = sources(directory).join("lab.sources");
-        own::make_directory(sources(directory)).map_err(io_at(&path, "written"))?;
-        own::write(&path, text).map_err(io_at(&path, "written"))
+        let path = sources_directory(directory).join("lab.sources");
+        own::make_directory(sources_directory(directory)).map_err(io_at(&path, "write"))?;
+        own::write(&path, text).map_err(io_at(&path, "write"))
     }
 }
 
 /// The directory with descriptions, below that of apt.
-pub(super) fn sources(directory: &Path) -> PathBuf {
+pub(super) fn sources_directory(directory: &Path) -> PathBuf {
     directory.join("sources.list.d")
 }
 
 /// [`own::copy`] would take over the mode, and apt's user may be another one.
-fn copy(from: &Path, to: &Path) -> Result<(), KernelError> {
+fn copy_content(from: &Path, to: &Path) -> Result<(), KernelError> {
     let bytes = own::read(from).map_err(io_at(from, "read"))?;
-    own::write(to, bytes).map_err(io_at(to, "written"))
+    own::write(to, bytes).map_err(io_at(to, "write"))
 }
 
-/// Of lines `SUITE ADDRESS`, as apt-get prints them.
+/// Finds Debian's mirrors in lines `SUITE ADDRESS`, as apt-get prints them.
 fn parse_sources(listed: &str) -> Option<Mirror> {
     let lines = listed.lines().filter_map(|line| line.split_once(' '));
     let debian: Vec<_> = lines
@@ -144,14 +144,14 @@ mod tests {
         fs::write(archive.join("sid.sources"), text).unwrap();
         let project = Project::at(&dir.path().join("project")).unwrap();
         let mirror = Mirror::at("http://mirror.example/debian");
-        mirror.describe(&project, "sid", dir.path()).unwrap();
+        mirror.describe_suite(&project, "sid", dir.path()).unwrap();
         let written = fs::read_to_string(dir.path().join("sources.list.d/lab.sources")).unwrap();
         let signed = format!("Signed-By: {}\n", dir.path().join(KEYRING).display());
         assert_eq!(written.matches(&signed).count(), 2, "{written}");
         assert!(written.contains("URIs: http://mirror.example/debian\n"), "{written}");
         assert!(written.contains("URIs: http://mirror.example/debian-security\n"), "{written}");
         assert_eq!(fs::read_to_string(dir.path().join(KEYRING)).unwrap(), "keys");
-        let error = mirror.describe(&project, "woody", dir.path()).unwrap_err().to_string();
+        let error = mirror.describe_suite(&project, "woody", dir.path()).unwrap_err().to_string();
         assert!(error.contains("woody.sources"), "{error}");
     }
 }

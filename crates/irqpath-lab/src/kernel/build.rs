@@ -15,10 +15,10 @@ use super::config::Fragment;
 use super::error::io_at;
 use super::image::version_string;
 use super::pins::{Pins, SourcePin};
-use super::run::{Lines, command, output, watched};
+use super::run::{Lines, run_for_output, run_watched, tool_command};
 use super::source::{Additions, unpack_pristine, with_additions};
 use super::{Arch, Flavour, Kernel, KernelError, Toolchain};
-use crate::cache::{Inputs, Product, Staging, remove, sha256};
+use crate::cache::{Inputs, Product, Staging, hash_file, remove_directory};
 use crate::own;
 use crate::{Lab, Project, Unit};
 
@@ -43,49 +43,53 @@ struct Recipe<'a> {
 
 /// For each flavour of ours the digest of what the project says about it. Unlike the key in the
 /// cache it is the same on every machine: the versions of compiler and linker are not in it.
-pub(super) fn digests(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
-    let ours = Flavour::ALL.into_iter().filter(|flavour| !flavour.is_stock());
+pub(super) fn digest_flavours(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
+    let ours = Flavour::ALL.iter().copied().filter(|flavour| !flavour.is_stock());
     let digest = |flavour| {
-        let described = Described::of(project, flavour)?;
-        Ok((flavour, described.digest(&described.pins.source)?))
+        let described = Described::read(project, flavour)?;
+        Ok((flavour, described.digest_inputs(&described.pins.source)?))
     };
     ours.map(digest).collect()
 }
 
 /// Provide a kernel of ours.
-pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
-    let recipe = Recipe::of(lab, flavour, arch)?;
+pub(super) fn provide_own(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
+    let recipe = Recipe::for_flavour(lab, flavour, arch)?;
     let listed = recipe.described.pins.source.clone();
-    if let Some(path) = lab.cache.get(&recipe.product(&listed)?) {
-        let digest = recipe.described.digest(&listed)?;
+    if let Some(path) = lab.cache.find_product(&recipe.describe_product(&listed)?) {
+        let digest = recipe.described.digest_inputs(&listed)?;
         return Ok(Kernel { digest, ..Kernel::load(&path)? });
     }
-    let path = lab.cache.product(&recipe.product(&listed)?, &lab.progress, |staging| {
-        let source = unpack_pristine(lab, &listed)?;
-        let source = with_additions(lab, &source, &recipe.described.additions)?;
-        recipe.make(staging, &source, &listed)
-    })?;
-    let digest = recipe.described.digest(&listed)?;
+    let path = lab.cache.provide_product(
+        &recipe.describe_product(&listed)?,
+        &lab.progress,
+        |staging| {
+            let source = unpack_pristine(lab, &listed)?;
+            let source = with_additions(lab, &source, &recipe.described.additions)?;
+            recipe.make_kernel(staging, &source, &listed)
+        },
+    )?;
+    let digest = recipe.described.digest_inputs(&listed)?;
     Ok(Kernel { digest, ..Kernel::load(&path)? })
 }
 
 /// A kernel of ours, if the cache has it.
-pub(super) fn cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
-    let recipe = Recipe::of(lab, flavour, Arch::X86_64).ok()?;
-    let product = recipe.product(&recipe.described.pins.source).ok()?;
-    Kernel::load(&lab.cache.get(&product)?).ok()
+pub(super) fn find_cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
+    let recipe = Recipe::for_flavour(lab, flavour, Arch::X86_64).ok()?;
+    let product = recipe.describe_product(&recipe.described.pins.source).ok()?;
+    Kernel::load(&lab.cache.find_product(&product)?).ok()
 }
 
 /// The source of our kernels as Debian has it.
 ///
 /// # Errors
 /// If there is none, and none can be had.
-pub fn source(lab: &Lab) -> Result<PathBuf, KernelError> {
+pub fn provide_source(lab: &Lab) -> Result<PathBuf, KernelError> {
     unpack_pristine(lab, &Pins::read(&lab.project)?.source)
 }
 
 /// The fragments of a flavour, in the order in which they apply.
-fn fragments(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
+fn fragment_paths(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
     let names: &[&str] = match flavour {
         Flavour::Debug => &["base", "debug"],
         Flavour::Unconfigured | Flavour::Unpatched => &["base", "unconfigured"],
@@ -96,51 +100,51 @@ fn fragments(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
 }
 
 impl Described {
-    fn of(project: &Project, flavour: Flavour) -> Result<Self, KernelError> {
+    fn read(project: &Project, flavour: Flavour) -> Result<Self, KernelError> {
         let pins = Pins::read(project)?;
-        let paths = fragments(project, flavour);
+        let paths = fragment_paths(project, flavour);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let additions = match flavour {
             Flavour::Unpatched => Additions::none(),
-            _ => Additions::of(project, &pins.source.package),
+            _ => Additions::find(project, &pins.source.package),
         };
         Ok(Self { flavour, fragment: Fragment::read(&paths)?, pins, additions })
     }
 
     /// Built from this source with these tools.
-    fn inputs(&self, source: &SourcePin, tools: &str) -> Result<Inputs, KernelError> {
+    fn list_inputs(&self, source: &SourcePin, tools: &str) -> Result<Inputs, KernelError> {
         let inputs = Inputs::new("own kernel", RECIPE)
             .value("flavour", self.flavour.name())
             .value("source", &source.package)
             .value("version", &source.version)
             .value("tools", tools)
-            .value("config", &self.fragment.text());
+            .value("config", &self.fragment.format_options());
         self.additions.add_to(inputs)
     }
 
-    fn digest(&self, source: &SourcePin) -> Result<String, KernelError> {
-        Ok(self.inputs(source, "any")?.key())
+    fn digest_inputs(&self, source: &SourcePin) -> Result<String, KernelError> {
+        Ok(self.list_inputs(source, "any")?.key())
     }
 }
 
 impl<'a> Recipe<'a> {
-    fn of(lab: &'a Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
+    fn for_flavour(lab: &'a Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
         if arch != Arch::X86_64 || Arch::host() != Some(arch) {
             return Err(KernelError::NotOffered { flavour, arch });
         }
-        let described = Described::of(&lab.project, flavour)?;
+        let described = Described::read(&lab.project, flavour)?;
         let toolchain = Toolchain::provide(lab, arch)?;
-        let tools = toolchain.versions(&[&described.pins.compiler, "ld", "pahole"])?;
+        let tools = toolchain.read_versions(&[&described.pins.compiler, "ld", "pahole"])?;
         Ok(Self { lab, described, toolchain, tools })
     }
 
-    fn product(&self, source: &SourcePin) -> Result<Product, KernelError> {
-        let inputs = self.described.inputs(source, &self.tools)?;
+    fn describe_product(&self, source: &SourcePin) -> Result<Product, KernelError> {
+        let inputs = self.described.list_inputs(source, &self.tools)?;
         let label = format!("{}-{}", self.described.flavour, Arch::X86_64);
         Ok(Product { kind: "kernels", label, inputs, resumable: true })
     }
 
-    fn make(
+    fn make_kernel(
         &self,
         staging: &Staging,
         source: &Path,
@@ -148,18 +152,18 @@ impl<'a> Recipe<'a> {
     ) -> Result<(), KernelError> {
         let build = Build { recipe: self, staging, source, objects: staging.directory.join("obj") };
         let interrupted = build.objects.exists();
-        let compiled = build.compile();
+        let compiled = build.compile_kernel();
         if interrupted && compiled.is_err() {
             // Half-written files of a power cut look like errors of the source.
-            remove(&build.objects)?;
-            build.compile()?;
+            remove_directory(&build.objects)?;
+            build.compile_kernel()?;
         } else {
             compiled?;
         }
-        let modules = build.keep()?;
-        let release = build.release()?;
-        remove(&build.objects)?;
-        build.describe(release, modules, chosen)?.save(&staging.directory)
+        let modules = build.keep_files()?;
+        let release = build.read_release()?;
+        remove_directory(&build.objects)?;
+        build.describe_kernel(release, modules, chosen)?.save(&staging.directory)
     }
 }
 
@@ -172,43 +176,43 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn compile(&self) -> Result<(), KernelError> {
-        own::make_directory(&self.objects).map_err(io_at(&self.objects, "written"))?;
-        self.configure()?;
+    fn compile_kernel(&self) -> Result<(), KernelError> {
+        own::make_directory(&self.objects).map_err(io_at(&self.objects, "write"))?;
+        self.write_config()?;
         let jobs = thread::available_parallelism().map_or(1, usize::from);
         let what = format!("compiling {}", self.recipe.described.flavour);
         let log = self.staging.directory.join("build.log");
         let progress = &self.recipe.lab.progress;
-        progress.step(&what, Some(nr_lines(self.recipe.described.flavour)), Unit::Steps);
-        let mut lines = Lines::of(&log);
-        let mut make = self.make();
+        progress.begin_step(&what, Some(nr_lines(self.recipe.described.flavour)), Unit::Steps);
+        let mut lines = Lines::in_file(&log);
+        let mut make = self.make_command();
         make.arg(format!("-j{jobs}")).args(["bzImage", "modules"]).stdin(self.staging.stdin());
-        watched(&mut make, &what, &log, || progress.done(lines.count()))
+        run_watched(&mut make, &what, &log, || progress.set_done(lines.count_lines()))
     }
 
     /// Everything off but the fragments, and then see that they came true.
-    fn configure(&self) -> Result<(), KernelError> {
+    fn write_config(&self) -> Result<(), KernelError> {
         let wanted = self.objects.join("wanted.config");
         let path = self.objects.join(".config");
         if !path.exists() {
-            let text = self.recipe.described.fragment.text();
-            own::write(&wanted, text).map_err(io_at(&wanted, "written"))?;
-            let mut make = self.make();
+            let text = self.recipe.described.fragment.format_options();
+            own::write(&wanted, text).map_err(io_at(&wanted, "write"))?;
+            let mut make = self.make_command();
             make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
-            output(&mut make, "configuring the kernel")?;
+            run_for_output(&mut make, "configuring the kernel")?;
         }
         let config = own::read_text(&path).map_err(io_at(&path, "read"))?;
         let lost = self.recipe.described.fragment.lost_in(&config);
         if lost.is_empty() { Ok(()) } else { Err(KernelError::ConfigLost { options: lost }) }
     }
 
-    fn make(&self) -> Command {
+    fn make_command(&self) -> Command {
         let compiler = &self.recipe.described.pins.compiler;
         let maps = [self.source, &self.objects]
             .map(|path| format!("-ffile-prefix-map={}=.", path.display()))
             .join(" ");
-        let mut make = command("make");
-        make.env("PATH", self.recipe.toolchain.path());
+        let mut make = tool_command("make");
+        make.env("PATH", self.recipe.toolchain.search_path());
         make.arg("-C").arg(self.source).arg(format!("O={}", self.objects.display()));
         make.arg(format!("ARCH={}", Arch::X86_64.kbuild()));
         make.arg(format!("CC={compiler}")).arg(format!("HOSTCC={compiler}"));
@@ -219,14 +223,14 @@ impl Build<'_> {
         make
     }
 
-    fn release(&self) -> Result<String, KernelError> {
+    fn read_release(&self) -> Result<String, KernelError> {
         let path = self.objects.join("include/config/kernel.release");
         let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
         Ok(text.trim().to_owned())
     }
 
     /// Take out of the objects what is used later; returns the modules.
-    fn keep(&self) -> Result<Vec<PathBuf>, KernelError> {
+    fn keep_files(&self) -> Result<Vec<PathBuf>, KernelError> {
         let directory = &self.staging.directory;
         for (from, to) in [
             ("arch/x86/boot/bzImage", "vmlinuz"),
@@ -234,47 +238,50 @@ impl Build<'_> {
             (".config", "config"),
         ] {
             let from = self.objects.join(from);
-            own::copy(&from, directory.join(to)).map_err(io_at(&from, "copied"))?;
+            own::copy(&from, directory.join(to)).map_err(io_at(&from, "copy"))?;
         }
         let build = directory.join("build");
-        remove(&build)?;
+        remove_directory(&build)?;
         let script = "$(srctree)/scripts/package/install-extmod-build";
         let run = format!("KBUILD_RUN_COMMAND=+{script} {}", build.display());
-        output(self.make().args(["run-command", &run]), "keeping what modules are built with")?;
+        run_for_output(
+            self.make_command().args(["run-command", &run]),
+            "keeping what modules are built with",
+        )?;
         own::copy(self.objects.join(".config"), build.join(".config"))
-            .map_err(io_at(&build, "written"))?;
+            .map_err(io_at(&build, "write"))?;
         let stripped = build.join("vmlinux");
-        let mut objcopy = self.objcopy();
+        let mut objcopy = self.objcopy_command();
         objcopy.arg("--strip-debug").arg(self.objects.join("vmlinux")).arg(stripped);
-        output(&mut objcopy, "stripping vmlinux")?;
+        run_for_output(&mut objcopy, "stripping vmlinux")?;
         self.keep_modules()
     }
 
-    fn objcopy(&self) -> Command {
-        command(&self.recipe.toolchain.program("objcopy").to_string_lossy())
+    fn objcopy_command(&self) -> Command {
+        tool_command(&self.recipe.toolchain.program_path("objcopy").to_string_lossy())
     }
 
     /// What a flavour has as modules, which is little: tests of the kernel's own. Relative paths.
     fn keep_modules(&self) -> Result<Vec<PathBuf>, KernelError> {
         let directory = self.staging.directory.join("modules");
-        remove(&directory)?;
-        own::make_directory(&directory).map_err(io_at(&directory, "written"))?;
+        remove_directory(&directory)?;
+        own::make_directory(&directory).map_err(io_at(&directory, "write"))?;
         let order = self.objects.join("modules.order");
         let order = own::read_text(&order).map_err(io_at(&order, "read"))?;
         let mut kept = Vec::new();
         for object in order.lines() {
             let module = self.objects.join(object).with_extension("ko");
             let to = Path::new("modules").join(module.file_name().unwrap_or_default());
-            let mut objcopy = self.objcopy();
+            let mut objcopy = self.objcopy_command();
             objcopy.arg("--strip-debug").arg(module).arg(self.staging.directory.join(&to));
-            output(&mut objcopy, "stripping a module")?;
+            run_for_output(&mut objcopy, "stripping a module")?;
             kept.push(to);
         }
         kept.sort();
         Ok(kept)
     }
 
-    fn describe(
+    fn describe_kernel(
         &self,
         release: String,
         modules: Vec<PathBuf>,
@@ -287,7 +294,7 @@ impl Build<'_> {
             release,
             package_version: source.version.clone(),
             version_string: version_string(&image, Arch::X86_64)?,
-            sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+            sha256: hash_file(&image).map_err(io_at(&image, "read"))?,
             digest: String::new(),
             image: "vmlinuz".into(),
             config: "config".into(),
@@ -323,7 +330,7 @@ mod tests {
     use std::fs;
 
     /// A project with as little as the digests need.
-    fn write(root: &Path, file: &str, text: &str) {
+    fn write_file(root: &Path, file: &str, text: &str) {
         let path = root.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -334,13 +341,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         for name in ["base", "debug", "unconfigured"] {
-            write(root, &format!("kernel/config/{name}.config"), "CONFIG_A=y\n");
+            write_file(root, &format!("kernel/config/{name}.config"), "CONFIG_A=y\n");
         }
         let pins = "compiler = \"gcc\"\nsource = { package = \"linux-source-6.12\", version = \"1\" }\n\
                     [image]\n";
-        write(root, "lab/kernels.toml", pins);
+        write_file(root, "lab/kernels.toml", pins);
         let project = Project::at(root).unwrap();
-        let mut before = digests(&project).unwrap();
+        let mut before = digest_flavours(&project).unwrap();
         assert_eq!(before.len(), 4);
         let all: &[Flavour] =
             &[Flavour::Irqpath, Flavour::Debug, Flavour::Unconfigured, Flavour::Unpatched];
@@ -356,8 +363,8 @@ mod tests {
             ("lab/kernels.toml", &pins.replace("\"1\"", "\"2\""), all),
         ];
         for (file, text, expected) in table {
-            write(root, file, text);
-            let after = digests(&project).unwrap();
+            write_file(root, file, text);
+            let after = digest_flavours(&project).unwrap();
             let changed: Vec<_> = all.iter().filter(|f| before[f] != after[f]).copied().collect();
             assert_eq!(changed, expected, "{file}");
             before = after;

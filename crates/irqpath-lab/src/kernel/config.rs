@@ -35,7 +35,7 @@ impl Fragment {
     fn parse(text: &str) -> Result<Self, String> {
         let mut options = BTreeMap::new();
         for line in text.lines().map(str::trim) {
-            if let Some((name, value)) = option(line) {
+            if let Some((name, value)) = parse_option(line) {
                 options.insert(name.to_owned(), value.to_owned());
             } else if !line.is_empty() && !line.starts_with('#') {
                 return Err(line.to_owned());
@@ -45,7 +45,7 @@ impl Fragment {
     }
 
     /// As Kconfig reads it.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn format_options(&self) -> String {
         self.options
             .iter()
             .fold(String::new(), |text, (name, value)| text + "CONFIG_" + name + "=" + value + "\n")
@@ -53,7 +53,7 @@ impl Fragment {
 
     /// What was asked for and is not so in a configuration, one text for each option.
     pub(super) fn lost_in(&self, config: &str) -> Vec<String> {
-        let made: BTreeMap<&str, &str> = config.lines().filter_map(option).collect();
+        let made: BTreeMap<&str, &str> = config.lines().filter_map(parse_option).collect();
         let differs = |(name, wanted): (&String, &String)| {
             let found = made.get(name.as_str()).copied().unwrap_or("n");
             (found != wanted).then(|| format!("CONFIG_{name}={wanted} (it is {found})"))
@@ -63,7 +63,7 @@ impl Fragment {
 }
 
 /// `CONFIG_X=value` or `# CONFIG_X is not set`.
-fn option(line: &str) -> Option<(&str, &str)> {
+fn parse_option(line: &str) -> Option<(&str, &str)> {
     if let Some(rest) = line.strip_prefix("# CONFIG_") {
         return rest.strip_suffix(" is not set").map(|name| (name, "n"));
     }
@@ -85,7 +85,7 @@ mod tests {
         let (base, debug) = (dir.path().join("base"), dir.path().join("debug"));
         fs::write(&base, BASE).unwrap();
         fs::write(&debug, "CONFIG_S=\"-y\"\nCONFIG_OFF=n\nCONFIG_NUMBER=8\n").unwrap();
-        let merged = Fragment::read(&[&base, &debug]).unwrap().text();
+        let merged = Fragment::read(&[&base, &debug]).unwrap().format_options();
         assert_eq!(merged, "CONFIG_A=y\nCONFIG_NUMBER=8\nCONFIG_OFF=n\nCONFIG_S=\"-y\"\n");
         assert!(Fragment::read(&[&dir.path().join("none")]).is_err());
     }

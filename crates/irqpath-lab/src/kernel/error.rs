@@ -81,7 +81,7 @@ pub enum KernelError {
         options: Vec<String>,
     },
     /// A file of a kernel cannot be read or written.
-    #[error("{path} cannot be {action}: {source}", path = .path.display())]
+    #[error("cannot {action} {path}: {source}", path = .path.display())]
     Io {
         path: PathBuf,
         action: &'static str,

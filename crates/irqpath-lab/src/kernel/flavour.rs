@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which kernel for which machine: names as typed, and as Debian and Kbuild write them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// A kind of kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownName, parse_err_fn = unknown_flavour)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// Debian's 6.12 with PREEMPT_RT.
@@ -15,9 +15,11 @@ pub enum Flavour {
     /// Debian's 6.12 without PREEMPT_RT.
     Stock,
     /// Debian's 6.1 with PREEMPT_RT.
+    #[strum(serialize = "stock-6.1-rt")]
     #[serde(rename = "stock-6.1-rt")]
     Stock61Rt,
     /// Debian's 6.1 without PREEMPT_RT.
+    #[strum(serialize = "stock-6.1")]
     #[serde(rename = "stock-6.1")]
     Stock61,
     /// The newest kernel of Debian with PREEMPT_RT, from sid.
@@ -35,33 +37,11 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    pub const ALL: [Self; 10] = [
-        Self::StockRt,
-        Self::Stock,
-        Self::Stock61Rt,
-        Self::Stock61,
-        Self::StockSidRt,
-        Self::StockSid,
-        Self::Irqpath,
-        Self::Debug,
-        Self::Unconfigured,
-        Self::Unpatched,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// As typed and printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StockRt => "stock-rt",
-            Self::Stock => "stock",
-            Self::Stock61Rt => "stock-6.1-rt",
-            Self::Stock61 => "stock-6.1",
-            Self::StockSidRt => "stock-sid-rt",
-            Self::StockSid => "stock-sid",
-            Self::Irqpath => "irqpath",
-            Self::Debug => "debug",
-            Self::Unconfigured => "unconfigured",
-            Self::Unpatched => "unpatched",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// True if Debian built it.
@@ -71,16 +51,20 @@ impl Flavour {
 }
 
 /// A kind of machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = UnknownName, parse_err_fn = unknown_arch)]
 pub enum Arch {
+    #[strum(to_string = "x86_64", serialize = "amd64")]
     #[serde(rename = "x86_64")]
     X86_64,
+    #[strum(to_string = "arm64", serialize = "aarch64")]
     #[serde(rename = "arm64")]
     Arm64,
 }
 
 impl Arch {
-    pub const ALL: [Self; 2] = [Self::X86_64, Self::Arm64];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Of the machine this runs on; `None` where the lab does not run.
     pub fn host() -> Option<Self> {
@@ -88,11 +72,8 @@ impl Arch {
     }
 
     /// As typed and printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Arm64 => "arm64",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// As Debian writes it.
@@ -138,44 +119,20 @@ pub struct UnknownName {
     known: String,
 }
 
-impl FromStr for Flavour {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| UnknownName {
-            what: "flavour",
-            name: name.to_owned(),
-            known: Self::ALL.map(Self::name).join(", "),
-        })
-    }
+fn unknown_flavour(name: &str) -> UnknownName {
+    unknown_name::<Flavour>("flavour", name)
 }
 
-impl FromStr for Arch {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        match name {
-            "x86_64" | "amd64" => Ok(Self::X86_64),
-            "arm64" | "aarch64" => Ok(Self::Arm64),
-            _ => Err(UnknownName {
-                what: "architecture",
-                name: name.to_owned(),
-                known: Self::ALL.map(Self::name).join(", "),
-            }),
-        }
-    }
+fn unknown_arch(name: &str) -> UnknownName {
+    unknown_name::<Arch>("architecture", name)
 }
 
-impl fmt::Display for Flavour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl fmt::Display for Arch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
+fn unknown_name<T: VariantArray + Into<&'static str> + Copy>(
+    what: &'static str,
+    name: &str,
+) -> UnknownName {
+    let known: Vec<&str> = T::VARIANTS.iter().map(|&known| known.into()).collect();
+    UnknownName { what, name: name.to_owned(), known: known.join(", ") }
 }
 
 #[cfg(test)]
@@ -184,11 +141,11 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_printed_and_stored() {
-        for flavour in Flavour::ALL {
+        for &flavour in Flavour::ALL {
             assert_eq!(flavour.to_string().parse(), Ok(flavour));
             assert_eq!(serde_json::to_value(flavour).unwrap(), flavour.name());
         }
-        for arch in Arch::ALL {
+        for &arch in Arch::ALL {
             assert_eq!(arch.to_string().parse(), Ok(arch));
             assert_eq!(arch.debian().parse(), Ok(arch));
             assert_eq!(serde_json::to_value(arch).unwrap(), arch.name());

@@ -32,17 +32,17 @@ pub(super) fn version_string(image: &Path, arch: Arch) -> Result<String, KernelE
 fn in_bzimage(bytes: &[u8]) -> Option<String> {
     let field = bytes.get(VERSION_FIELD..VERSION_FIELD + 2)?;
     let offset = usize::from(u16::from_le_bytes([field[0], field[1]])) + SECTOR;
-    text(bytes.get(offset..)?)
+    leading_text(bytes.get(offset..)?)
 }
 
 /// The first one may be the format that the other is made by; that one has no `#1`.
 fn in_raw_image(bytes: &[u8]) -> Option<String> {
     let starts = bytes.windows(BANNER.len()).enumerate().filter(|(_, w)| *w == BANNER);
-    let mut all = starts.filter_map(|(at, _)| text(&bytes[at + BANNER.len()..]));
+    let mut all = starts.filter_map(|(at, _)| leading_text(&bytes[at + BANNER.len()..]));
     all.find(|text| text.contains(" #1 "))
 }
 
-fn text(bytes: &[u8]) -> Option<String> {
+fn leading_text(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().take(512).position(|b| *b == 0 || *b == b'\n')?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
     (!text.is_empty()).then(|| text.to_owned())

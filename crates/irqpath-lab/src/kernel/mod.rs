@@ -13,6 +13,7 @@ mod config;
 mod error;
 mod flavour;
 mod image;
+mod links;
 pub mod module;
 mod packages;
 mod pins;
@@ -24,13 +25,13 @@ mod stock;
 mod toolchain;
 
 pub use apt::Apt;
-pub use build::source;
+pub use build::provide_source;
 pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::ToolchainPin;
 pub use pins::{ImagePin, Pins, SourcePin};
-pub use repin::{Moved, repin};
+pub use repin::{Moved, repin_all};
 pub use toolchain::{SUITE as TOOLCHAIN_SUITE, Toolchain};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,10 +101,10 @@ pub struct OwnKernel {
 ///
 /// # Errors
 /// [`KernelError`] if a file of the project cannot be read.
-pub fn own(lab: &Lab) -> Result<BTreeMap<Flavour, OwnKernel>, KernelError> {
-    let digests = build::digests(&lab.project)?.into_iter();
+pub fn list_own_kernels(lab: &Lab) -> Result<BTreeMap<Flavour, OwnKernel>, KernelError> {
+    let digests = build::digest_flavours(&lab.project)?.into_iter();
     let kernel = |(flavour, digest)| {
-        let images = build::cached(lab, flavour).map(|kernel| images_of(lab, &kernel));
+        let images = build::find_cached(lab, flavour).map(|kernel| images_of(lab, &kernel));
         (flavour, OwnKernel { digest, images: images.unwrap_or_default() })
     };
     Ok(digests.map(kernel).collect())
@@ -111,9 +112,9 @@ pub fn own(lab: &Lab) -> Result<BTreeMap<Flavour, OwnKernel>, KernelError> {
 
 /// The images in the cache that are this kernel, its own among them.
 fn images_of(lab: &Lab, kernel: &Kernel) -> BTreeSet<String> {
-    let loaded = |kernel: &Kernel| same::loaded(&own::read(kernel.vmlinux.as_ref()?).ok()?);
+    let loaded = |kernel: &Kernel| same::hash_loaded(&own::read(kernel.vmlinux.as_ref()?).ok()?);
     let this = loaded(kernel);
-    let all = lab.cache.labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
+    let all = lab.cache.list_labelled("kernels", &format!("{}-{}", kernel.flavour, kernel.arch));
     let all = all.iter().filter_map(|directory| Kernel::load(directory).ok());
     let is_same =
         |other: &Kernel| other.sha256 == kernel.sha256 || (this.is_some() && loaded(other) == this);
@@ -127,11 +128,11 @@ impl Kernel {
     /// [`KernelError`], one line that says what to do.
     pub fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Self, KernelError> {
         let kernel = if flavour.is_stock() {
-            stock::provide(lab, flavour, arch)
+            stock::provide_stock(lab, flavour, arch)
         } else {
-            build::provide(lab, flavour, arch)
+            build::provide_own(lab, flavour, arch)
         };
-        lab.progress.clear();
+        lab.progress.clear_line();
         kernel
     }
 
@@ -161,7 +162,7 @@ impl Kernel {
     fn save(&self, directory: &Path) -> Result<(), KernelError> {
         let path = directory.join(DESCRIPTION);
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        own::write(&path, text).map_err(io_at(&path, "written"))
+        own::write(&path, text).map_err(io_at(&path, "write"))
     }
 
     /// The compiler with its cross prefix.

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use super::error::io_at;
-use super::run::{Lines, command, watched};
+use super::run::{Lines, run_watched, tool_command};
 use super::{Kernel, KernelError, Toolchain};
-use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::cache::{Inputs, Product, Staging, list_files, remove_directory};
 use crate::own;
 use crate::{Lab, Unit};
 
@@ -22,7 +22,7 @@ const RECIPE: u32 = 1;
 /// # Errors
 /// [`KernelError::Failed`] with the first error of the compiler; its last lines are in
 /// [`KernelError::log`].
-pub fn build(
+pub fn build_module(
     lab: &Lab,
     kernel: &Kernel,
     source: &Path,
@@ -34,21 +34,21 @@ pub fn build(
     let mut inputs = Inputs::new("module", RECIPE)
         .value("kernel", &kernel.directory.file_name().unwrap_or_default().to_string_lossy())
         .value("kernel image", &kernel.sha256)
-        .value("compiler", toolchain.versions(&[&compiler])?.trim_end())
+        .value("compiler", toolchain.read_versions(&[&compiler])?.trim_end())
         .tree("source", source)?;
     for (variable, value) in variables {
         inputs = inputs.value(variable, value);
     }
     let label = format!("{name}-{}-{}", kernel.flavour, kernel.arch);
     let product = Product { kind: "modules", label, inputs, resumable: false };
-    let directory = lab.cache.product(&product, &lab.progress, |staging| {
-        make(lab, kernel, &toolchain, source, variables, staging)
+    let directory = lab.cache.provide_product(&product, &lab.progress, |staging| {
+        make_module(lab, kernel, &toolchain, source, variables, staging)
     });
-    lab.progress.clear();
+    lab.progress.clear_line();
     the_module(&directory?)
 }
 
-fn make(
+fn make_module(
     lab: &Lab,
     kernel: &Kernel,
     toolchain: &Toolchain,
@@ -58,21 +58,21 @@ fn make(
 ) -> Result<(), KernelError> {
     let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let what = format!("building {name} for {} {}", kernel.flavour, kernel.arch);
-    let all = files(source)?;
+    let all = list_files(source)?;
     let objects = all.iter().filter(|p| p.extension().is_some_and(|x| x == "c")).count();
-    lab.progress.step(&what, Some(objects as u64 + 5), Unit::Steps);
+    lab.progress.begin_step(&what, Some(objects as u64 + 5), Unit::Steps);
     let copy = staging.directory.join("src");
     for path in &all {
         let to = copy.join(path.strip_prefix(source).unwrap_or(path));
         let parent = to.parent().unwrap_or(&copy);
-        own::make_directory(parent).map_err(io_at(parent, "written"))?;
-        own::copy(path, &to).map_err(io_at(path, "copied"))?;
+        own::make_directory(parent).map_err(io_at(parent, "write"))?;
+        own::copy(path, &to).map_err(io_at(path, "copy"))?;
     }
     let log = staging.directory.join("build.log");
-    let mut make = command("make");
+    let mut make = tool_command("make");
     let (flavour, arch) = (kernel.flavour, kernel.arch);
     let build = kernel.build.as_ref().ok_or(KernelError::NoHeaders { flavour, arch })?;
-    make.env("PATH", toolchain.path());
+    make.env("PATH", toolchain.search_path());
     make.arg("-C").arg(build).arg(format!("M={}", copy.display()));
     make.arg(format!("ARCH={}", kernel.arch.kbuild()));
     make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));
@@ -81,18 +81,18 @@ fn make(
     make.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
     super::build::fix_builder(&mut make);
     make.arg("modules").stdin(staging.stdin());
-    let mut lines = Lines::of(&log);
-    watched(&mut make, &what, &log, || lab.progress.done(lines.count()))?;
+    let mut lines = Lines::in_file(&log);
+    run_watched(&mut make, &what, &log, || lab.progress.set_done(lines.count_lines()))?;
     let built = the_module(&copy)?;
     let kept = staging.directory.join(built.file_name().unwrap_or_default());
-    own::rename(&built, kept).map_err(io_at(&built, "taken"))?;
-    remove(&copy)?;
+    own::rename(&built, kept).map_err(io_at(&built, "take"))?;
+    remove_directory(&copy)?;
     Ok(())
 }
 
 /// The one module in a directory.
 fn the_module(directory: &Path) -> Result<PathBuf, KernelError> {
-    let mut found = files(directory)?;
+    let mut found = list_files(directory)?;
     found.retain(|path| path.extension().is_some_and(|x| x == "ko"));
     match <[PathBuf; 1]>::try_from(found) {
         Ok([one]) => Ok(one),

@@ -78,7 +78,7 @@ fn part_key(mut part: &str) -> PartKey<'_> {
         let (text, rest) = part.split_at(start);
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let number = rest[..end].trim_start_matches('0');
-        key.push((text.chars().map(weight).chain([END]).collect(), number.len(), number));
+        key.push((text.chars().map(character_weight).chain([END]).collect(), number.len(), number));
         // The end counts as a text of its own: `1~` is before `1`.
         if at_end {
             return key;
@@ -91,7 +91,7 @@ fn part_key(mut part: &str) -> PartKey<'_> {
 const END: u32 = 1;
 
 /// Weight of a character in a text: letters are before other signs.
-fn weight(character: char) -> u32 {
+fn character_weight(character: char) -> u32 {
     match character {
         '~' => 0,
         letter if letter.is_ascii_alphabetic() => u32::from(letter),

@@ -2,7 +2,7 @@
 //! Which exact kernels the lab uses: `lab/kernels.toml`.
 //!
 //! Exact figures hold for one image only. So another version is never taken instead: where the
-//! archive has dropped the listed one, [`repin`](super::repin) changes the list.
+//! archive has dropped the listed one, [`repin_all`](super::repin_all) changes the list.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl Pins {
     }
 
     /// The image of a flavour.
-    pub fn image(&self, flavour: Flavour, arch: Arch) -> Result<&ImagePin, KernelError> {
+    pub fn find_image(&self, flavour: Flavour, arch: Arch) -> Result<&ImagePin, KernelError> {
         let image = self.image.get(&flavour).and_then(|of| of.get(&arch));
         image.ok_or(KernelError::NotOffered { flavour, arch })
     }
@@ -91,12 +91,12 @@ impl Pins {
 
 impl ImagePin {
     /// Name of the package with the image.
-    pub fn package(&self) -> String {
+    pub fn image_package(&self) -> String {
         format!("linux-image-{}", self.release)
     }
 
     /// Name of the package with the headers.
-    pub fn headers(&self) -> String {
+    pub fn headers_package(&self) -> String {
         format!("linux-headers-{}", self.release)
     }
 
@@ -117,18 +117,18 @@ impl ImagePin {
 
     /// `-rt-amd64`: what follows the number of the release.
     pub(super) fn kind(&self) -> &str {
-        kind(&self.release)
+        parse_kind(&self.release)
     }
 
     /// The releases of the same series and kind among the names of packages, newest first.
-    pub fn relatives(&self, names: &[String]) -> Vec<String> {
+    pub fn filter_relatives(&self, names: &[String]) -> Vec<String> {
         let mut releases: Vec<String> = names
             .iter()
             .filter(|name| name.starts_with(&self.series_prefix()))
             .filter_map(|name| name.strip_prefix("linux-image-"))
             // Not a package that only depends on the newest: linux-image-rt-amd64.
             .filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
-            .filter(|release| kind(release) == self.kind())
+            .filter(|release| parse_kind(release) == self.kind())
             .map(str::to_owned)
             .collect();
         releases.sort_by(|a, b| compare_versions(b, a));
@@ -137,7 +137,7 @@ impl ImagePin {
 }
 
 /// From the first dash that a letter follows: `6.1.0-56-rt-amd64` is of the kind `-rt-amd64`.
-fn kind(release: &str) -> &str {
+fn parse_kind(release: &str) -> &str {
     let mut dashes = release.match_indices('-').map(|(at, _)| at);
     let start = dashes.find(|at| release[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic()));
     start.map_or("", |at| &release[at..])
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn pin(release: &str) -> ImagePin {
+    fn pin_release(release: &str) -> ImagePin {
         ImagePin { release: release.to_owned(), version: "1".to_owned(), suite: oldest_suite() }
     }
 
@@ -170,33 +170,36 @@ mod tests {
         ]
         .map(str::to_owned);
         assert_eq!(
-            pin("6.12.117+deb12-rt-amd64").relatives(&names),
+            pin_release("6.12.117+deb12-rt-amd64").filter_relatives(&names),
             ["6.12.113+deb12-rt-amd64", "6.12.9+deb12-rt-amd64"]
         );
         assert_eq!(
-            pin("6.1.0-47-rt-amd64").relatives(&names),
+            pin_release("6.1.0-47-rt-amd64").filter_relatives(&names),
             ["6.1.0-56-rt-amd64", "6.1.0-9-rt-amd64"]
         );
-        assert_eq!(pin("6.1.0-47-amd64").relatives(&names), ["6.1.0-56-amd64"]);
-        assert_eq!(pin("*-amd64").relatives(&names)[0], "6.12.115+deb12-amd64");
-        assert_eq!(pin("*-rt-amd64").relatives(&names)[0], "6.12.113+deb12-rt-amd64");
-        assert_eq!(pin("6.6.1-amd64").relatives(&names), [] as [&str; 0]);
+        assert_eq!(pin_release("6.1.0-47-amd64").filter_relatives(&names), ["6.1.0-56-amd64"]);
+        assert_eq!(pin_release("*-amd64").filter_relatives(&names)[0], "6.12.115+deb12-amd64");
+        assert_eq!(
+            pin_release("*-rt-amd64").filter_relatives(&names)[0],
+            "6.12.113+deb12-rt-amd64"
+        );
+        assert_eq!(pin_release("6.6.1-amd64").filter_relatives(&names), [] as [&str; 0]);
     }
 
     #[test]
     fn the_list_of_this_project_has_every_stock_kernel() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let pins = Pins::read(&Project::at(&root).unwrap()).unwrap();
-        for flavour in Flavour::ALL.into_iter().filter(|f| f.is_stock()) {
-            let image = pins.image(flavour, Arch::X86_64).unwrap();
+        for flavour in Flavour::ALL.iter().copied().filter(|f| f.is_stock()) {
+            let image = pins.find_image(flavour, Arch::X86_64).unwrap();
             assert!(image.release.ends_with("-amd64"), "{}", image.release);
             assert_eq!(image.release.contains("-rt-"), flavour.name().ends_with("-rt"));
         }
         for flavour in [Flavour::StockRt, Flavour::Stock] {
-            assert!(pins.image(flavour, Arch::Arm64).unwrap().release.ends_with("-arm64"));
+            assert!(pins.find_image(flavour, Arch::Arm64).unwrap().release.ends_with("-arm64"));
         }
         assert!(pins.source.version.starts_with("6.12."));
-        assert!(pins.image(Flavour::Debug, Arch::Arm64).is_err());
+        assert!(pins.find_image(Flavour::Debug, Arch::Arm64).is_err());
     }
 
     #[test]

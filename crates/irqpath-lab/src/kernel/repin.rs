@@ -32,7 +32,7 @@ pub struct Moved {
 /// # Errors
 /// If the archive cannot be asked, has nothing of a series, or the list cannot be written. Then
 /// the list is as it was.
-pub fn repin(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
+pub fn repin_all(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
     let pins = Pins::read(&lab.project)?;
     let path = lab.project.kernels_toml();
     let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
@@ -42,19 +42,19 @@ pub fn repin(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
     let mut moved = Vec::new();
     let source = &pins.source;
     let apt = Apt::open(lab, &source.suite)?;
-    apt.refresh()?;
-    let newest = apt.find(&source.package, source_arch()?, None)?;
-    set(&mut list["source"], "source", &source.version, None, &newest.version, &mut moved);
+    apt.refresh_lists()?;
+    let newest = apt.find_package(&source.package, source_arch()?, None)?;
+    set_pin(&mut list["source"], "source", &source.version, None, &newest.version, &mut moved);
     for (flavour, of) in &pins.image {
         for (arch, pin) in of.iter().filter(|(_, pin)| !pin.is_newest()) {
             let newest = newest_image(lab, pin, *arch)?;
             let table = &mut list["image"][flavour.name()][arch.name()];
             let name = format!("image.{flavour}.{arch}");
-            set(table, &name, &pin.version, Some(&newest.release), &newest.version, &mut moved);
+            set_pin(table, &name, &pin.version, Some(&newest.release), &newest.version, &mut moved);
         }
     }
     repin_toolchains(lab, &pins, &mut list, &mut moved)?;
-    own::write(&path, list.to_string()).map_err(io_at(&path, "written"))?;
+    own::write(&path, list.to_string()).map_err(io_at(&path, "write"))?;
     Ok(moved)
 }
 
@@ -66,7 +66,7 @@ fn repin_toolchains(
     moved: &mut Vec<Moved>,
 ) -> Result<(), KernelError> {
     let apt = Apt::open(lab, TOOLCHAIN_SUITE)?;
-    apt.refresh()?;
+    apt.refresh_lists()?;
     for (host, of) in &pins.toolchain {
         for (arch, pin) in of {
             for (part, packages) in [("tools", &pin.tools), ("sysroot", &pin.sysroot)] {
@@ -87,7 +87,7 @@ fn repin_toolchains(
 
 /// Not a backport: packages of a toolchain fit each other within a suite.
 fn newest_of_suite(apt: &Apt<'_>, package: &str, arch: Arch) -> Result<String, KernelError> {
-    let mut versions = apt.versions(package, arch)?.into_iter().map(|package| package.version);
+    let mut versions = apt.list_versions(package, arch)?.into_iter().map(|package| package.version);
     let newest = versions.find(|version| !version.contains("~bpo"));
     newest.ok_or_else(|| KernelError::NoPackage {
         package: format!("{package} ({arch})"),
@@ -110,7 +110,7 @@ fn set_version(
     moved.push(Moved { pin: place.join("."), from: from.to_owned(), to: to.to_owned() });
 }
 
-fn set(
+fn set_pin(
     table: &mut Item,
     name: &str,
     from: &str,

@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// A command whose answers are in English, and which our own make and Kbuild settings, those of
 /// a `make test` around us, do not reach.
-pub(super) fn command(program: &str) -> Command {
+pub(super) fn tool_command(program: &str) -> Command {
     const NOT_INHERITED: [&str; 16] = [
         "MAKEFLAGS",
         "MFLAGS",
@@ -48,7 +48,7 @@ pub(super) fn command(program: &str) -> Command {
 }
 
 /// Run it to its end and return what it printed on standard output.
-pub(super) fn output(command: &mut Command, what: &str) -> Result<String, KernelError> {
+pub(super) fn run_for_output(command: &mut Command, what: &str) -> Result<String, KernelError> {
     let output = command.output().map_err(|e| not_started(command, e))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -62,18 +62,18 @@ pub(super) fn output(command: &mut Command, what: &str) -> Result<String, Kernel
 }
 
 /// Run it with its output in the file `log`; `watch` is called again and again meanwhile.
-pub(super) fn watched(
+pub(super) fn run_watched(
     command: &mut Command,
     what: &str,
     log: &Path,
     mut watch: impl FnMut(),
 ) -> Result<(), KernelError> {
-    let file = own::create(log).map_err(io_at(log, "written"))?;
-    let second = file.try_clone().map_err(io_at(log, "written"))?;
+    let file = own::create(log).map_err(io_at(log, "write"))?;
+    let second = file.try_clone().map_err(io_at(log, "write"))?;
     let mut child =
         command.stdout(file).stderr(second).spawn().map_err(|e| not_started(command, e))?;
     let status = loop {
-        match child.try_wait().map_err(io_at(log, "watched"))? {
+        match child.try_wait().map_err(io_at(log, "watch"))? {
             Some(status) => break status,
             None => thread::sleep(PERIOD),
         }
@@ -96,12 +96,12 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Of this file, which need not exist yet.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn in_file(path: &Path) -> Self {
         Self { path: path.to_owned(), read: 0, count: 0 }
     }
 
     /// So many by now.
-    pub(super) fn count(&mut self) -> u64 {
+    pub(super) fn count_lines(&mut self) -> u64 {
         let mut grown = Vec::new();
         // What cannot be read now only makes the progress line stand still.
         let _ = own::open(&self.path).and_then(|mut file| {
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn shell(script: &str) -> Command {
-        let mut command = command("sh");
+    fn shell_command(script: &str) -> Command {
+        let mut command = tool_command("sh");
         command.args(["-c", script]);
         command
     }
@@ -161,18 +161,20 @@ mod tests {
         let log = dir.path().join("log");
         let script =
             "seq 100; echo 'a.c:1: error: no such thing' >&2; echo 'make: *** [a.o]'; exit 2";
-        let error = watched(&mut shell(script), "building", &log, || {}).unwrap_err();
+        let error = run_watched(&mut shell_command(script), "building", &log, || {}).unwrap_err();
         let text = error.to_string();
         assert_eq!(text, "building failed (exit status: 2): a.c:1: error: no such thing");
         assert_eq!(error.log().lines().count(), TAIL_LINES);
         assert!(error.log().ends_with("make: *** [a.o]"));
-        let error = output(&mut shell("echo no >&2; exit 1"), "asking").unwrap_err();
+        let error =
+            run_for_output(&mut shell_command("echo no >&2; exit 1"), "asking").unwrap_err();
         assert_eq!(error.to_string(), "asking failed (exit status: 1): no");
     }
 
     #[test]
     fn a_missing_program_is_named_with_what_to_do() {
-        let error = output(&mut command("no-such-program"), "trying").unwrap_err().to_string();
+        let error =
+            run_for_output(&mut tool_command("no-such-program"), "trying").unwrap_err().to_string();
         assert!(error.starts_with("no-such-program is not installed"), "{error}");
         assert!(error.contains("setup.sh --with lab"), "{error}");
     }
@@ -181,19 +183,20 @@ mod tests {
     fn lines_are_counted_while_they_come() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        let mut lines = Lines::of(&path);
-        assert_eq!(lines.count(), 0);
+        let mut lines = Lines::in_file(&path);
+        assert_eq!(lines.count_lines(), 0);
         fs::write(&path, "a\nb").unwrap();
-        assert_eq!(lines.count(), 1);
+        assert_eq!(lines.count_lines(), 1);
         fs::write(&path, "a\nbc\nd\n").unwrap();
-        assert_eq!(lines.count(), 3);
+        assert_eq!(lines.count_lines(), 3);
     }
 
     #[test]
     fn a_make_around_us_does_not_reach_the_program() {
-        let printed = output(shell("echo $MAKEFLAGS$ARCH").env("X", "1"), "x").unwrap();
+        let printed =
+            run_for_output(shell_command("echo $MAKEFLAGS$ARCH").env("X", "1"), "x").unwrap();
         assert_eq!(printed, "\n");
-        let command = command("sh");
+        let command = tool_command("sh");
         assert!(command.get_envs().any(|(name, value)| name == "MAKEFLAGS" && value.is_none()));
     }
 }

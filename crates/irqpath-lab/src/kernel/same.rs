@@ -19,7 +19,7 @@ const LE: LittleEndian = LittleEndian;
 const NOTES: &[u8] = b".notes";
 
 /// SHA-256 of what an ELF kernel has in memory; `None` if it is none.
-pub fn loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
+pub fn hash_loaded(vmlinux: &[u8]) -> Option<[u8; 32]> {
     let header = FileHeader64::<LittleEndian>::parse(vmlinux).ok()?;
     let sections = header.sections(LE, vmlinux).ok()?;
     let mut hash = Sha256::new();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     /// Of an assembler's text, with this identity.
-    fn linked(text: &str, identity: &str) -> Vec<u8> {
+    fn link_assembly(text: &str, identity: &str) -> Vec<u8> {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         fs::write(path("a.s"), text).unwrap();
@@ -78,22 +78,22 @@ mod tests {
 
     #[test]
     fn the_same_code_with_another_identity_is_the_same_kernel() {
-        let one = linked(".text\n.long 1\n", "0x01");
-        let other = linked(".text\n.long 1\n", "0x02");
+        let one = link_assembly(".text\n.long 1\n", "0x01");
+        let other = link_assembly(".text\n.long 1\n", "0x02");
         assert_ne!(one, other);
-        assert_eq!(loaded(&one).unwrap(), loaded(&other).unwrap());
-        assert_ne!(loaded(&one), loaded(&linked(".text\n.long 2\n", "0x01")));
-        assert_eq!(loaded(b"no kernel"), None);
+        assert_eq!(hash_loaded(&one).unwrap(), hash_loaded(&other).unwrap());
+        assert_ne!(hash_loaded(&one), hash_loaded(&link_assembly(".text\n.long 2\n", "0x01")));
+        assert_eq!(hash_loaded(b"no kernel"), None);
     }
 
     #[test]
     fn where_the_sources_were_makes_no_difference() {
         let from = |key: &str, file: &str| {
-            linked(&format!(".text\n.ascii \"/s/linux-irqpath-{key}/{file}\"\n"), "0x01")
+            link_assembly(&format!(".text\n.ascii \"/s/linux-irqpath-{key}/{file}\"\n"), "0x01")
         };
         let one = from("0123456789abcdef", "a.c");
-        assert_eq!(loaded(&one), loaded(&from("fedcba9876543210", "a.c")));
-        assert_ne!(loaded(&one), loaded(&from("0123456789abcdef", "b.c")));
+        assert_eq!(hash_loaded(&one), hash_loaded(&from("fedcba9876543210", "a.c")));
+        assert_ne!(hash_loaded(&one), hash_loaded(&from("0123456789abcdef", "b.c")));
         assert_eq!(without_keys(b"/linux-irqpath-0"), b"/linux-irqpath--");
     }
 }

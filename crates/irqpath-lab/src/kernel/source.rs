@@ -9,12 +9,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::apt::{Apt, unpack};
+use super::apt::{Apt, unpack_package};
 use super::error::io_at;
 use super::pins::SourcePin;
-use super::run::{command, output, watched};
+use super::run::{run_for_output, run_watched, tool_command};
 use super::{Arch, KernelError};
-use crate::cache::{Inputs, Product, Staging, files, remove};
+use crate::cache::{Inputs, Product, Staging, list_files, remove_directory};
 use crate::own;
 use crate::{Lab, Project, Unit};
 
@@ -61,7 +61,7 @@ pub(super) struct Additions {
 impl Additions {
     /// Of a project, for the source that a package has: the patches of `linux-source-6.12` are
     /// in `kernel/hooks/6.12`.
-    pub(super) fn of(project: &Project, package: &str) -> Self {
+    pub(super) fn find(project: &Project, package: &str) -> Self {
         let there = |path: PathBuf| Some(project.kernel().join(path)).filter(|path| path.is_dir());
         let base = package.trim_start_matches("linux-source-");
         Self { overlay: there("overlay".into()), hooks: there(Path::new("hooks").join(base)) }
@@ -95,23 +95,23 @@ pub(super) fn unpack_pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, 
         .value("version", &listed.version);
     let label = listed.package.clone();
     let product = Product { kind: "sources", label, inputs, resumable: false };
-    lab.cache.product(&product, &lab.progress, |staging| {
+    lab.cache.provide_product(&product, &lab.progress, |staging| {
         let debs = staging.directory.join("debs");
         let apt = Apt::open(lab, &listed.suite)?;
-        let package = apt.find(&listed.package, source_arch()?, Some(&listed.version))?;
-        let deb = apt.download(std::slice::from_ref(&package), &debs, staging)?;
-        lab.progress.step(&format!("unpacking {}", package.name), None, Unit::Steps);
+        let package = apt.find_package(&listed.package, source_arch()?, Some(&listed.version))?;
+        let deb = apt.download_packages(std::slice::from_ref(&package), &debs, staging)?;
+        lab.progress.begin_step(&format!("unpacking {}", package.name), None, Unit::Steps);
         for deb in &deb {
-            unpack(deb, &debs)?;
+            unpack_package(deb, &debs)?;
         }
-        untar(&find_archive(&debs)?, staging)?;
-        remove(&debs)?;
+        untar_source(&find_archive(&debs)?, staging)?;
+        remove_directory(&debs)?;
         Ok(())
     })
 }
 
 fn find_archive(debs: &Path) -> Result<PathBuf, KernelError> {
-    let found = files(&debs.join("usr/src"))?.into_iter();
+    let found = list_files(&debs.join("usr/src"))?.into_iter();
     let mut archives = found.filter(|path| path.to_string_lossy().ends_with(".tar.xz"));
     archives.next().ok_or_else(|| KernelError::Incomplete {
         place: debs.to_owned(),
@@ -120,12 +120,12 @@ fn find_archive(debs: &Path) -> Result<PathBuf, KernelError> {
     })
 }
 
-fn untar(archive: &Path, staging: &Staging) -> Result<(), KernelError> {
-    let mut tar = command("tar");
+fn untar_source(archive: &Path, staging: &Staging) -> Result<(), KernelError> {
+    let mut tar = tool_command("tar");
     tar.arg("-x").arg("-I").arg("xz -T0").arg("-f").arg(archive).arg("-C").arg(&staging.directory);
     tar.arg("--strip-components=1").args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")));
     let log = staging.directory.join("debs/tar.log");
-    watched(tar.stdin(staging.stdin()), "unpacking the kernel's source", &log, || {})
+    run_watched(tar.stdin(staging.stdin()), "unpacking the kernel's source", &log, || {})
 }
 
 /// The source with our additions; the pristine one if there are none.
@@ -140,11 +140,14 @@ pub(super) fn with_additions(
     let base = pristine.file_name().unwrap_or_default().to_string_lossy();
     let inputs = additions.add_to(Inputs::new("patched source", APPLY).value("base", &base))?;
     let product = Product { kind: "sources", label: PATCHED.to_owned(), inputs, resumable: false };
-    lab.cache.product(&product, &lab.progress, |staging| {
-        lab.progress.step("applying overlay and hooks", None, Unit::Steps);
+    lab.cache.provide_product(&product, &lab.progress, |staging| {
+        lab.progress.begin_step("applying overlay and hooks", None, Unit::Steps);
         let from = pristine.join(".");
         let copy = ["-a", "--link", "--"];
-        output(command("cp").args(copy).arg(from).arg(&staging.directory), "linking the source")?;
+        run_for_output(
+            tool_command("cp").args(copy).arg(from).arg(&staging.directory),
+            "linking the source",
+        )?;
         if let Some(overlay) = &additions.overlay {
             lay_over(overlay, &staging.directory)?;
         }
@@ -157,7 +160,7 @@ pub(super) fn with_additions(
 
 /// Copy every file that matters to its place. New files only: a change of a file that exists is a hook.
 fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
-    for path in files(overlay)? {
+    for path in list_files(overlay)? {
         let relative = path.strip_prefix(overlay).unwrap_or(&path);
         if !is_for_image(relative) {
             continue;
@@ -171,8 +174,8 @@ fn lay_over(overlay: &Path, source: &Path) -> Result<(), KernelError> {
             });
         }
         let parent = to.parent().unwrap_or(source);
-        own::make_directory(parent).map_err(io_at(parent, "written"))?;
-        own::copy(&path, &to).map_err(io_at(&path, "copied"))?;
+        own::make_directory(parent).map_err(io_at(parent, "write"))?;
+        own::copy(&path, &to).map_err(io_at(&path, "copy"))?;
     }
     Ok(())
 }
@@ -185,9 +188,9 @@ fn apply_series(hooks: &Path, source: &Path) -> Result<(), KernelError> {
     for name in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let patch = hooks.join(name);
         let file = own::open(&patch).map_err(io_at(&patch, "read"))?;
-        let mut run = command("patch");
+        let mut run = tool_command("patch");
         run.args(["-p1", "-N", "-s", "-F0", "--no-backup-if-mismatch", "-d"]).arg(source);
-        output(run.stdin(file), &format!("applying {name}"))?;
+        run_for_output(run.stdin(file), &format!("applying {name}"))?;
     }
     Ok(())
 }
@@ -225,7 +228,7 @@ Subject: [PATCH] sched: Call the hook
         pristine: PathBuf,
     }
 
-    fn tree() -> Tree {
+    fn make_tree() -> Tree {
         let dir = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = dir.path().join(path);
@@ -242,34 +245,34 @@ Subject: [PATCH] sched: Call the hook
     }
 
     impl Tree {
-        fn add(&self, path: &str, text: &str) {
+        fn add_file(&self, path: &str, text: &str) {
             let path = self.lab.project.kernel().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
 
-        fn patched(&self) -> Result<PathBuf, KernelError> {
+        fn patch_source(&self) -> Result<PathBuf, KernelError> {
             with_additions(
                 &self.lab,
                 &self.pristine,
-                &Additions::of(&self.lab.project, "linux-source-6.12"),
+                &Additions::find(&self.lab.project, "linux-source-6.12"),
             )
         }
     }
 
     #[test]
     fn without_additions_the_source_is_debians() {
-        let tree = tree();
-        assert_eq!(tree.patched().unwrap(), tree.pristine);
+        let tree = make_tree();
+        assert_eq!(tree.patch_source().unwrap(), tree.pristine);
     }
 
     #[test]
     fn overlay_and_hooks_change_a_copy_and_never_the_original() {
-        let tree = tree();
-        tree.add("overlay/kernel/irqpath/core.c", "new\n");
-        tree.add("hooks/6.12/series", "# comment\n0001-hook.patch\n");
-        tree.add("hooks/6.12/0001-hook.patch", PATCH);
-        let patched = tree.patched().unwrap();
+        let tree = make_tree();
+        tree.add_file("overlay/kernel/irqpath/core.c", "new\n");
+        tree.add_file("hooks/6.12/series", "# comment\n0001-hook.patch\n");
+        tree.add_file("hooks/6.12/0001-hook.patch", PATCH);
+        let patched = tree.patch_source().unwrap();
         let read = |root: &Path, name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!(read(&patched, "kernel/sched.c"), "one\nhook\ntwo\n");
         assert_eq!(read(&patched, "kernel/irqpath/core.c"), "new\n");
@@ -277,8 +280,8 @@ Subject: [PATCH] sched: Call the hook
         assert_eq!(read(&tree.pristine, "kernel/sched.c"), "one\ntwo\n");
         assert!(!tree.pristine.join("kernel/irqpath").exists());
         // Another content is another product.
-        tree.add("overlay/kernel/irqpath/core.c", "newer\n");
-        let other = tree.patched().unwrap();
+        tree.add_file("overlay/kernel/irqpath/core.c", "newer\n");
+        let other = tree.patch_source().unwrap();
         assert_ne!(other, patched);
         assert_eq!(read(&patched, "kernel/irqpath/core.c"), "new\n");
         assert_eq!(read(&other, "kernel/irqpath/core.c"), "newer\n");
@@ -286,18 +289,18 @@ Subject: [PATCH] sched: Call the hook
 
     #[test]
     fn what_no_image_is_made_from_is_no_input() {
-        let tree = tree();
-        tree.add("overlay/kernel/irqpath/core.c", "new\n");
-        let before = tree.patched().unwrap();
+        let tree = make_tree();
+        tree.add_file("overlay/kernel/irqpath/core.c", "new\n");
+        let before = tree.patch_source().unwrap();
         for path in ["Documentation/ABI/testing/sysfs", "tools/testing/selftests/irqpath/x.sh"] {
-            tree.add(&format!("overlay/{path}"), "for readers\n");
-            let after = tree.patched().unwrap();
+            tree.add_file(&format!("overlay/{path}"), "for readers\n");
+            let after = tree.patch_source().unwrap();
             assert_eq!(after, before, "{path}");
             assert!(!after.join(path).exists(), "{path}");
         }
         for path in ["include/linux/irqpath.h", "tools/objtool/irqpath.c"] {
-            tree.add(&format!("overlay/{path}"), "for the compiler\n");
-            let after = tree.patched().unwrap();
+            tree.add_file(&format!("overlay/{path}"), "for the compiler\n");
+            let after = tree.patch_source().unwrap();
             assert_ne!(after, before, "{path}");
             assert!(after.join(path).exists(), "{path}");
         }
@@ -305,19 +308,19 @@ Subject: [PATCH] sched: Call the hook
 
     #[test]
     fn a_patch_that_does_not_fit_is_named() {
-        let tree = tree();
-        tree.add("hooks/6.12/series", "0001-hook.patch\n");
-        tree.add("hooks/6.12/0001-hook.patch", &PATCH.replace(" two", " three"));
-        let error = tree.patched().unwrap_err();
+        let tree = make_tree();
+        tree.add_file("hooks/6.12/series", "0001-hook.patch\n");
+        tree.add_file("hooks/6.12/0001-hook.patch", &PATCH.replace(" two", " three"));
+        let error = tree.patch_source().unwrap_err();
         assert!(error.to_string().starts_with("applying 0001-hook.patch failed"), "{error}");
         assert!(error.log().contains("kernel/sched.c"), "{}", error.log());
     }
 
     #[test]
     fn the_overlay_only_adds() {
-        let tree = tree();
-        tree.add("overlay/kernel/sched.c", "mine\n");
-        let error = tree.patched().unwrap_err().to_string();
+        let tree = make_tree();
+        tree.add_file("overlay/kernel/sched.c", "mine\n");
+        let error = tree.patch_source().unwrap_err().to_string();
         assert!(error.contains("kernel/sched.c") && error.contains("kernel/hooks"), "{error}");
     }
 }

@@ -6,14 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::apt::{Apt, unpack};
+use super::apt::{Apt, unpack_package};
 use super::error::io_at;
 use super::image::version_string;
 use super::packages::Package;
 use super::pins::{ImagePin, Pins};
-use super::run::{command, output};
+use super::run::{run_for_output, tool_command};
 use super::{Arch, Flavour, Kernel, KernelError};
-use crate::cache::{Inputs, Product, Staging, files, remove, sha256};
+use crate::cache::{Inputs, Product, Staging, hash_file, list_files, remove_directory};
 use crate::own;
 use crate::{Lab, Unit};
 
@@ -23,18 +23,25 @@ const RECIPE: u32 = 1;
 const MODULES: [&str; 6] = ["veth", "dummy", "failover", "net_failover", "virtio_net", "tun"];
 
 /// Provide a stock kernel.
-pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
+pub(super) fn provide_stock(
+    lab: &Lab,
+    flavour: Flavour,
+    arch: Arch,
+) -> Result<Kernel, KernelError> {
     let pins = Pins::read(&lab.project)?;
-    let listed = pins.image(flavour, arch)?;
+    let listed = pins.find_image(flavour, arch)?;
     let newest = if listed.is_newest() { Some(newest_image(lab, listed, arch)?) } else { None };
     let pin = newest.as_ref().unwrap_or(listed);
-    if let Some(path) = lab.cache.get(&product(flavour, arch, pin)) {
+    if let Some(path) = lab.cache.find_product(&describe_product(flavour, arch, pin)) {
         return Kernel::load(&path);
     }
+    lab.cache.require_making(&describe_product(flavour, arch, pin))?;
     let apt = Apt::open(lab, &pin.suite)?;
-    let path = lab.cache.product(&product(flavour, arch, pin), &lab.progress, |staging| {
-        make(lab, &apt, staging, flavour, arch, pin)
-    })?;
+    let path = lab.cache.provide_product(
+        &describe_product(flavour, arch, pin),
+        &lab.progress,
+        |staging| make_kernel(lab, &apt, staging, flavour, arch, pin),
+    )?;
     Kernel::load(&path)
 }
 
@@ -44,10 +51,12 @@ pub(super) fn provide(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel,
 /// [`KernelError::NoPackage`] if the suite has none.
 pub(super) fn newest_image(lab: &Lab, pin: &ImagePin, arch: Arch) -> Result<ImagePin, KernelError> {
     let apt = Apt::open(lab, &pin.suite)?;
-    apt.refresh()?;
-    for release in pin.relatives(&apt.names(&pin.series_prefix())?) {
+    apt.refresh_lists()?;
+    for release in pin.filter_relatives(&apt.list_names(&pin.series_prefix())?) {
         let candidate = ImagePin { release, ..pin.clone() };
-        if let Some(newest) = apt.versions(&candidate.package(), arch)?.into_iter().next() {
+        if let Some(newest) =
+            apt.list_versions(&candidate.image_package(), arch)?.into_iter().next()
+        {
             return Ok(ImagePin { version: newest.version, ..candidate });
         }
     }
@@ -55,7 +64,7 @@ pub(super) fn newest_image(lab: &Lab, pin: &ImagePin, arch: Arch) -> Result<Imag
     Err(KernelError::NoPackage { package, suite: pin.suite.clone() })
 }
 
-fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
+fn describe_product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
     let inputs = Inputs::new("stock kernel", RECIPE)
         .value("flavour", flavour.name())
         .value("arch", arch.name())
@@ -65,7 +74,7 @@ fn product(flavour: Flavour, arch: Arch, pin: &ImagePin) -> Product {
     Product { kind: "kernels", label: format!("{flavour}-{arch}"), inputs, resumable: false }
 }
 
-fn make(
+fn make_kernel(
     lab: &Lab,
     apt: &Apt<'_>,
     staging: &Staging,
@@ -77,21 +86,21 @@ fn make(
     let (nr_image, has_headers) = (image.len(), !headers.is_empty());
     let packages = [image, headers].concat();
     let debs = staging.directory.join("debs");
-    let files = apt.download(&packages, &debs, staging)?;
-    lab.progress.step(&format!("unpacking {}", pin.release), None, Unit::Steps);
+    let files = apt.download_packages(&packages, &debs, staging)?;
+    lab.progress.begin_step(&format!("unpacking {}", pin.release), None, Unit::Steps);
     let (root, kept) = (staging.directory.join("root"), staging.directory.join("headers"));
     for (nr, deb) in files.iter().enumerate() {
-        unpack(deb, if nr < nr_image { &root } else { &kept })?;
+        unpack_package(deb, if nr < nr_image { &root } else { &kept })?;
     }
     keep_image(&root, &staging.directory, &pin.release)?;
     keep_modules(&root, &staging.directory.join("modules"))?;
     if has_headers {
-        relocate(&staging.directory.join(headers_of(pin)))?;
+        relocate_makefile(&staging.directory.join(headers_of(pin)))?;
     }
     for gone in [&debs, &root, &kept.join("usr/share"), &kept.join("lib")] {
-        remove(gone)?;
+        remove_directory(gone)?;
     }
-    describe(&staging.directory, flavour, arch, pin)?.save(&staging.directory)
+    describe_kernel(&staging.directory, flavour, arch, pin)?.save(&staging.directory)
 }
 
 /// The packages of a kernel: its image, and what building a module takes.
@@ -102,22 +111,24 @@ struct Wanted {
 
 fn find_wanted(apt: &Apt<'_>, arch: Arch, pin: &ImagePin) -> Result<Wanted, KernelError> {
     let version = Some(pin.version.as_str());
-    let image = apt.find(&pin.package(), arch, version)?;
+    let image = apt.find_package(&pin.image_package(), arch, version)?;
     // Since 7.x the image is a package without files. The build tools beside it then need a newer C
     // library than hosts of the lab have, and modules a newer compiler: they are left out.
     if image.depends.iter().any(|name| name.starts_with("linux-binary-")) {
         let parts =
             ["binary", "base", "modules"].map(|part| format!("linux-{part}-{}", pin.release));
-        let image =
-            parts.iter().map(|name| apt.find(name, arch, version)).collect::<Result<_, _>>()?;
+        let image = parts
+            .iter()
+            .map(|name| apt.find_package(name, arch, version))
+            .collect::<Result<_, _>>()?;
         return Ok(Wanted { image, headers: Vec::new() });
     }
-    let own = apt.find(&pin.headers(), arch, version)?;
+    let own = apt.find_package(&pin.headers_package(), arch, version)?;
     let mut headers = vec![own.clone()];
     for name in own.depends {
         // Both are for the machine that builds; common headers are the same on all.
         if name.starts_with("linux-kbuild-") || name.starts_with("linux-headers-") {
-            headers.push(apt.find(&name, Arch::host().unwrap_or(arch), version)?);
+            headers.push(apt.find_package(&name, Arch::host().unwrap_or(arch), version)?);
         }
     }
     Ok(Wanted { image: vec![image], headers })
@@ -134,23 +145,23 @@ fn keep_image(root: &Path, directory: &Path, release: &str) -> Result<(), Kernel
         let beside = root.join("usr/lib/modules").join(release).join(name);
         let boot = root.join("boot").join(format!("{name}-{release}"));
         let from = if beside.is_file() { beside } else { boot };
-        own::rename(&from, directory.join(name)).map_err(io_at(&from, "taken"))?;
+        own::rename(&from, directory.join(name)).map_err(io_at(&from, "take"))?;
     }
     Ok(())
 }
 
 fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
-    own::make_directory(directory).map_err(io_at(directory, "written"))?;
-    for path in files(root)? {
+    own::make_directory(directory).map_err(io_at(directory, "write"))?;
+    for path in list_files(root)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some((stem, packed)) = name.split_once(".ko") else { continue };
         if !MODULES.contains(&stem) {
             continue;
         }
         let kept = directory.join(&name);
-        own::rename(&path, &kept).map_err(io_at(&path, "taken"))?;
+        own::rename(&path, &kept).map_err(io_at(&path, "take"))?;
         if packed == ".xz" {
-            output(command("xz").arg("-d").arg(&kept), "unpacking a module with xz")?;
+            run_for_output(tool_command("xz").arg("-d").arg(&kept), "unpacking a module with xz")?;
         }
     }
     Ok(())
@@ -158,17 +169,17 @@ fn keep_modules(root: &Path, directory: &Path) -> Result<(), KernelError> {
 
 /// Make the `include` line of a header package's Makefile relative to the directory that make
 /// runs in, which is the Makefile's own.
-fn relocate(build: &Path) -> Result<(), KernelError> {
+fn relocate_makefile(build: &Path) -> Result<(), KernelError> {
     let path = build.join("Makefile");
     let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
     let relative = text.replacen("include /usr/src/", "include ../", 1);
     if relative == text {
-        return Err(incomplete(&path, "line `include /usr/src/...`"));
+        return Err(incomplete_error(&path, "line `include /usr/src/...`"));
     }
-    own::write(&path, relative).map_err(io_at(&path, "written"))
+    own::write(&path, relative).map_err(io_at(&path, "write"))
 }
 
-fn incomplete(place: &Path, missing: &str) -> KernelError {
+fn incomplete_error(place: &Path, missing: &str) -> KernelError {
     KernelError::Incomplete {
         place: place.to_owned(),
         missing: missing.to_owned(),
@@ -176,7 +187,7 @@ fn incomplete(place: &Path, missing: &str) -> KernelError {
     }
 }
 
-fn describe(
+fn describe_kernel(
     directory: &Path,
     flavour: Flavour,
     arch: Arch,
@@ -193,12 +204,12 @@ fn describe(
         release: pin.release.clone(),
         package_version: pin.version.clone(),
         version_string: version_string(&image, arch)?,
-        sha256: sha256(&image).map_err(io_at(&image, "read"))?,
+        sha256: hash_file(&image).map_err(io_at(&image, "read"))?,
         digest: String::new(),
         image: "vmlinuz".into(),
         config: "config".into(),
         compiler: match &build {
-            Some(build) => compiler(&directory.join(build))?,
+            Some(build) => read_compiler(&directory.join(build))?,
             None => String::new(),
         },
         vmlinux: vmlinux.filter(there),
@@ -210,13 +221,13 @@ fn describe(
 }
 
 /// The compiler that the headers ask for: `gcc-12`.
-fn compiler(build: &Path) -> Result<String, KernelError> {
+fn read_compiler(build: &Path) -> Result<String, KernelError> {
     let path = build.join(".kernelvariables");
     let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
     let line = text.lines().find(|line| line.starts_with("CC ="));
     let name = line.and_then(|line| line.rsplit("$(CROSS_COMPILE)").next()).unwrap_or_default();
     if name.is_empty() || name.contains(['=', ' ']) {
-        return Err(incomplete(&path, "line `CC = ...$(CROSS_COMPILE)gcc-N`"));
+        return Err(incomplete_error(&path, "line `CC = ...$(CROSS_COMPILE)gcc-N`"));
     }
     Ok(name.to_owned())
 }
@@ -231,10 +242,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("Makefile");
         fs::write(&path, "include /usr/src/linux-headers-1-common-rt/Makefile\n").unwrap();
-        relocate(dir.path()).unwrap();
+        relocate_makefile(dir.path()).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text, "include ../linux-headers-1-common-rt/Makefile\n");
-        let error = relocate(dir.path()).unwrap_err().to_string();
+        let error = relocate_makefile(dir.path()).unwrap_err().to_string();
         assert!(error.contains("include /usr/src"), "{error}");
     }
 
@@ -244,9 +255,9 @@ mod tests {
         let path = dir.path().join(".kernelvariables");
         let line = "CC = $(if $(USE_CCACHE),$(CCACHE)) $(CROSS_COMPILE)gcc-12\n";
         fs::write(&path, format!("override ARCH = arm64\n{line}")).unwrap();
-        assert_eq!(compiler(dir.path()).unwrap(), "gcc-12");
+        assert_eq!(read_compiler(dir.path()).unwrap(), "gcc-12");
         fs::write(&path, "override ARCH = arm64\n").unwrap();
-        assert!(compiler(dir.path()).is_err());
+        assert!(read_compiler(dir.path()).is_err());
     }
 
     #[test]
@@ -256,7 +267,7 @@ mod tests {
             version: version.to_owned(),
             suite: "bookworm".to_owned(),
         };
-        let key = |f, a, p: &ImagePin| product(f, a, p).inputs.key();
+        let key = |f, a, p: &ImagePin| describe_product(f, a, p).inputs.key();
         let base = key(Flavour::StockRt, Arch::X86_64, &pin("6.12.1-rt-amd64", "1"));
         for other in [
             key(Flavour::Stock, Arch::X86_64, &pin("6.12.1-rt-amd64", "1")),

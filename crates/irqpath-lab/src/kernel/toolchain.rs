@@ -12,16 +12,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::apt::{Apt, unpack};
+use super::apt::{Apt, unpack_package};
 use super::error::io_at;
 use super::pins::{Pins, ToolchainPin};
-use super::run::{command, output};
-use super::{Arch, KernelError};
-use crate::cache::{Inputs, Product, Staging, remove};
+use super::run::{run_for_output, tool_command};
+use super::{Arch, KernelError, links};
+use crate::cache::{Inputs, Product, Staging, remove_directory};
 use crate::{Lab, Unit, own};
 
 /// Version of the recipe below.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 /// The suite that has its packages, and those with programs for guests.
 pub const SUITE: &str = "bookworm";
 /// Started by scripts in `bin` if the packages have them; the compiler is another one.
@@ -59,20 +59,20 @@ impl Toolchain {
         }
         let label = format!("toolchain-{arch}");
         let product = Product { kind: "packages", label, inputs, resumable: false };
-        let directory = lab.cache.product(&product, &lab.progress, |staging| {
-            let names = names(arch, &compiler);
-            make(lab, staging, pin, &names)
+        let directory = lab.cache.provide_product(&product, &lab.progress, |staging| {
+            let names = program_names(arch, &compiler);
+            make_toolchain(lab, staging, pin, &names)
         })?;
         Ok(Self { directory, compiler })
     }
 
     /// Where the C compiler is.
-    pub fn compiler(&self) -> PathBuf {
-        self.program(&self.compiler)
+    pub fn compiler_path(&self) -> PathBuf {
+        self.program_path(&self.compiler)
     }
 
     /// Another of its programs, by the name that it has where it is installed.
-    pub fn program(&self, name: &str) -> PathBuf {
+    pub fn program_path(&self, name: &str) -> PathBuf {
         self.directory.join("bin").join(name)
     }
 
@@ -81,10 +81,11 @@ impl Toolchain {
     ///
     /// # Errors
     /// If one of the programs does not start.
-    pub fn versions(&self, programs: &[&str]) -> Result<String, KernelError> {
+    pub fn read_versions(&self, programs: &[&str]) -> Result<String, KernelError> {
         let first_line = |name: &&str| {
-            let path = self.program(name);
-            let answer = output(command(&path.to_string_lossy()).arg("--version"), name)?;
+            let path = self.program_path(name);
+            let answer =
+                run_for_output(tool_command(&path.to_string_lossy()).arg("--version"), name)?;
             Ok(answer.lines().next().unwrap_or_default().to_owned() + "\n")
         };
         programs.iter().map(first_line).collect()
@@ -95,9 +96,9 @@ impl Toolchain {
     ///
     /// # Errors
     /// If there is no such directory.
-    pub fn command(&self, directory: &Path) -> Result<Command, KernelError> {
+    pub fn compiler_command(&self, directory: &Path) -> Result<Command, KernelError> {
         let directory = fs::canonicalize(directory).map_err(io_at(directory, "read"))?;
-        let mut command = Command::new(self.compiler());
+        let mut command = Command::new(self.compiler_path());
         command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
         command.env("SOURCE_DATE_EPOCH", "0").stdin(Stdio::null());
         command.arg(format!("-ffile-prefix-map={}=.", directory.display()));
@@ -106,7 +107,7 @@ impl Toolchain {
     }
 
     /// A `PATH` in which its programs come first.
-    pub fn path(&self) -> OsString {
+    pub fn search_path(&self) -> OsString {
         let mut path = self.directory.join("bin").into_os_string();
         path.push(":");
         path.push(env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
@@ -120,13 +121,13 @@ impl Toolchain {
 }
 
 /// What is started from `bin`.
-fn names(arch: Arch, compiler: &str) -> Vec<String> {
+fn program_names(arch: Arch, compiler: &str) -> Vec<String> {
     let prefix = arch.cross_prefix();
     let tools = PROGRAMS.iter().map(|name| format!("{prefix}{name}"));
     std::iter::once(compiler.to_owned()).chain(tools).chain([PAHOLE.to_owned()]).collect()
 }
 
-fn make(
+fn make_toolchain(
     lab: &Lab,
     staging: &Staging,
     pin: &ToolchainPin,
@@ -136,20 +137,23 @@ fn make(
     let host = super::source::source_arch()?;
     let directory = &staging.directory;
     let debs = directory.join("debs");
-    let exact = |(name, version): (&String, &String)| apt.find(name, host, Some(version));
+    let exact = |(name, version): (&String, &String)| apt.find_package(name, host, Some(version));
     let wanted = pin.tools.iter().chain(&pin.sysroot).map(exact).collect::<Result<Vec<_>, _>>()?;
-    let files = apt.download(&wanted, &debs, staging)?;
-    lab.progress.step("unpacking the toolchain", None, Unit::Steps);
+    let files = apt.download_packages(&wanted, &debs, staging)?;
+    lab.progress.begin_step("unpacking the toolchain", None, Unit::Steps);
     let (tools, sysroot) = (directory.join("tools"), directory.join("sysroot"));
-    own::make_directory(&sysroot).map_err(io_at(&sysroot, "written"))?;
+    own::make_directory(&sysroot).map_err(io_at(&sysroot, "write"))?;
     for (nr, deb) in files.iter().enumerate() {
-        unpack(deb, if nr < pin.tools.len() { &tools } else { &sysroot })?;
+        unpack_package(deb, if nr < pin.tools.len() { &tools } else { &sysroot })?;
+    }
+    for root in [&tools, &sysroot] {
+        links::keep_inside(root).map_err(io_at(root, "write"))?;
     }
     for gone in [&debs, &tools.join("usr/share"), &sysroot.join("usr/share")] {
-        remove(gone)?;
+        remove_directory(gone)?;
     }
     let bin = directory.join("bin");
-    own::make_directory(&bin).map_err(io_at(&bin, "written"))?;
+    own::make_directory(&bin).map_err(io_at(&bin, "write"))?;
     names.iter().try_for_each(|name| write_script(&tools, &bin, name, host))
 }
 
@@ -163,11 +167,11 @@ fn write_script(tools: &Path, bin: &Path, name: &str, host: Arch) -> Result<(), 
         });
     }
     let path = bin.join(name);
-    own::write(&path, script(name, host)).map_err(io_at(&path, "written"))?;
-    own::set_mode(&path, 0o755).map_err(io_at(&path, "written"))
+    own::write(&path, format_script(name, host)).map_err(io_at(&path, "write"))?;
+    own::set_mode(&path, 0o755).map_err(io_at(&path, "write"))
 }
 
-fn script(name: &str, host: Arch) -> String {
+fn format_script(name: &str, host: Arch) -> String {
     let libraries = format!("lib/{}", host.multiarch());
     // Where the toolchain lies must not get into what it makes; the compiler sees through links, so
     // the script does as well. A native compiler looks for `as` and
@@ -216,8 +220,8 @@ mod tests {
 
     #[test]
     fn only_the_native_compiler_is_told_where_the_assembler_is() {
-        assert!(script("gcc-12", Arch::X86_64).contains(" -B"));
-        assert!(!script("aarch64-linux-gnu-gcc-12", Arch::X86_64).contains(" -B"));
-        assert!(!script("ld", Arch::X86_64).contains("sysroot"));
+        assert!(format_script("gcc-12", Arch::X86_64).contains(" -B"));
+        assert!(!format_script("aarch64-linux-gnu-gcc-12", Arch::X86_64).contains(" -B"));
+        assert!(!format_script("ld", Arch::X86_64).contains("sysroot"));
     }
 }

@@ -24,7 +24,7 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// If the image cannot be read or the guest for the trial cannot be made.
-pub fn choose(lab: &Lab, machine: &Machine) -> Result<Accelerator, VmError> {
+pub fn choose_accelerator(lab: &Lab, machine: &Machine) -> Result<Accelerator, VmError> {
     Ok(match machine.mode {
         Mode::Exact => Accelerator::TcgExact,
         // A plugin sees what the translator translates.
@@ -43,20 +43,20 @@ fn kvm_runs(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
     let inputs = Inputs::new("trial of KVM", RECIPE)
         .file("image", &machine.image)?
         .value("host", boot_id.trim())
-        .value("qemu", &version::text(machine.arch));
+        .value("qemu", &version::query_text(machine.arch));
     let label = format!("kvm-{}", machine.arch);
     let product = Product { kind: "trial", label, inputs, resumable: false };
     let answer = |directory: &Path| directory.join("works");
-    let made = lab.cache.product(&product, &lab.progress, |staging| {
-        let works = trial(lab, machine)?;
+    let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
+        let works = try_kvm(lab, machine)?;
         let path = answer(&staging.directory);
-        own::write(&path, works.to_string()).map_err(VmError::at(&path, "written"))
+        own::write(&path, works.to_string()).map_err(VmError::at(&path, "write"))
     })?;
     Ok(own::read_text(answer(&made)).is_ok_and(|text| text == "true"))
 }
 
-fn trial(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
-    lab.progress.note("trying whether KVM runs this kernel");
+fn try_kvm(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
+    lab.progress.print_note("trying whether KVM runs this kernel");
     let guest = Guest::without_modules(machine.arch).job("true").build(lab)?;
     let machine = Machine {
         append: String::new(),
@@ -65,6 +65,6 @@ fn trial(lab: &Lab, machine: &Machine) -> Result<bool, VmError> {
         limit_host: TRIAL_LIMIT,
         ..machine.clone()
     };
-    let outcome = run::run(lab, &machine, &guest, Accelerator::Kvm);
+    let outcome = run::run_guest(lab, &machine, &guest, Accelerator::Kvm);
     Ok(outcome.is_ok_and(|outcome| outcome.ending == Ending::PoweredOff))
 }

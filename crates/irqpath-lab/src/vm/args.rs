@@ -45,56 +45,61 @@ pub struct Run<'a> {
     pub tsc_khz: Option<u64>,
 }
 
-pub fn arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
+pub fn build_arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
     let mut args = Args::default();
-    args.pair("-machine", board(machine));
-    args.pair("-cpu", cpu(machine.arch, run.accelerator));
-    accelerator(&mut args, machine, run.accelerator);
-    args.pair("-m", machine.memory_mib.to_string());
+    args.push_pair("-machine", board_argument(machine));
+    args.push_pair("-cpu", cpu_model(machine.arch, run.accelerator));
+    push_accelerator(&mut args, machine, run.accelerator);
+    args.push_pair("-m", machine.memory_mib.to_string());
     if run.sandbox {
-        args.pair("-sandbox", jail::SANDBOX);
+        args.push_pair("-sandbox", jail::SANDBOX);
     }
     for flag in ["-nodefaults", "-no-user-config", "-no-reboot"] {
-        args.one(flag);
+        args.push_flag(flag);
     }
-    args.pair("-nic", "none");
-    args.pair("-display", "none");
-    console(&mut args, run);
+    args.push_pair("-nic", "none");
+    args.push_pair("-display", "none");
+    push_console(&mut args, run);
     if let Some(path) = run.results {
-        args.path("-object", &results_backend(machine), path, "");
-        args.pair("-device", "ivshmem-plain,memdev=results");
+        args.push_path("-object", &results_backend(machine), path, "");
+        args.push_pair("-device", "ivshmem-plain,memdev=results");
     }
     if machine.devices.hpet && machine.arch == Arch::X86_64 {
         // The board routes it to IRQ 2 only, which the kernel's driver does not take. These are
         // the lines of QEMU's newer boards: 16 to 23, and 8 and 2.
-        args.pair("-global", "hpet.hpet-intcap=0xff0104");
+        args.push_pair("-global", "hpet.hpet-intcap=0xff0104");
     }
     if machine.devices.edu {
-        args.pair("-device", "edu");
+        args.push_pair("-device", "edu");
     }
     if machine.devices.nics {
         for end in ["a", "b"] {
-            args.pair("-netdev", format!("hubport,hubid=0,id={end}"));
-            args.pair(
+            args.push_pair("-netdev", format!("hubport,hubid=0,id={end}"));
+            args.push_pair(
                 "-device",
-                format!("virtio-net-pci,netdev={end},mac=52:54:00:00:00:0{end},romfile="),
+                // A packet leaves in virtual time. Otherwise QEMU's main loop would send it, for
+                // which time that jumps from event to event does not wait.
+                format!(
+                    "virtio-net-pci,netdev={end},mac=52:54:00:00:00:0{end},romfile=,\
+                     ioeventfd=off,tx=timer"
+                ),
             );
         }
     }
     if let Some(fd) = run.control {
-        args.pair("-chardev", format!("socket,id=control,fd={fd}"));
-        args.pair("-mon", "chardev=control,mode=control");
+        args.push_pair("-chardev", format!("socket,id=control,fd={fd}"));
+        args.push_pair("-mon", "chardev=control,mode=control");
     }
     if let Some((path, plugin_args)) = run.plugin {
-        args.path("-plugin", "", path, &format!(",{plugin_args}"));
+        args.push_path("-plugin", "", path, &format!(",{plugin_args}"));
     }
-    args.path("-kernel", "", run.kernel, "");
-    args.path("-initrd", "", run.initramfs, "");
-    args.pair("-append", kernel_parameters(machine, run));
+    args.push_path("-kernel", "", run.kernel, "");
+    args.push_path("-initrd", "", run.initramfs, "");
+    args.push_pair("-append", kernel_parameters(machine, run));
     args.0
 }
 
-fn board(machine: &Machine) -> String {
+fn board_argument(machine: &Machine) -> String {
     match machine.arch {
         Arch::X86_64 => {
             let hpet = if machine.devices.hpet { "on" } else { "off" };
@@ -109,7 +114,7 @@ fn board(machine: &Machine) -> String {
 const QEMU_7_2_MAX: &str = "max,family=15,model=107,stepping=1,level-func7=0,xlevel=0x8000000a,\
     -rdrand,-rdseed,-fsrm,-rdpid,-sha-ni,-wbnoinvd,-x2apic,-xsaveerptr,-cmp-legacy,-3dnowprefetch";
 
-fn cpu(arch: Arch, accelerator: Accelerator) -> &'static str {
+fn cpu_model(arch: Arch, accelerator: Accelerator) -> &'static str {
     match (arch, accelerator) {
         (_, Accelerator::Kvm) => "host",
         (Arch::X86_64, _) => QEMU_7_2_MAX,
@@ -117,42 +122,42 @@ fn cpu(arch: Arch, accelerator: Accelerator) -> &'static str {
     }
 }
 
-fn accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
+fn push_accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator) {
     match machine.mode {
-        Mode::Exact => args.pair("-smp", "1"),
+        Mode::Exact => args.push_pair("-smp", "1"),
         Mode::Smp { cpus } | Mode::Turns { cpus } | Mode::Counted { cpus } => {
-            args.pair("-smp", cpus.to_string());
+            args.push_pair("-smp", cpus.to_string());
         }
     }
     match accelerator {
         Accelerator::TcgExact => {
-            args.pair("-accel", "tcg,thread=single");
-            args.pair("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null");
-            args.pair("-rtc", "clock=vm,base=2020-01-01");
-            args.pair("-seed", "1");
+            args.push_pair("-accel", "tcg,thread=single");
+            args.push_pair("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null");
+            args.push_pair("-rtc", "clock=vm,base=2020-01-01");
+            args.push_pair("-seed", "1");
         }
-        Accelerator::TcgMulti => args.pair("-accel", "tcg,thread=multi"),
-        Accelerator::TcgSingle => args.pair("-accel", "tcg,thread=single"),
+        Accelerator::TcgMulti => args.push_pair("-accel", "tcg,thread=multi"),
+        Accelerator::TcgSingle => args.push_pair("-accel", "tcg,thread=single"),
         // Recording is for one virtual CPU only.
         Accelerator::TcgCounted => {
-            args.pair("-accel", "tcg,thread=single");
-            args.pair("-icount", "shift=0,sleep=off");
-            args.pair("-rtc", "clock=vm,base=2020-01-01");
-            args.pair("-seed", "1");
+            args.push_pair("-accel", "tcg,thread=single");
+            args.push_pair("-icount", "shift=0,sleep=off");
+            args.push_pair("-rtc", "clock=vm,base=2020-01-01");
+            args.push_pair("-seed", "1");
         }
-        Accelerator::Kvm => args.pair("-accel", "kvm"),
+        Accelerator::Kvm => args.push_pair("-accel", "kvm"),
     }
 }
 
-fn console(args: &mut Args, run: &Run) {
+fn push_console(args: &mut Args, run: &Run) {
     if let Some(path) = run.console {
-        args.path("-chardev", "file,id=console,path=", path, "");
+        args.push_path("-chardev", "file,id=console,path=", path, "");
     } else {
         // Ctrl-a x ends it, Ctrl-c belongs to the guest.
-        args.pair("-chardev", "stdio,id=console,mux=on,signal=off");
-        args.pair("-mon", "chardev=console,mode=readline");
+        args.push_pair("-chardev", "stdio,id=console,mux=on,signal=off");
+        args.push_pair("-mon", "chardev=console,mode=readline");
     }
-    args.pair("-serial", "chardev:console");
+    args.push_pair("-serial", "chardev:console");
 }
 
 fn results_backend(machine: &Machine) -> String {
@@ -182,7 +187,9 @@ fn kernel_parameters(machine: &Machine, run: &Run) -> String {
         words.push("tsc=reliable".to_owned());
     }
     words.extend(run.tsc_khz.map(|khz| format!("tsc_early_khz={khz}")));
-    words.extend(machine.limit_guest.map(|limit| format!("irqpath.limit_s={}", seconds(limit))));
+    words.extend(
+        machine.limit_guest.map(|limit| format!("irqpath.limit_s={}", whole_seconds(limit))),
+    );
     if run.results.is_none() {
         words.push("irqpath.shell".to_owned());
     }
@@ -191,7 +198,7 @@ fn kernel_parameters(machine: &Machine, run: &Run) -> String {
 }
 
 /// Whole seconds, at least one.
-fn seconds(limit: Duration) -> u64 {
+fn whole_seconds(limit: Duration) -> u64 {
     limit.as_secs().max(1)
 }
 
@@ -199,16 +206,16 @@ fn seconds(limit: Duration) -> u64 {
 struct Args(Vec<OsString>);
 
 impl Args {
-    fn one(&mut self, flag: &str) {
+    fn push_flag(&mut self, flag: &str) {
         self.0.push(flag.into());
     }
 
-    fn pair(&mut self, flag: &str, value: impl Into<String>) {
+    fn push_pair(&mut self, flag: &str, value: impl Into<String>) {
         self.0.push(flag.into());
         self.0.push(value.into().into());
     }
 
-    fn path(&mut self, flag: &str, before: &str, path: &Path, after: &str) {
+    fn push_path(&mut self, flag: &str, before: &str, path: &Path, after: &str) {
         let mut value = OsString::from(before);
         value.push(path);
         value.push(after);

@@ -36,9 +36,9 @@ struct Registers {
 pub fn is_stale(monitor: &mut Monitor<'_>) -> io::Result<bool> {
     let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
     for _ in 0..NR_LOOKS {
-        monitor.command("stop", 0)?;
-        let found = gone(monitor);
-        monitor.command("cont", 0)?;
+        monitor.run_command("stop", 0)?;
+        let found = find_gone(monitor);
+        monitor.run_command("cont", 0)?;
         for address in found? {
             let nr = seen.entry(address).or_default();
             *nr += 1;
@@ -52,15 +52,17 @@ pub fn is_stale(monitor: &mut Monitor<'_>) -> io::Result<bool> {
 }
 
 /// Where processors come from whose breakpoint is gone.
-fn gone(monitor: &mut Monitor<'_>) -> io::Result<Vec<u64>> {
+fn find_gone(monitor: &mut Monitor<'_>) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
-    for (cpu, registers) in parse(&monitor.command("info registers -a", 0)?).iter().enumerate() {
+    for (cpu, registers) in
+        parse_registers(&monitor.run_command("info registers -a", 0)?).iter().enumerate()
+    {
         let mut memory = |form: &str, address: u64| {
-            let text = monitor.command(&format!("x/{form} {address:#x}"), cpu)?;
-            Ok::<_, io::Error>(numbers(&text))
+            let text = monitor.run_command(&format!("x/{form} {address:#x}"), cpu)?;
+            Ok::<_, io::Error>(parse_numbers(&text))
         };
         let entry = memory("2gx", registers.handlers.wrapping_add(BREAKPOINT_ENTRY))?;
-        if handler(&entry) != Some(registers.instruction) {
+        if handler_address(&entry) != Some(registers.instruction) {
             continue;
         }
         let Some(&next) = memory("1gx", registers.stack)?.first() else { continue };
@@ -73,12 +75,12 @@ fn gone(monitor: &mut Monitor<'_>) -> io::Result<Vec<u64>> {
 }
 
 /// The address in an entry of the table of handlers.
-fn handler(entry: &[u64]) -> Option<u64> {
+fn handler_address(entry: &[u64]) -> Option<u64> {
     let &[low, high, ..] = entry else { return None };
     Some(low & 0xffff | (low >> 32) & 0xffff_0000 | high << 32)
 }
 
-fn parse(registers: &str) -> Vec<Registers> {
+fn parse_registers(registers: &str) -> Vec<Registers> {
     let mut cpus: Vec<Registers> = Vec::new();
     let mut words = registers.split_whitespace();
     let hex = |text: &str| u64::from_str_radix(text, 16).unwrap_or_default();
@@ -99,7 +101,7 @@ fn parse(registers: &str) -> Vec<Registers> {
 }
 
 /// The numbers of a memory dump: `ffffffff81c00000: 0x90 0x90`.
-fn numbers(dump: &str) -> Vec<u64> {
+fn parse_numbers(dump: &str) -> Vec<u64> {
     let words = dump.split_whitespace().filter_map(|word| word.strip_prefix("0x"));
     words.filter_map(|word| u64::from_str_radix(word, 16).ok()).collect()
 }
@@ -119,10 +121,10 @@ mod tests {
             handlers: 0xffff_fe00_0000_0000,
         };
         let second = Registers { instruction: 0x20, stack: 0x10, handlers: 0x30 };
-        assert_eq!(parse(text), [first, second]);
-        let entry = numbers("fffffe0000000030: 0x81c08e0300100ba0 0x00000000ffffffff\r\n");
-        assert_eq!(handler(&entry), Some(first.instruction));
-        assert_eq!(handler(&[]), None);
-        assert!(numbers("Cannot access memory").is_empty());
+        assert_eq!(parse_registers(text), [first, second]);
+        let entry = parse_numbers("fffffe0000000030: 0x81c08e0300100ba0 0x00000000ffffffff\r\n");
+        assert_eq!(handler_address(&entry), Some(first.instruction));
+        assert_eq!(handler_address(&[]), None);
+        assert!(parse_numbers("Cannot access memory").is_empty());
     }
 }

@@ -39,9 +39,9 @@ impl<'a> Monitor<'a> {
     }
 
     /// Looks several times at what the guest's processors do.
-    pub fn inspect(&mut self, silent: Duration) -> Forced {
-        match self.samples() {
-            Ok(samples) => judge(&samples, silent),
+    pub fn inspect_cpus(&mut self, silent: Duration) -> Forced {
+        match self.take_samples() {
+            Ok(samples) => judge_samples(&samples, silent),
             Err(error) => {
                 let cpus = format!("QEMU does not answer: {error}");
                 Forced { silent, cpus, dead: true, stale_breakpoint: false }
@@ -49,30 +49,30 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    fn samples(&mut self) -> io::Result<Vec<Vec<Sample>>> {
+    fn take_samples(&mut self) -> io::Result<Vec<Vec<Sample>>> {
         let mut samples = Vec::new();
         for _ in 0..NR_SAMPLES {
-            samples.push(parse(&self.command("info registers -a", 0)?));
+            samples.push(parse_registers(&self.run_command("info registers -a", 0)?));
             thread::sleep(BETWEEN_SAMPLES);
         }
         Ok(samples)
     }
 
-    /// What a command for people prints, as one processor sees memory.
-    pub fn command(&mut self, command: &str, cpu: usize) -> io::Result<String> {
+    /// Runs a command of QEMU's monitor for people, as one processor sees memory. Returns what it prints.
+    pub fn run_command(&mut self, command: &str, cpu: usize) -> io::Result<String> {
         if !self.is_greeted {
             self.stream.get_ref().set_read_timeout(Some(ANSWER_LIMIT))?;
             self.stream.get_ref().set_write_timeout(Some(ANSWER_LIMIT))?;
-            self.ask(r#"{"execute":"qmp_capabilities"}"#)?;
+            self.send_command(r#"{"execute":"qmp_capabilities"}"#)?;
             self.is_greeted = true;
         }
-        self.ask(&format!(
+        self.send_command(&format!(
             r#"{{"execute":"human-monitor-command","arguments":{{"command-line":"{command}","cpu-index":{cpu}}}}}"#
         ))
     }
 
     /// Sends a command and returns the text of its answer; events and the greeting are passed over.
-    fn ask(&mut self, command: &str) -> io::Result<String> {
+    fn send_command(&mut self, command: &str) -> io::Result<String> {
         self.stream.get_mut().write_all(format!("{command}\n").as_bytes())?;
         loop {
             let mut line = String::new();
@@ -91,7 +91,7 @@ impl<'a> Monitor<'a> {
 }
 
 /// Reads the registers of all processors.
-fn parse(registers: &str) -> Vec<Sample> {
+fn parse_registers(registers: &str) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     for word in registers.split_whitespace() {
         if let Some(value) = word.strip_prefix("RIP=").or(word.strip_prefix("PC=")) {
@@ -108,7 +108,7 @@ fn parse(registers: &str) -> Vec<Sample> {
     samples
 }
 
-fn judge(samples: &[Vec<Sample>], silent: Duration) -> Forced {
+fn judge_samples(samples: &[Vec<Sample>], silent: Duration) -> Forced {
     let all = |test: fn(&Sample) -> bool| {
         let mut seen = samples.iter().flatten().peekable();
         seen.peek().is_some() && seen.all(test)
@@ -148,8 +148,8 @@ mod tests {
             (vec![ARM], "running at ffff800080f1c9d8", false),
             (vec![], "running at", false),
         ] {
-            let samples: Vec<_> = registers.iter().map(|text| parse(text)).collect();
-            let forced = judge(&samples, Duration::ZERO);
+            let samples: Vec<_> = registers.iter().map(|text| parse_registers(text)).collect();
+            let forced = judge_samples(&samples, Duration::ZERO);
             assert!(forced.cpus.contains(words), "{}", forced.cpus);
             assert_eq!(forced.dead, dead, "{registers:?}");
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn several_processors() {
-        let samples = parse(&format!("CPU#0\n{SPINNING}CPU#1\n{WORKING}"));
+        let samples = parse_registers(&format!("CPU#0\n{SPINNING}CPU#1\n{WORKING}"));
         assert_eq!(samples.len(), 2);
         assert!(samples[0].interrupts_off && !samples[1].interrupts_off);
     }

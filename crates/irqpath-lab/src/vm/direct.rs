@@ -16,7 +16,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use super::{Accelerator, Machine, VmError};
 use crate::Lab;
 use crate::cache::{Inputs, Product};
-use crate::guest::modules::unpack;
+use crate::guest::modules::decompress_with;
 use crate::kernel::Arch;
 use crate::own;
 
@@ -29,7 +29,11 @@ const NOTE_PVH_ENTRY: u32 = 18;
 ///
 /// # Errors
 /// If the image cannot be read.
-pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<PathBuf, VmError> {
+pub fn choose_image(
+    lab: &Lab,
+    machine: &Machine,
+    accelerator: Accelerator,
+) -> Result<PathBuf, VmError> {
     // The processor itself unpacks in no time, and its first trial is better made with the
     // image that everybody boots.
     if machine.arch != Arch::X86_64 || accelerator == Accelerator::Kvm {
@@ -38,12 +42,12 @@ pub fn image(lab: &Lab, machine: &Machine, accelerator: Accelerator) -> Result<P
     let inputs = Inputs::new("unpacked kernel", RECIPE).file("image", &machine.image)?;
     let name = machine.image.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let product = Product { kind: "vmlinux", label: name, inputs, resumable: false };
-    let made = lab.cache.product(&product, &lab.progress, |staging| {
+    let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
         let data = own::read(&machine.image).map_err(VmError::at(&machine.image, "read"))?;
         let kernel = unpack_image(&data).filter(|kernel| has_pvh_entry(kernel));
         // An empty file says that there is none, so that it is not tried again.
         let path = staging.directory.join("vmlinux");
-        own::write(&path, kernel.unwrap_or_default()).map_err(VmError::at(&path, "written"))
+        own::write(&path, kernel.unwrap_or_default()).map_err(VmError::at(&path, "write"))
     })?;
     let kernel = made.join("vmlinux");
     let usable = fs::metadata(&kernel).is_ok_and(|meta| meta.len() > 0);
@@ -64,8 +68,8 @@ fn unpack_image(image: &[u8]) -> Option<Vec<u8>> {
         0 => 4,
         n => usize::from(n),
     };
-    let start = (sectors + 1) * 512 + word(image, PAYLOAD_OFFSET)?;
-    let payload = image.get(start..)?.get(..word(image, PAYLOAD_LENGTH)?)?;
+    let start = (sectors + 1) * 512 + read_u32(image, PAYLOAD_OFFSET)?;
+    let payload = image.get(start..)?.get(..read_u32(image, PAYLOAD_LENGTH)?)?;
     // The last four bytes are the unpacked size.
     let packed = payload.get(..payload.len().checked_sub(4)?)?;
     match packed {
@@ -75,21 +79,23 @@ fn unpack_image(image: &[u8]) -> Option<Vec<u8>> {
             flate2::read::GzDecoder::new(packed).read_to_end(&mut kernel).ok()?;
             Some(kernel)
         }
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => unpack("xz", "xz-utils", packed.to_vec()).ok(),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => {
+            decompress_with("xz", "xz-utils", packed.to_vec()).ok()
+        }
         _ => None,
     }
 }
 
-fn word(data: &[u8], at: usize) -> Option<usize> {
+fn read_u32(data: &[u8], at: usize) -> Option<usize> {
     let bytes = *data.get(at..)?.first_chunk::<4>()?;
     usize::try_from(u32::from_le_bytes(bytes)).ok()
 }
 
 fn has_pvh_entry(kernel: &[u8]) -> bool {
-    notes(kernel).is_some_and(|found| found)
+    find_pvh_note(kernel).is_some_and(|found| found)
 }
 
-fn notes(kernel: &[u8]) -> Option<bool> {
+fn find_pvh_note(kernel: &[u8]) -> Option<bool> {
     let header = FileHeader64::<LittleEndian>::parse(kernel).ok()?;
     for segment in header.program_headers(LittleEndian, kernel).ok()? {
         let Some(mut notes) = segment.notes(LittleEndian, kernel).ok()? else { continue };
@@ -108,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write as _;
 
-    fn packed(kernel: &[u8]) -> Vec<u8> {
+    fn pack_kernel(kernel: &[u8]) -> Vec<u8> {
         let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         zip.write_all(kernel).unwrap();
         let mut payload = zip.finish().unwrap();
@@ -123,14 +129,14 @@ mod tests {
 
     #[test]
     fn the_kernel_is_found_in_its_image() {
-        assert_eq!(unpack_image(&packed(b"the kernel")).unwrap(), b"the kernel");
+        assert_eq!(unpack_image(&pack_kernel(b"the kernel")).unwrap(), b"the kernel");
         assert_eq!(unpack_image(&zstd_image()).unwrap(), b"another");
         assert_eq!(unpack_image(b"short"), None);
         assert!(!has_pvh_entry(b"the kernel"));
     }
 
     fn zstd_image() -> Vec<u8> {
-        let mut image = packed(b"");
+        let mut image = pack_kernel(b"");
         let mut payload = zstd::encode_all(&b"another"[..], 1).unwrap();
         payload.extend_from_slice(&7u32.to_le_bytes());
         image.truncate(1024);
@@ -142,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn damage_is_refused(at: proptest::sample::Index, byte: u8, keep: proptest::sample::Index) {
-            let mut image = packed(b"the kernel");
+            let mut image = pack_kernel(b"the kernel");
             let at = at.index(image.len());
             image[at] = byte;
             image.truncate(keep.index(image.len()));

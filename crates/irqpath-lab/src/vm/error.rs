@@ -12,7 +12,7 @@ use crate::guest::GuestError;
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
     /// A program is not installed.
-    #[error("{program} cannot be run: {source}; install the package {package}")]
+    #[error("cannot run {program}: {source}; install the package {package}")]
     NoProgram {
         program: &'static str,
         /// The package that has it.
@@ -21,7 +21,7 @@ pub enum VmError {
         source: io::Error,
     },
     /// A file cannot be read or made.
-    #[error("{path} cannot be {action}: {source}", path = .path.display())]
+    #[error("cannot {action} {path}: {source}", path = .path.display())]
     Io {
         path: PathBuf,
         action: &'static str,

@@ -32,20 +32,20 @@ impl Inherited {
     }
 
     /// Adds a file in memory and returns the path by which QEMU opens it.
-    pub fn add(&mut self, memory: &Memory) -> Result<PathBuf, VmError> {
-        let handle = memory.handle().map_err(VmError::at("memory".as_ref(), "shared"))?;
-        Ok(path(self.add_fd(handle.into())))
+    pub fn add_memory(&mut self, memory: &Memory) -> Result<PathBuf, VmError> {
+        let handle = memory.clone_handle().map_err(VmError::at("memory".as_ref(), "shared"))?;
+        Ok(fd_path(self.add_fd(handle.into())))
     }
 
     /// Adds a file of this host that QEMU only reads. Others may be forbidden to read it (umask);
     /// then QEMU gets a copy.
-    pub fn open(&mut self, from: &Path) -> Result<PathBuf, VmError> {
+    pub fn add_file(&mut self, from: &Path) -> Result<PathBuf, VmError> {
         let read = |source| VmError::at(from, "read")(source);
         let file = own::open(from).map_err(read)?;
         if file.metadata().map_err(read)?.mode() & READABLE_BY_OTHERS != 0 {
-            return Ok(path(self.add_fd(file.into())));
+            return Ok(fd_path(self.add_fd(file.into())));
         }
-        self.add(&copy(from).map_err(read)?)
+        self.add_memory(&copy_to_memory(from).map_err(read)?)
     }
 
     /// Leaves the files open in the process that `command` starts.
@@ -54,11 +54,11 @@ impl Inherited {
     }
 }
 
-fn path(fd: i32) -> PathBuf {
+fn fd_path(fd: i32) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{fd}"))
 }
 
-fn copy(from: &Path) -> io::Result<Memory> {
+fn copy_to_memory(from: &Path) -> io::Result<Memory> {
     Memory::with("copy", &own::read(from)?)
 }
 
@@ -76,7 +76,7 @@ mod tests {
             fs::write(&name, "the kernel").unwrap();
             fs::set_permissions(&name, fs::Permissions::from_mode(mode)).unwrap();
             let mut inherited = Inherited::default();
-            let path = inherited.open(&name).unwrap();
+            let path = inherited.add_file(&name).unwrap();
             let seen = fs::metadata(&path).unwrap();
             assert_ne!(seen.mode() & READABLE_BY_OTHERS, 0, "{mode:o}");
             let mut cat = Command::new("cat");

@@ -22,13 +22,14 @@ const NR_USERS: u32 = 478;
 const KVM: &str = "/dev/kvm";
 
 /// QEMU behind `setpriv`, which replaces itself by it.
-pub fn command(arch: Arch, accelerator: Accelerator) -> Command {
-    let mut command = setpriv(user(), (accelerator == Accelerator::Kvm).then(kvm_group).flatten());
-    command.arg(version::program(arch));
+pub fn qemu_command(arch: Arch, accelerator: Accelerator) -> Command {
+    let mut command =
+        setpriv_command(choose_user(), (accelerator == Accelerator::Kvm).then(kvm_group).flatten());
+    command.arg(version::program_name(arch));
     command
 }
 
-fn setpriv(user: Option<u32>, group: Option<u32>) -> Command {
+fn setpriv_command(user: Option<u32>, group: Option<u32>) -> Command {
     let mut command = Command::new("setpriv");
     if let Some(user) = user {
         command.arg(format!("--reuid={user}")).arg(format!("--regid={user}"));
@@ -41,21 +42,21 @@ fn setpriv(user: Option<u32>, group: Option<u32>) -> Command {
 }
 
 /// The user for QEMU, if root starts it and can be another one. Parallel labs get different ones.
-fn user() -> Option<u32> {
+fn choose_user() -> Option<u32> {
     static USER: OnceLock<Option<u32>> = OnceLock::new();
     *USER.get_or_init(|| {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
         let user = FIRST_USER + std::process::id() % NR_USERS;
-        succeeds(setpriv(Some(user), None).arg("true")).then_some(user)
+        try_command(setpriv_command(Some(user), None).arg("true")).then_some(user)
     })
 }
 
 /// True if QEMU, as the user that it runs as, can open `/dev/kvm`.
 pub fn can_open_kvm() -> bool {
     let Ok(device) = fs::metadata(KVM) else { return false };
-    match user() {
+    match choose_user() {
         None => fs::File::options().read(true).write(true).open(KVM).is_ok(),
         Some(_) => device.mode() & 0o006 == 0o006 || kvm_group().is_some(),
     }
@@ -76,11 +77,13 @@ pub fn has_sandbox(arch: Arch) -> bool {
     };
     *answer.get_or_init(|| {
         // The arguments are read in their order, and -version ends it.
-        succeeds(Command::new(version::program(arch)).args(["-sandbox", SANDBOX, "-version"]))
+        try_command(
+            Command::new(version::program_name(arch)).args(["-sandbox", SANDBOX, "-version"]),
+        )
     })
 }
 
-fn succeeds(command: &mut Command) -> bool {
+fn try_command(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

@@ -43,12 +43,12 @@ impl Memory {
     }
 
     /// A second handle, for a child.
-    pub fn handle(&self) -> io::Result<File> {
+    pub fn clone_handle(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// What lies at `range`; shorter if the file ends before.
-    pub fn read(&self, from: u64, len: usize) -> io::Result<Vec<u8>> {
+    pub fn read_range(&self, from: u64, len: usize) -> io::Result<Vec<u8>> {
         let end = self.len()?;
         let len = usize::try_from(end.saturating_sub(from)).map_or(len, |left| left.min(len));
         let mut data = vec![0; len];
@@ -71,8 +71,8 @@ impl Memory {
     }
 
     /// All of it, as text.
-    pub fn text(&self) -> io::Result<String> {
-        let data = self.read(0, usize::MAX)?;
+    pub fn read_text(&self) -> io::Result<String> {
+        let data = self.read_range(0, usize::MAX)?;
         Ok(String::from_utf8_lossy(&data).into_owned())
     }
 }
@@ -85,17 +85,17 @@ mod tests {
     #[test]
     fn others_write_what_is_read_here() {
         let memory = Memory::with("test", b"0123456789").unwrap();
-        assert_eq!(memory.read(4, 3).unwrap(), b"456");
-        assert_eq!(memory.read(8, 100).unwrap(), b"89");
-        assert_eq!(memory.read(11, 1).unwrap(), b"");
-        let handle = memory.handle().unwrap();
+        assert_eq!(memory.read_range(4, 3).unwrap(), b"456");
+        assert_eq!(memory.read_range(8, 100).unwrap(), b"89");
+        assert_eq!(memory.read_range(11, 1).unwrap(), b"");
+        let handle = memory.clone_handle().unwrap();
         std::fs::write(format!("/proc/self/fd/{}", handle.as_raw_fd()), "other").unwrap();
-        assert_eq!(memory.text().unwrap(), "other");
+        assert_eq!(memory.read_text().unwrap(), "other");
     }
 
     #[test]
     fn zeroes_have_the_length_that_was_asked_for() {
         let memory = Memory::zeroed("test", 1 << 20).unwrap();
-        assert_eq!(memory.read(0, usize::MAX).unwrap(), vec![0; 1 << 20]);
+        assert_eq!(memory.read_range(0, usize::MAX).unwrap(), vec![0; 1 << 20]);
     }
 }

@@ -31,8 +31,8 @@ mod version;
 pub use error::VmError;
 pub use outcome::{Ending, Outcome, Stage};
 pub use result::{HEAD_LEN, Head, JobEnd, ResultError, Results, State as ResultState};
-pub use splat::{Splat, SplatKind, find as find_splats};
-pub use version::QemuVersion;
+pub use splat::{Splat, SplatKind, find_splats};
+pub use version::{QemuVersion, query_text};
 
 use std::fmt;
 use std::path::PathBuf;
@@ -145,28 +145,33 @@ impl Machine {
         Self { mode: Mode::Counted { cpus }, ..Self::smp(kernel, cpus) }
     }
 
-    pub fn append(mut self, parameters: &str) -> Self {
+    pub fn append_parameters(mut self, parameters: &str) -> Self {
         self.append.extend([" ", parameters]);
         self
     }
 
+    /// Makes what an exact run makes of its image, so that the run itself makes nothing.
+    pub fn prepare_image(&self, lab: &Lab) -> Result<(), VmError> {
+        direct::choose_image(lab, self, Accelerator::TcgExact).map(drop)
+    }
+
     /// Boots the guest, waits for its end, and reads what it left. A guest that went wrong is an
-    /// [`Outcome`] too; [`Outcome::checked`] makes an error of it.
+    /// [`Outcome`] too; [`Outcome::require_success`] makes an error of it.
     ///
     /// # Errors
     /// If QEMU or a file is not there, or QEMU ends with an error of its own.
     pub fn run(&self, lab: &Lab, guest: &Initramfs) -> Result<Outcome, VmError> {
-        let accelerator = accel::choose(lab, self)?;
-        run::run(lab, self, guest, accelerator)
+        let accelerator = accel::choose_accelerator(lab, self)?;
+        run::run_guest(lab, self, guest, accelerator)
     }
 
     /// Boots the guest on this terminal with a shell instead of its job, until it is left.
     ///
     /// # Errors
     /// If QEMU or a file is not there, or QEMU ends with an error of its own.
-    pub fn shell(&self, lab: &Lab, guest: &Initramfs) -> Result<(), VmError> {
-        let accelerator = accel::choose(lab, self)?;
-        shell::run(lab, self, guest, accelerator)
+    pub fn run_shell(&self, lab: &Lab, guest: &Initramfs) -> Result<(), VmError> {
+        let accelerator = accel::choose_accelerator(lab, self)?;
+        shell::run_shell(lab, self, guest, accelerator)
     }
 }
 

@@ -110,7 +110,7 @@ pub(super) struct Forced {
 
 impl Stage {
     /// From the lines of init.
-    pub(super) fn of(console: &str) -> Self {
+    pub(super) fn from_console(console: &str) -> Self {
         let said = |text: &str| console.lines().any(|line| line.starts_with(text));
         if console.lines().any(is_handover) {
             Self::Off
@@ -129,9 +129,9 @@ fn is_handover(line: &str) -> bool {
 impl Outcome {
     pub(super) fn from_evidence(evidence: Evidence) -> Self {
         let Evidence { console, head, results, forced, wall, accelerator } = evidence;
-        let splats = splat::find(&console);
+        let splats = splat::find_splats(&console);
         let stale_breakpoint = forced.as_ref().is_some_and(|forced| forced.stale_breakpoint);
-        let ending = ending(&console, head.as_ref(), forced, &splats);
+        let ending = judge_ending(&console, head.as_ref(), forced, &splats);
         let ran = head.filter(|head| head.state != State::SetupFailed);
         let overflow = head.filter(|head| head.state == State::Overflow).map(|head| head.length);
         Self {
@@ -158,12 +158,12 @@ impl Outcome {
     /// # Errors
     /// [`VmError::Guest`] or [`VmError::Job`], with the last lines of the console or of the
     /// job's output.
-    pub fn checked(self) -> Result<Self, VmError> {
-        self.problem().map_or(Ok(self), Err)
+    pub fn require_success(self) -> Result<Self, VmError> {
+        self.find_problem().map_or(Ok(self), Err)
     }
 
-    /// Why this outcome is no result, see [`Outcome::checked`].
-    pub fn problem(&self) -> Option<VmError> {
+    /// Why this outcome is no result, see [`Outcome::require_success`].
+    pub fn find_problem(&self) -> Option<VmError> {
         let splat = self.splats.first().map(|splat| format!("{}: {}", splat.kind, splat.title));
         let what = match &self.ending {
             Ending::PoweredOff | Ending::Splat => None,
@@ -193,11 +193,6 @@ impl Outcome {
     pub(super) fn job_gave_up(&self) -> bool {
         self.job == Some(JobEnd::Exited(TRY_AGAIN))
     }
-
-    /// The last lines of the console.
-    pub fn console_tail(&self) -> String {
-        excerpt_around(&self.console, usize::MAX)
-    }
 }
 
 fn overflow_text(length: u64) -> String {
@@ -205,8 +200,13 @@ fn overflow_text(length: u64) -> String {
     format!("has {mib} MiB of results, more than there is room for; raise result_mib")
 }
 
-fn ending(console: &str, head: Option<&Head>, forced: Option<Forced>, splats: &[Splat]) -> Ending {
-    let stage = Stage::of(console);
+fn judge_ending(
+    console: &str,
+    head: Option<&Head>,
+    forced: Option<Forced>,
+    splats: &[Splat],
+) -> Ending {
+    let stage = Stage::from_console(console);
     if splats.iter().any(|splat| splat.kind == SplatKind::Panic) {
         return Ending::Panic;
     }

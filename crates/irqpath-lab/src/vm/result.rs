@@ -78,7 +78,7 @@ pub enum ResultError {
     #[error("the job left no file '{name}'; see job.log")]
     NoFile { name: String },
     /// Results cannot be written to the host's disk.
-    #[error("{path} cannot be written: {source}", path = .path.display())]
+    #[error("cannot write {path}: {source}", path = .path.display())]
     Io {
         path: PathBuf,
         /// What the system said.
@@ -100,17 +100,17 @@ impl Head {
         if head[..8] != *MAGIC {
             return Err(bad("magic"));
         }
-        if word(head, 8) != VERSION {
+        if read_u32(head, 8) != VERSION {
             return Err(bad("version"));
         }
-        let state = match word(head, 12) {
+        let state = match read_u32(head, 12) {
             1 => State::Complete,
             2 => State::Overflow,
             3 => State::SetupFailed,
             _ => return Err(bad("state")),
         };
-        let code = word(head, 20);
-        let job = match word(head, 16) {
+        let code = read_u32(head, 20);
+        let job = match read_u32(head, 16) {
             0 => JobEnd::Exited(code),
             1 => JobEnd::Signalled(code),
             2 => JobEnd::Limit(code),
@@ -119,22 +119,22 @@ impl Head {
         Ok(Self {
             state,
             job,
-            length: long(head, 24),
-            crc: word(head, 32),
-            taint: long(head, 40),
-            job_start_ns: long(head, 48),
-            job_end_ns: long(head, 56),
+            length: read_u64(head, 24),
+            crc: read_u32(head, 32),
+            taint: read_u64(head, 40),
+            job_start_ns: read_u64(head, 48),
+            job_end_ns: read_u64(head, 56),
         })
     }
 }
 
-fn word(head: &[u8; HEAD_LEN], at: usize) -> u32 {
+fn read_u32(head: &[u8; HEAD_LEN], at: usize) -> u32 {
     let bytes = [head[at], head[at + 1], head[at + 2], head[at + 3]];
     u32::from_le_bytes(bytes)
 }
 
-fn long(head: &[u8; HEAD_LEN], at: usize) -> u64 {
-    u64::from(word(head, at)) | u64::from(word(head, at + 4)) << 32
+fn read_u64(head: &[u8; HEAD_LEN], at: usize) -> u64 {
+    u64::from(read_u32(head, at)) | u64::from(read_u32(head, at + 4)) << 32
 }
 
 /// The files of `/results`, by path relative to it.
@@ -183,7 +183,7 @@ impl Results {
     ///
     /// # Errors
     /// [`ResultError::NoFile`].
-    pub fn bytes(&self, name: &str) -> Result<&[u8], ResultError> {
+    pub fn file_bytes(&self, name: &str) -> Result<&[u8], ResultError> {
         let found = self.files.get(Path::new(name)).map(Vec::as_slice);
         found.ok_or_else(|| ResultError::NoFile { name: name.to_owned() })
     }
@@ -192,20 +192,20 @@ impl Results {
     ///
     /// # Errors
     /// [`ResultError::NoFile`].
-    pub fn text(&self, name: &str) -> Result<String, ResultError> {
-        self.bytes(name).map(|data| String::from_utf8_lossy(data).into_owned())
+    pub fn file_text(&self, name: &str) -> Result<String, ResultError> {
+        self.file_bytes(name).map(|data| String::from_utf8_lossy(data).into_owned())
     }
 
     /// What the job printed.
     pub fn job_log(&self) -> String {
-        self.text("job.log").unwrap_or_default()
+        self.file_text("job.log").unwrap_or_default()
     }
 
     /// Writes all files below `directory`, which is made if need be.
     ///
     /// # Errors
     /// [`ResultError::Io`].
-    pub fn extract(&self, directory: &Path) -> Result<(), ResultError> {
+    pub fn extract_files(&self, directory: &Path) -> Result<(), ResultError> {
         for (path, data) in &self.files {
             // Paths were tested when the archive was read.
             let path = directory.join(path);

@@ -6,7 +6,7 @@ use std::fs;
 use super::*;
 use proptest::prelude::*;
 
-fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+fn make_archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (path, data) in files {
         let mut header = tar::Header::new_gnu();
@@ -35,52 +35,52 @@ fn head_of(archive: &[u8]) -> Vec<u8> {
     head
 }
 
-fn read(head: &[u8], archive: &[u8]) -> Result<Results, ResultError> {
+fn parse_results(head: &[u8], archive: &[u8]) -> Result<Results, ResultError> {
     Results::parse(&Head::parse(head)?, archive)
 }
 
 #[test]
 fn whole_results() {
-    let archive = archive(&[("./job.log", b"said\n"), ("./a/b", b"deep"), ("empty", b"")]);
+    let archive = make_archive(&[("./job.log", b"said\n"), ("./a/b", b"deep"), ("empty", b"")]);
     let head = head_of(&archive);
     let parsed = Head::parse(&head).unwrap();
     assert_eq!((parsed.state, parsed.job), (State::Complete, JobEnd::Exited(0)));
     assert_eq!((parsed.taint, parsed.job_start_ns, parsed.job_end_ns), (512, 7, 9));
-    let results = read(&head, &archive).unwrap();
+    let results = parse_results(&head, &archive).unwrap();
     assert_eq!(results.job_log(), "said\n");
-    assert_eq!(results.bytes("a/b").unwrap(), b"deep");
+    assert_eq!(results.file_bytes("a/b").unwrap(), b"deep");
     assert_eq!(results.files().count(), 3);
-    let error = results.text("c").unwrap_err().to_string();
+    let error = results.file_text("c").unwrap_err().to_string();
     assert_eq!(error, "the job left no file 'c'; see job.log");
 }
 
 #[test]
 fn what_lies_behind_the_archive_is_not_read() {
-    let mut archive = archive(&[("a", b"1")]);
+    let mut archive = make_archive(&[("a", b"1")]);
     let head = head_of(&archive);
     archive.extend([0xff; 4096]);
-    assert_eq!(read(&head, &archive).unwrap().text("a").unwrap(), "1");
+    assert_eq!(parse_results(&head, &archive).unwrap().file_text("a").unwrap(), "1");
 }
 
 #[test]
 fn extraction_puts_files_in_their_place() {
-    let archive = archive(&[("a/b/c", b"deep"), ("d", b"flat")]);
-    let results = read(&head_of(&archive), &archive).unwrap();
+    let archive = make_archive(&[("a/b/c", b"deep"), ("d", b"flat")]);
+    let results = parse_results(&head_of(&archive), &archive).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let new = dir.path().join("new");
-    results.extract(&new).unwrap();
+    results.extract_files(&new).unwrap();
     assert_eq!(fs::read(new.join("a/b/c")).unwrap(), b"deep");
     assert_eq!(fs::read(new.join("d")).unwrap(), b"flat");
     // A file in the way of a directory is named.
-    let error = results.extract(&new.join("d")).unwrap_err().to_string();
-    assert!(error.contains("cannot be written"), "{error}");
+    let error = results.extract_files(&new.join("d")).unwrap_err().to_string();
+    assert!(error.contains("cannot write"), "{error}");
 }
 
 #[test]
 fn paths_that_lead_out_are_refused() {
     for path in ["../out", "a/../../out", "/etc/passwd", ".."] {
-        let archive = archive(&[("good", b"1"), (path, b"bad")]);
-        let refused = read(&head_of(&archive), &archive);
+        let archive = make_archive(&[("good", b"1"), (path, b"bad")]);
+        let refused = parse_results(&head_of(&archive), &archive);
         assert!(matches!(refused, Err(ResultError::Outside { .. })), "{path}: {refused:?}");
     }
 }
@@ -98,7 +98,7 @@ fn links_and_devices_are_left_out() {
         builder.append(&header, &[][..]).unwrap();
     }
     let archive = builder.into_inner().unwrap();
-    assert_eq!(read(&head_of(&archive), &archive).unwrap(), Results::default());
+    assert_eq!(parse_results(&head_of(&archive), &archive).unwrap(), Results::default());
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn heads_that_are_none() {
 
 #[test]
 fn lengths_that_lie() {
-    let archive = archive(&[("a", b"1")]);
+    let archive = make_archive(&[("a", b"1")]);
     for length in [archive.len() as u64 + 1, u64::MAX, 1 << 40] {
         let mut head = head_of(&archive);
         head[24..32].copy_from_slice(&length.to_le_bytes());
-        assert!(matches!(read(&head, &archive), Err(ResultError::Damaged { .. })));
+        assert!(matches!(parse_results(&head, &archive), Err(ResultError::Damaged { .. })));
     }
 }
 
@@ -128,20 +128,20 @@ proptest! {
     /// One wrong byte in the archive is noticed by the checksum.
     #[test]
     fn damage_is_noticed(at: proptest::sample::Index, change in 1..=255u8) {
-        let mut archive = archive(&[("a", b"some content"), ("b/c", b"other")]);
+        let mut archive = make_archive(&[("a", b"some content"), ("b/c", b"other")]);
         let head = head_of(&archive);
         let at = at.index(archive.len());
         archive[at] ^= change;
-        let is_noticed = matches!(read(&head, &archive), Err(ResultError::Damaged { .. }));
+        let is_noticed = matches!(parse_results(&head, &archive), Err(ResultError::Damaged { .. }));
         prop_assert!(is_noticed);
     }
 
     #[test]
     fn truncation_is_noticed(keep: proptest::sample::Index) {
-        let archive = archive(&[("a", b"some content")]);
+        let archive = make_archive(&[("a", b"some content")]);
         let head = head_of(&archive);
         let kept = &archive[..keep.index(archive.len())];
-        let is_noticed = matches!(read(&head, kept), Err(ResultError::Damaged { .. }));
+        let is_noticed = matches!(parse_results(&head, kept), Err(ResultError::Damaged { .. }));
         prop_assert!(is_noticed);
     }
 
@@ -152,11 +152,11 @@ proptest! {
         at: proptest::sample::Index,
         byte: u8,
     ) {
-        let _ = read(&head_of(&data), &data);
-        let mut archive = archive(&[("a", b"some content"), ("b/c", b"other")]);
+        let _ = parse_results(&head_of(&data), &data);
+        let mut archive = make_archive(&[("a", b"some content"), ("b/c", b"other")]);
         let at = at.index(archive.len());
         archive[at] = byte;
-        if let Ok(results) = read(&head_of(&archive), &archive) {
+        if let Ok(results) = parse_results(&head_of(&archive), &archive) {
             let mut paths = results.files().map(|(path, _)| path);
             prop_assert!(paths.all(|p| p.components().all(|c| matches!(c, Component::Normal(_)))));
         }

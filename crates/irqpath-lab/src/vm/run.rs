@@ -45,7 +45,7 @@ struct Shared {
 
 /// Boots the guest and waits for its end. One that an error of QEMU ended, and one whose job asks
 /// for it, is booted again.
-pub fn run(
+pub fn run_guest(
     lab: &Lab,
     machine: &Machine,
     guest: &Initramfs,
@@ -53,13 +53,13 @@ pub fn run(
 ) -> Result<Outcome, VmError> {
     /// Three errors of QEMU in a row were seen, beside other guests.
     const BOOTS_MAX: u32 = 5;
-    let mut outcome = boot(lab, machine, guest, accelerator)?;
+    let mut outcome = boot_once(lab, machine, guest, accelerator)?;
     while let Some(why) = find_reason_to_repeat(machine, accelerator, &outcome)
         && outcome.nr_boots < BOOTS_MAX
     {
-        lab.progress.note(&format!("{why}; once more"));
+        lab.progress.print_note(&format!("{why}; once more"));
         let nr_boots = outcome.nr_boots + 1;
-        outcome = Outcome { nr_boots, ..boot(lab, machine, guest, accelerator)? };
+        outcome = Outcome { nr_boots, ..boot_once(lab, machine, guest, accelerator)? };
     }
     Ok(outcome)
 }
@@ -76,66 +76,67 @@ fn find_reason_to_repeat(
     outcome.job_gave_up().then_some("the job asks for another boot")
 }
 
-fn boot(
+fn boot_once(
     lab: &Lab,
     machine: &Machine,
     guest: &Initramfs,
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
-    let kernel = direct::image(lab, machine, accelerator)?;
+    let kernel = direct::choose_image(lab, machine, accelerator)?;
     let (ours, theirs) = UnixStream::pair().map_err(VmError::at("control".as_ref(), "made"))?;
     let shared = Shared::new(machine, guest, ours)?;
     let mut inherited = Inherited::default();
     let plugin = match &machine.plugin {
-        Some(plugin) => Some(load(plugin, &shared, &mut inherited)?),
+        Some(plugin) => Some(load_plugin(plugin, &shared, &mut inherited)?),
         None => None,
     };
     let run = args::Run {
         accelerator,
-        kernel: &inherited.open(&kernel)?,
-        initramfs: &inherited.add(&shared.initramfs)?,
-        console: Some(&inherited.add(&shared.console)?),
-        results: Some(&inherited.add(&shared.results)?),
+        kernel: &inherited.add_file(&kernel)?,
+        initramfs: &inherited.add_memory(&shared.initramfs)?,
+        console: Some(&inherited.add_memory(&shared.console)?),
+        results: Some(&inherited.add_memory(&shared.results)?),
         control: Some(inherited.add_fd(theirs.into())),
         plugin: plugin.as_ref().map(|(library, arguments)| (library.as_path(), arguments.as_str())),
         sandbox: jail::has_sandbox(machine.arch),
-        tsc_khz: tsc::khz(machine, accelerator),
+        tsc_khz: tsc::known_khz(machine, accelerator),
     };
-    let mut command = command(machine, &run, &shared)?;
+    let mut command = qemu_command(machine, &run, &shared)?;
     inherited.hand_to(&mut command);
     let start = Instant::now();
     let mut qemu = Qemu::start(&mut command)?;
     drop(command); // and with it QEMU's end of the socket: its death is seen
     let may_be_stale = version::keeps_stale_breakpoints(machine.arch, accelerator);
-    let forced = watch(&mut qemu, machine, &shared, start, may_be_stale)?;
+    let forced = watch_guest(&mut qemu, machine, &shared, start, may_be_stale)?;
     let status = qemu.end()?;
     let wall = start.elapsed();
     if forced.is_none() && !status.success() {
         return Err(describe_failure(machine, &shared.messages, status));
     }
     if let Some(plugin) = &machine.plugin {
-        keep(&shared.recording, &plugin.out)?;
+        keep_recording(&shared.recording, &plugin.out)?;
     }
-    collect(&shared, machine, forced, wall, accelerator)
+    collect_outcome(&shared, machine, forced, wall, accelerator)
 }
 
 /// The plugin and its arguments for a QEMU that can open nothing by name.
-fn load(
+fn load_plugin(
     plugin: &PluginUse,
     shared: &Shared,
     inherited: &mut Inherited,
 ) -> Result<(PathBuf, String), VmError> {
-    let (library, out) = (inherited.open(&plugin.library)?, inherited.add(&shared.recording)?);
+    let (library, out) =
+        (inherited.add_file(&plugin.library)?, inherited.add_memory(&shared.recording)?);
     Ok((library, format!("out={},{}", out.display(), plugin.arguments)))
 }
 
 /// Copies what a plugin left. One that was ended by force left nothing.
-fn keep(recording: &Memory, out: &Path) -> Result<(), VmError> {
+fn keep_recording(recording: &Memory, out: &Path) -> Result<(), VmError> {
     if recording.len().map_err(VmError::at("recording".as_ref(), "read"))? == 0 {
         return Ok(());
     }
     let copied = own::create(out).and_then(|mut file| recording.copy_to(&mut file));
-    copied.map_err(VmError::at(out, "written"))
+    copied.map_err(VmError::at(out, "write"))
 }
 
 impl Shared {
@@ -156,10 +157,11 @@ fn result_bytes(machine: &Machine) -> u64 {
     u64::from(machine.result_mib) << 20
 }
 
-fn command(machine: &Machine, run: &args::Run, shared: &Shared) -> Result<Command, VmError> {
-    let messages = || shared.messages.handle().map_err(VmError::at("memory".as_ref(), "shared"));
-    let mut command = jail::command(machine.arch, run.accelerator);
-    command.args(args::arguments(machine, run)).stdin(Stdio::null());
+fn qemu_command(machine: &Machine, run: &args::Run, shared: &Shared) -> Result<Command, VmError> {
+    let messages =
+        || shared.messages.clone_handle().map_err(VmError::at("memory".as_ref(), "shared"));
+    let mut command = jail::qemu_command(machine.arch, run.accelerator);
+    command.args(args::build_arguments(machine, run)).stdin(Stdio::null());
     command.stdout(messages()?).stderr(messages()?);
     Ok(command)
 }
@@ -176,7 +178,7 @@ impl Qemu {
 
     /// Waits at most one glance; true if it has ended.
     fn has_ended(&self) -> Result<bool, VmError> {
-        let io = |e: rustix::io::Errno| VmError::at("QEMU".as_ref(), "watched")(e.into());
+        let io = |e: rustix::io::Errno| VmError::at("QEMU".as_ref(), "watch")(e.into());
         let pid = Pid::from_child(&self.0);
         let fd = pidfd_open(pid, PidfdFlags::empty()).map_err(io)?;
         let mut fds = [PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)];
@@ -198,7 +200,7 @@ impl Qemu {
 
     /// Waits until it ends by itself.
     pub fn wait(&mut self) -> Result<ExitStatus, VmError> {
-        self.0.wait().map_err(VmError::at("QEMU".as_ref(), "watched"))
+        self.0.wait().map_err(VmError::at("QEMU".as_ref(), "watch"))
     }
 }
 
@@ -210,7 +212,7 @@ impl Drop for Qemu {
 }
 
 /// Waits for the end; what was seen of a guest that did not end in time.
-fn watch(
+fn watch_guest(
     qemu: &mut Qemu,
     machine: &Machine,
     shared: &Shared,
@@ -226,18 +228,18 @@ fn watch(
             (said, last_word) = (len, Instant::now());
             last_look = last_word;
         }
-        if shared.messages.text().is_ok_and(|text| text.contains(KVM_GAVE_UP)) {
+        if shared.messages.read_text().is_ok_and(|text| text.contains(KVM_GAVE_UP)) {
             let log = format!("{KVM_GAVE_UP}; this host's KVM does not run this kernel");
             return Err(VmError::Qemu { log });
         }
         if start.elapsed() >= machine.limit_host {
-            return Ok(Some(monitor.inspect(last_word.elapsed())));
+            return Ok(Some(monitor.inspect_cpus(last_word.elapsed())));
         }
         if may_be_stale && last_look.elapsed() >= SILENCE {
             last_look = Instant::now();
             // A QEMU that does not answer is waited for.
             if breakpoint::is_stale(&mut monitor).unwrap_or(false) {
-                let forced = monitor.inspect(last_word.elapsed());
+                let forced = monitor.inspect_cpus(last_word.elapsed());
                 return Ok(Some(Forced { stale_breakpoint: true, ..forced }));
             }
         }
@@ -249,24 +251,26 @@ fn describe_failure(machine: &Machine, messages: &Memory, status: ExitStatus) ->
     /// What `setpriv` ends with when there is no such program.
     const NOT_FOUND: i32 = 127;
     if status.code() == Some(NOT_FOUND) {
-        let (program, package) = (version::program(machine.arch), version::package(machine.arch));
+        let (program, package) =
+            (version::program_name(machine.arch), version::package_name(machine.arch));
         let source = io::ErrorKind::NotFound.into();
         return VmError::NoProgram { program, package, source };
     }
-    let text = messages.text().unwrap_or_default();
+    let text = messages.read_text().unwrap_or_default();
     let log = text.trim().lines().last().map_or_else(|| status.to_string(), str::to_owned);
     VmError::Qemu { log }
 }
 
-fn collect(
+fn collect_outcome(
     shared: &Shared,
     machine: &Machine,
     forced: Option<Forced>,
     wall: Duration,
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
-    let read =
-        |from, len| shared.results.read(from, len).map_err(VmError::at("results".as_ref(), "read"));
+    let read = |from, len| {
+        shared.results.read_range(from, len).map_err(VmError::at("results".as_ref(), "read"))
+    };
     let head = match Head::parse(&read(0, HEAD_LEN)?) {
         Err(ResultError::Missing) => None,
         parsed => Some(parsed?),
@@ -278,6 +282,6 @@ fn collect(
             Results::parse(&head, &read(HEAD_LEN as u64, len as usize)?)?
         }
     };
-    let console = shared.console.text().map_err(VmError::at("console".as_ref(), "read"))?;
+    let console = shared.console.read_text().map_err(VmError::at("console".as_ref(), "read"))?;
     Ok(Outcome::from_evidence(Evidence { console, head, results, forced, wall, accelerator }))
 }

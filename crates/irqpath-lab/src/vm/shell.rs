@@ -17,31 +17,31 @@ pub const HELP: &str = "exit or Ctrl-d switches the guest off, Ctrl-a x ends it 
                         Ctrl-a c is QEMU's monitor";
 
 /// Runs the guest until it is left.
-pub fn run(
+pub fn run_shell(
     lab: &Lab,
     machine: &Machine,
     guest: &Initramfs,
     accelerator: Accelerator,
 ) -> Result<(), VmError> {
-    let kernel = direct::image(lab, machine, accelerator)?;
+    let kernel = direct::choose_image(lab, machine, accelerator)?;
     let initramfs = Memory::with("initramfs", &guest.bytes)
         .map_err(VmError::at("memory".as_ref(), "reserved"))?;
     let mut inherited = Inherited::default();
     let run = args::Run {
         accelerator,
-        kernel: &inherited.open(&kernel)?,
-        initramfs: &inherited.add(&initramfs)?,
+        kernel: &inherited.add_file(&kernel)?,
+        initramfs: &inherited.add_memory(&initramfs)?,
         console: None,
         results: None,
         control: None,
         plugin: None,
         sandbox: jail::has_sandbox(machine.arch),
-        tsc_khz: tsc::khz(machine, accelerator),
+        tsc_khz: tsc::known_khz(machine, accelerator),
     };
-    lab.progress.note(HELP);
-    let mut command = jail::command(machine.arch, accelerator);
+    lab.progress.print_note(HELP);
+    let mut command = jail::qemu_command(machine.arch, accelerator);
     inherited.hand_to(&mut command);
-    command.args(args::arguments(machine, &run)).stdin(Stdio::inherit());
+    command.args(args::build_arguments(machine, &run)).stdin(Stdio::inherit());
     let status = Qemu::start(&mut command)?.wait()?;
     if status.success() {
         return Ok(());

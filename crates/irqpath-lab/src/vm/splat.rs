@@ -108,14 +108,14 @@ const BEGINNINGS: &[(&str, SplatKind)] = &[
 ];
 
 /// All complaints, in order; each is counted once, though it has many lines.
-pub fn find(console: &str) -> Vec<Splat> {
+pub fn find_splats(console: &str) -> Vec<Splat> {
     let mut splats: Vec<Splat> = Vec::new();
     let mut boxed = Boxed::Outside;
     for (line, text) in console.lines().enumerate() {
         let message = without_stamp(text);
-        let (inside, next) = boxed.read(message);
+        let (inside, next) = boxed.read_line(message);
         boxed = next;
-        let found = kind(message).or((inside == Boxed::Title).then_some(SplatKind::Warning));
+        let found = splat_kind(message).or((inside == Boxed::Title).then_some(SplatKind::Warning));
         let Some(kind) = found else { continue };
         let is_more = matches!(inside, Boxed::Body(_)) && kind != SplatKind::Panic;
         if !is_more && !is_rest_of_oops(splats.last(), message, line) {
@@ -138,7 +138,7 @@ enum Boxed {
 
 impl Boxed {
     /// Where this line stands, and what the next one starts from.
-    fn read(self, message: &str) -> (Self, Self) {
+    fn read_line(self, message: &str) -> (Self, Self) {
         /// An oops may have no end; a trace is never longer.
         const BODY_MAX: u32 = 120;
         if message.starts_with("------------[ cut here ]") {
@@ -164,12 +164,12 @@ fn is_rest_of_oops(last: Option<&Splat>, message: &str, line: usize) -> bool {
 }
 
 /// What a line complains about, if it is the beginning of a complaint.
-fn kind(message: &str) -> Option<SplatKind> {
-    BEGINNINGS.iter().find(|(pattern, _)| begins(message, pattern)).map(|&(_, kind)| kind)
+fn splat_kind(message: &str) -> Option<SplatKind> {
+    BEGINNINGS.iter().find(|(pattern, _)| begins_like(message, pattern)).map(|&(_, kind)| kind)
 }
 
 /// Whether `text` begins like `pattern`, in which one `*` may stand for anything.
-fn begins(text: &str, pattern: &str) -> bool {
+fn begins_like(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text.starts_with(pattern),
         Some((head, tail)) => text.strip_prefix(head).is_some_and(|rest| rest.contains(tail)),

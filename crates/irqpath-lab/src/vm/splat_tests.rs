@@ -112,8 +112,8 @@ const INVALID_WAIT: &str = "\
 [    3.0] 6.12.117 #1 Not tainted
 ";
 
-fn kinds(console: &str) -> Vec<SplatKind> {
-    find(console).iter().map(|splat| splat.kind).collect()
+fn find_kinds(console: &str) -> Vec<SplatKind> {
+    find_splats(console).iter().map(|splat| splat.kind).collect()
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn complaints_are_found_and_counted_once() {
         ("kunit", KUNIT, &[Kind::Kunit, Kind::Kunit]),
         ("wait", INVALID_WAIT, &[Kind::Lockdep]),
     ] {
-        assert_eq!(kinds(console), expected, "{name}");
+        assert_eq!(find_kinds(console), expected, "{name}");
     }
 }
 
@@ -142,13 +142,13 @@ fn complaints_are_found_and_counted_once() {
 fn a_complaint_is_the_same_with_and_without_stamps() {
     for console in [CLEAN, PANIC, NULL, CIRCULAR, WARN, KASAN, STALLS] {
         let bare: Vec<&str> = console.lines().map(without_stamp).collect();
-        assert_eq!(kinds(console), kinds(&bare.join("\n")), "{console}");
+        assert_eq!(find_kinds(console), find_kinds(&bare.join("\n")), "{console}");
     }
 }
 
 #[test]
 fn title_and_line() {
-    let splats = find(&format!("{CLEAN}{WARN}"));
+    let splats = find_splats(&format!("{CLEAN}{WARN}"));
     let line = CLEAN.lines().count() + 1;
     assert_eq!(
         (splats[0].title.as_str(), splats[0].line),
@@ -158,7 +158,7 @@ fn title_and_line() {
 }
 
 #[test]
-fn stamps() {
+fn stamps_are_cut_off() {
     for (line, message) in [
         ("[    2.112058] reboot: Power down", "reboot: Power down"),
         ("[    2.112058][   T12] x", "x"),
@@ -178,15 +178,15 @@ proptest! {
     /// Complaints are found whatever stands around them, and lines without any stay quiet.
     #[test]
     fn found_in_any_company(before in "[a-z \n]{0,200}", after in "[a-z \n]{0,200}") {
-        prop_assert_eq!(kinds(&format!("{before}\n{after}")), vec![]);
+        prop_assert_eq!(find_kinds(&format!("{before}\n{after}")), vec![]);
         let console = format!("{before}\n{CIRCULAR}{after}\n{STALLS}");
-        let found = kinds(&console);
+        let found = find_kinds(&console);
         prop_assert_eq!(&found[..2], &[SplatKind::Lockdep, SplatKind::Stall]);
     }
 
     #[test]
     fn no_console_breaks_it(console in "\\PC*") {
-        for splat in find(&console) {
+        for splat in find_splats(&console) {
             prop_assert!(splat.line < console.lines().count());
         }
     }
@@ -200,7 +200,7 @@ fn a_breakpoint_is_known_as_printed_by_old_and_new_kernels() {
         ("[    3.093098] Oops: invalid opcode: 0000 [#1] SMP NOPTI", false),
         ("[    3.093098] WARNING: int3: 0000", false),
     ] {
-        let splats = find(line);
+        let splats = find_splats(line);
         assert_eq!(splats.len(), 1, "{line}");
         assert_eq!(splats[0].is_breakpoint(), expected, "{line}");
     }

@@ -19,7 +19,7 @@ const MEASURED: Duration = Duration::from_millis(60);
 
 /// What this guest cannot be trusted to measure, kHz; `None` where it sees another counter or has a
 /// better way to know.
-pub fn khz(machine: &Machine, accelerator: Accelerator) -> Option<u64> {
+pub fn known_khz(machine: &Machine, accelerator: Accelerator) -> Option<u64> {
     static HOST: OnceLock<Option<u64>> = OnceLock::new();
     let sees_the_hosts = machine.arch == Arch::X86_64
         && TickMeter::CLOCK == Some(Clock::Tsc)
@@ -27,11 +27,11 @@ pub fn khz(machine: &Machine, accelerator: Accelerator) -> Option<u64> {
     if !sees_the_hosts {
         return None;
     }
-    *HOST.get_or_init(measure)
+    *HOST.get_or_init(measure_khz)
 }
 
-fn measure() -> Option<u64> {
+fn measure_khz() -> Option<u64> {
     let meter = TickMeter::start()?;
     thread::sleep(MEASURED);
-    Some(meter.rate()?.hz / 1000)
+    Some(meter.measure_rate()?.hz / 1000)
 }

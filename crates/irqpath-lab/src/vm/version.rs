@@ -15,8 +15,8 @@ pub struct QemuVersion {
 
 impl QemuVersion {
     /// Of the program for this kind of machine; `None` if it is not there.
-    pub fn of(arch: Arch) -> Option<Self> {
-        Self::parse(&text(arch))
+    pub fn query(arch: Arch) -> Option<Self> {
+        Self::parse(&query_text(arch))
     }
 
     /// From what `--version` prints.
@@ -50,21 +50,21 @@ impl std::fmt::Display for QemuVersion {
 }
 
 /// What QEMU says about itself; empty if it is not there.
-pub(super) fn text(arch: Arch) -> String {
-    let output = Command::new(program(arch)).arg("--version").output();
+pub fn query_text(arch: Arch) -> String {
+    let output = Command::new(program_name(arch)).arg("--version").output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
 /// The program for this kind of machine.
-pub fn program(arch: Arch) -> &'static str {
+pub fn program_name(arch: Arch) -> &'static str {
     match arch {
         Arch::X86_64 => "qemu-system-x86_64",
         Arch::Arm64 => "qemu-system-aarch64",
     }
 }
 
-/// The package that has [`program`].
-pub fn package(arch: Arch) -> &'static str {
+/// The package that has [`program_name`].
+pub fn package_name(arch: Arch) -> &'static str {
     match arch {
         Arch::X86_64 => "qemu-system-x86",
         Arch::Arm64 => "qemu-system-arm",
@@ -75,7 +75,7 @@ pub fn package(arch: Arch) -> &'static str {
 /// [`QemuVersion::keeps_stale_breakpoints`].
 pub fn keeps_stale_breakpoints(arch: Arch, accelerator: Accelerator) -> bool {
     accelerator == Accelerator::TcgMulti
-        && QemuVersion::of(arch).is_some_and(QemuVersion::keeps_stale_breakpoints)
+        && QemuVersion::query(arch).is_some_and(QemuVersion::keeps_stale_breakpoints)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const UNRECORD: u32 = 0xa8c1_7bfd; // ldp x29, x30, [sp], #16
 const RET: u32 = 0xd65f_03c0;
 
 /// Blocks that the cases use: two marks, a function that calls another, exception entries.
-fn blocks() -> Vec<String> {
+fn define_blocks() -> Vec<String> {
     let blocks: [(&str, &str, u32, &[u32]); 11] = [
         // ID PC ENTRY INSTRUCTIONS...
         ("0", "0000", 0, &[0xd28b_405f]),                 // mark 2
@@ -39,8 +39,8 @@ fn blocks() -> Vec<String> {
 }
 
 /// The chains after these commands.
-fn chains(commands: &[&str]) -> Option<Vec<String>> {
-    let mut all = blocks();
+fn run_chains(commands: &[&str]) -> Option<Vec<String>> {
+    let mut all = define_blocks();
     let made = all.len();
     all.extend(commands.iter().map(|line| (*line).to_owned()));
     Some(answers_on("arm64", &all)?.split_off(made))
@@ -78,7 +78,7 @@ fn instructions_count_once() {
         let mut commands = vec!["path 2-4", "run 0 1", "mark 0 2"];
         commands.extend(between);
         commands.extend(["run 9 2", "mark 0 4", "lengths"]);
-        let Some(found) = chains(&commands) else { return };
+        let Some(found) = run_chains(&commands) else { return };
         let sum: u32 = expected.split('+').map(|n| n.parse::<u32>().unwrap()).sum();
         // The mark that begins the path belongs to it.
         assert_eq!(found.last().unwrap(), &format!("{}/0", 1 + sum), "{what}");
@@ -95,11 +95,11 @@ fn calls_and_returns_are_seen_when_their_block_is_left() {
         "run a 2",                       // behind the store
         "run c 1",
     ];
-    let Some(found) = chains(&commands) else { return };
+    let Some(found) = run_chains(&commands) else { return };
     let (call, interrupt) = (format!("? c{K}0014"), format!("? c{K}0014 i{K}0104"));
     assert_eq!(found, ["?", &call, &call, &call, &interrupt, &interrupt]);
     let commands = ["run 1 4", "run 3 3", "run a 2", "run c 1", "run 5 2", "run a 2"];
-    let Some(found) = chains(&commands) else { return };
+    let Some(found) = run_chains(&commands) else { return };
     let inner = format!("{call} c{K}010c");
     let before = format!("{inner} i{K}0200");
     // The return was made: the interrupt comes where it goes.

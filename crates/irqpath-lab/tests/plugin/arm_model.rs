@@ -91,14 +91,14 @@ impl Machine {
             commands: Vec::new(),
             truth: Vec::new(),
         };
-        let task = machine.task('u').unwrap();
+        let task = machine.make_task('u').unwrap();
         machine.tasks.push(Task { in_user: true, ..task });
-        machine.see("user 401000".to_owned());
+        machine.record_command("user 401000".to_owned());
         machine
     }
 
     /// Make a step, if it makes sense now.
-    pub fn step(&mut self, step: Step) {
+    pub fn apply_step(&mut self, step: Step) {
         let in_user = self.tasks[self.current].in_user;
         match step {
             Step::Syscall if in_user => self.enter(4),
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    fn task(&mut self, root: char) -> Option<Task> {
+    fn make_task(&mut self, root: char) -> Option<Task> {
         let base = self.free_stacks.pop()?;
         // Not in step with the stacks: a place is used again with another stack.
         let place = self.free_places.remove(0);
@@ -127,35 +127,35 @@ impl Machine {
         Some(Task { root, in_user: false, place, stack, interrupt_stack: None })
     }
 
-    fn segment(&mut self) -> &mut Segment {
+    fn current_segment(&mut self) -> &mut Segment {
         let task = &mut self.tasks[self.current];
         task.interrupt_stack.as_mut().unwrap_or(&mut task.stack)
     }
 
-    fn chain(&self) -> String {
+    fn current_chain(&self) -> String {
         let task = &self.tasks[self.current];
         let above = task.interrupt_stack.iter().flat_map(|segment| &segment.frames);
         let frames = task.stack.frames.iter().chain(above);
         frames.fold(task.root.to_string(), |text, frame| text + " " + &frame.text)
     }
 
-    fn see(&mut self, command: String) {
+    fn record_command(&mut self, command: String) {
         self.commands.push(command);
-        self.truth.push(self.chain());
+        self.truth.push(self.current_chain());
     }
 
-    fn address(&mut self) -> u64 {
+    fn take_address(&mut self) -> u64 {
         self.next_address += 16;
         self.next_address
     }
 
     fn has_room(&mut self) -> bool {
-        let segment = self.segment();
+        let segment = self.current_segment();
         segment.sp > segment.base + 2048
     }
 
     fn store(&mut self, size: u64) {
-        let segment = self.segment();
+        let segment = self.current_segment();
         let Some(frame) = segment.frames.last_mut() else { return };
         if frame.interrupt || frame.slot.is_some() {
             return;
@@ -165,25 +165,25 @@ impl Machine {
         // Somewhere in the function's part of the stack.
         let slot = segment.sp + 16 * (size / 8 % (size % 8 + 1));
         frame.slot = Some(slot);
-        self.see(format!("store {slot:x}"));
+        self.record_command(format!("store {slot:x}"));
     }
 
     fn load(&mut self) {
-        let segment = self.segment();
+        let segment = self.current_segment();
         let Some(frame) = segment.frames.last_mut() else { return };
         let Some(slot) = frame.slot.take() else { return };
         segment.sp = frame.before;
-        self.see(format!("load {slot:x}"));
+        self.record_command(format!("load {slot:x}"));
     }
 
     /// A call as it is made by a function that has stored its record.
     fn branch(&mut self) {
-        let address = self.address();
+        let address = self.take_address();
         let text = format!("c{address:x}");
-        let segment = self.segment();
+        let segment = self.current_segment();
         let before = segment.sp;
         segment.frames.push(Frame { text, address, interrupt: false, slot: None, before });
-        self.see(format!("link {address:x}"));
+        self.record_command(format!("link {address:x}"));
     }
 
     fn call(&mut self, size: u64) {
@@ -202,21 +202,21 @@ impl Machine {
         if on_interrupt_stack && segment.frames.is_empty() {
             task.interrupt_stack = None;
         }
-        self.see(format!("ret {:x}", frame.address));
+        self.record_command(format!("ret {:x}", frame.address));
     }
 
     fn interrupt(&mut self, size: u64) {
         if !self.has_room() {
             return;
         }
-        let address = self.address();
-        let segment = self.segment();
+        let address = self.take_address();
+        let segment = self.current_segment();
         let before = segment.sp;
         // Functions that call nothing may use the stack as well.
         segment.sp -= 16 * (size % 4) + REGISTERS;
         let text = format!("i{address:x}");
         segment.frames.push(Frame { text, address, interrupt: true, slot: None, before });
-        self.see(format!("interrupt {address:x}"));
+        self.record_command(format!("interrupt {address:x}"));
     }
 
     fn interrupt_stack(&mut self) {
@@ -235,10 +235,10 @@ impl Machine {
     }
 
     fn resume(&mut self) {
-        let segment = self.segment();
+        let segment = self.current_segment();
         if let Some(frame) = segment.frames.pop_if(|frame| frame.interrupt) {
             segment.sp = frame.before;
-            self.see("resume".to_owned());
+            self.record_command("resume".to_owned());
         }
     }
 
@@ -250,7 +250,7 @@ impl Machine {
         self.call(3);
         self.call(1);
         let place = self.tasks[self.current].place;
-        self.see(format!("suspend {place:x}"));
+        self.record_command(format!("suspend {place:x}"));
         true
     }
 
@@ -264,7 +264,7 @@ impl Machine {
     /// A suspended task: the switch returns on its stack. Until then it runs for the one before.
     fn continue_with(&mut self, to: usize) {
         let place = self.tasks[to].place;
-        self.see(format!("continue {place:x}"));
+        self.record_command(format!("continue {place:x}"));
         self.current = to;
         self.ret();
     }
@@ -273,13 +273,13 @@ impl Machine {
         if self.free_stacks.is_empty() || !self.suspend() {
             return;
         }
-        let task = self.task('?').unwrap();
-        self.see(format!("continue {:x}", task.place));
+        let task = self.make_task('?').unwrap();
+        self.record_command(format!("continue {:x}", task.place));
         self.tasks.push(task);
         self.current = self.tasks.len() - 1;
         // It returns to where nobody called it from.
-        let first = self.address();
-        self.see(format!("ret {first:x}"));
+        let first = self.take_address();
+        self.record_command(format!("ret {first:x}"));
         if of_user {
             self.branch();
             self.store(1);
@@ -298,7 +298,7 @@ impl Machine {
             return;
         }
         let place = self.tasks[to].place;
-        self.see(format!("continue {place:x}"));
+        self.record_command(format!("continue {place:x}"));
         let gone = self.tasks.remove(self.current);
         self.free_stacks.push(gone.stack.base);
         self.free_places.push(gone.place);
@@ -307,14 +307,14 @@ impl Machine {
     }
 
     fn enter(&mut self, kind: u32) {
-        let address = self.address();
+        let address = self.take_address();
         let task = &mut self.tasks[self.current];
         task.in_user = false;
         task.root = 'u';
         task.stack.sp = task.stack.base + STACK - REGISTERS;
-        self.see(format!("enter {kind:x} {address:x}"));
+        self.record_command(format!("enter {kind:x} {address:x}"));
         // The trampoline jumps by a return.
-        self.see("ret ffff800080010c04".to_owned());
+        self.record_command("ret ffff800080010c04".to_owned());
     }
 
     fn leave(&mut self) {
@@ -323,6 +323,6 @@ impl Machine {
             return;
         }
         (task.in_user, task.root) = (true, 'u');
-        self.see("user 401000".to_owned());
+        self.record_command("user 401000".to_owned());
     }
 }

@@ -12,7 +12,7 @@ const FLOWS: [&str; 11] = [
 const STACKS: [&str; 8] = ["", "push", "pop", "load", "record", "unrecord", "suspend", "continue"];
 
 /// Flow, stack use, then what applies of: may stop, divides, mark.
-fn told(answer: &str) -> String {
+fn describe_answer(answer: &str) -> String {
     let words: Vec<&str> = answer.split(' ').collect();
     let number = |at: usize| words[at].parse::<i64>().unwrap();
     let mut parts = vec![FLOWS[number(0) as usize].to_owned()];
@@ -88,7 +88,7 @@ fn x86_instructions_are_what_they_are() {
         cases.iter().map(|(bytes, _)| format!("decode 1000 {bytes}")).collect();
     let Some(found) = answers(&commands) else { return };
     for ((bytes, expected), answer) in cases.iter().zip(found) {
-        assert_eq!(told(&answer), *expected, "{bytes}");
+        assert_eq!(describe_answer(&answer), *expected, "{bytes}");
     }
 }
 
@@ -115,7 +115,7 @@ fn the_kernels_entries_are_recognised() {
 }
 
 /// Instructions are words here; the script wants their bytes.
-fn bytes(words: &[u32]) -> String {
+fn format_bytes(words: &[u32]) -> String {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
@@ -177,10 +177,10 @@ fn a64_instructions_are_what_they_are() {
         (0xd28b_4040, "next"),      // of another register
     ];
     let commands: Vec<String> =
-        cases.iter().map(|(word, _)| format!("decode 1000 {}", bytes(&[*word]))).collect();
+        cases.iter().map(|(word, _)| format!("decode 1000 {}", format_bytes(&[*word]))).collect();
     let Some(found) = answers_on("arm64", &commands) else { return };
     for ((word, expected), answer) in cases.iter().zip(found) {
-        assert_eq!(told(&answer), *expected, "{word:08x}");
+        assert_eq!(describe_answer(&answer), *expected, "{word:08x}");
     }
 }
 
@@ -207,7 +207,7 @@ fn arm64_vectors_are_recognised() {
         (0x280, &kernel[..1], 0),
     ];
     let command = |(at, words, _): &(u64, &[u32], u8)| {
-        format!("entry {:x} {}", 0xffff_8000_8001_0800_u64 + at, bytes(words))
+        format!("entry {:x} {}", 0xffff_8000_8001_0800_u64 + at, format_bytes(words))
     };
     let commands: Vec<String> = cases.iter().map(command).collect();
     let Some(found) = answers_on("arm64", &commands) else { return };

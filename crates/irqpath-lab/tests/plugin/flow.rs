@@ -10,7 +10,7 @@ use super::answers;
 const K: &str = "ffffffff810";
 
 /// Blocks that the cases use.
-fn blocks() -> Vec<String> {
+fn define_blocks() -> Vec<String> {
     [
         // ID PC ENTRY INSTRUCTIONS...
         ("0", "00000", "0", "0f1f800200a751"),
@@ -34,8 +34,8 @@ fn blocks() -> Vec<String> {
 }
 
 /// Length of the path when these commands run between the marks.
-fn length(between: &[&str]) -> Option<String> {
-    let mut commands = blocks();
+fn path_length(between: &[&str]) -> Option<String> {
+    let mut commands = define_blocks();
     commands.push("path 2-4".to_owned());
     commands.extend(["run 0 1", "mark 0 2"].map(String::from));
     commands.extend(between.iter().map(|line| (*line).to_owned()));
@@ -71,7 +71,7 @@ fn instructions_count_once() {
         ),
         ("a string instruction", &["run e 1", "run e 1", "run e 1", "run f 1"], "1+3+1"),
     ] {
-        let Some(found) = length(between) else { return };
+        let Some(found) = path_length(between) else { return };
         let sum: u32 = expected.split('+').map(|n| n.parse::<u32>().unwrap()).sum();
         assert_eq!(found, format!("{sum}/0"), "{what}");
     }
@@ -79,7 +79,7 @@ fn instructions_count_once() {
 
 #[test]
 fn routes_do_not_depend_on_how_qemu_cuts_blocks() {
-    let mut commands = blocks();
+    let mut commands = define_blocks();
     // The same code as block 1, in two blocks.
     commands.push(format!("block 11 {K}00007 0 90 90 488b07"));
     commands.push("path 2-4".to_owned());
@@ -96,7 +96,7 @@ fn routes_do_not_depend_on_how_qemu_cuts_blocks() {
 
 #[test]
 fn interrupts_push_what_they_interrupted_and_pop_it() {
-    let mut commands = blocks();
+    let mut commands = define_blocks();
     commands.extend(["run 1 5", "run a 2", "run c 1", "run 2 2"].map(String::from));
     let Some(found) = answers(&commands) else { return };
     let chains = &found[found.len() - 4..];
@@ -106,7 +106,7 @@ fn interrupts_push_what_they_interrupted_and_pop_it() {
 #[test]
 fn what_belongs_to_another_instruction_is_ignored() {
     // A call; then QEMU calls back for it once more, and while another block runs.
-    let mut commands = blocks();
+    let mut commands = define_blocks();
     commands.push(format!("block 20 {K}00100 0 90 e8f0000000"));
     commands.push(format!("block 21 {K}001f6 0 90 90"));
     commands.extend(

@@ -4,10 +4,10 @@
 
 use super::answers_on;
 use super::arm_model::{Machine, Step};
-use super::stacks::{config, never_wrong};
+use super::stacks::{few_cases, never_wrong};
 use proptest::prelude::*;
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => any::<u64>().prop_map(Step::Call),
         3 => any::<u64>().prop_map(Step::Store),
@@ -26,20 +26,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..300)
 }
 
-fn run(steps: &[Step]) -> Machine {
+fn run_steps(steps: &[Step]) -> Machine {
     let mut machine = Machine::new();
     for step in steps {
-        machine.step(*step);
+        machine.apply_step(*step);
     }
     machine
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(few_cases())]
 
     #[test]
-    fn chains_are_true(steps in steps()) {
-        let machine = run(&steps);
+    fn chains_are_true(steps in any_steps()) {
+        let machine = run_steps(&steps);
         let Some(found) = answers_on("arm64", &machine.commands) else { return Ok(()) };
         for (at, (found, truth)) in found.iter().zip(&machine.truth).enumerate() {
             prop_assert_eq!(found, truth, "after {:#?}", &machine.commands[..=at]);
@@ -47,8 +47,8 @@ proptest! {
     }
 
     #[test]
-    fn chains_are_never_wrong_from_the_middle_on(steps in steps(), skipped in 0usize..200) {
-        let machine = run(&steps);
+    fn chains_are_never_wrong_from_the_middle_on(steps in any_steps(), skipped in 0usize..200) {
+        let machine = run_steps(&steps);
         let skipped = skipped.min(machine.commands.len() - 1);
         let seen = &machine.commands[skipped..];
         let Some(found) = answers_on("arm64", seen) else { return Ok(()) };
@@ -67,8 +67,8 @@ fn a_long_run_reaches_every_kind_of_step() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..50 {
-        let tree = steps().new_tree(&mut runner).unwrap();
-        for command in run(&proptest::strategy::ValueTree::current(&tree)).commands {
+        let tree = any_steps().new_tree(&mut runner).unwrap();
+        for command in run_steps(&proptest::strategy::ValueTree::current(&tree)).commands {
             *seen.entry(command.split(' ').next().unwrap().to_owned()).or_default() += 1;
         }
     }

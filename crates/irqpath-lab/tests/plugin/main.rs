@@ -20,12 +20,12 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// The built program; `None`, said aloud, without a C compiler.
-fn program() -> Option<&'static Path> {
+fn script_program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM.get_or_init(build).as_deref()
+    PROGRAM.get_or_init(build_script).as_deref()
 }
 
-fn build() -> Option<PathBuf> {
+fn build_script() -> Option<PathBuf> {
     let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/plugin");
     // Two runs at once must not write into each other's program.
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("script");
@@ -59,7 +59,7 @@ fn answers(commands: &[String]) -> Option<Vec<String>> {
 
 /// The same for another processor.
 fn answers_on(arch: &str, commands: &[String]) -> Option<Vec<String>> {
-    let mut program = Command::new(program()?);
+    let mut program = Command::new(script_program()?);
     let mut child = program.arg(arch).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let script = commands.join("\n") + "\n";

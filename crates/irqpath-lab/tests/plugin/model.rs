@@ -81,14 +81,14 @@ impl Machine {
             commands: Vec::new(),
             truth: Vec::new(),
         };
-        let task = machine.task('u').unwrap();
+        let task = machine.make_task('u').unwrap();
         machine.tasks.push(Task { in_user: true, ..task });
-        machine.see("user 401000".to_owned());
+        machine.record_command("user 401000".to_owned());
         machine
     }
 
     /// Make a step, if it makes sense now.
-    pub fn step(&mut self, step: Step) {
+    pub fn apply_step(&mut self, step: Step) {
         let in_user = self.tasks[self.current].in_user;
         match step {
             Step::Syscall if in_user => self.enter(false),
@@ -108,44 +108,44 @@ impl Machine {
         }
     }
 
-    fn task(&mut self, root: char) -> Option<Task> {
+    fn make_task(&mut self, root: char) -> Option<Task> {
         let base = self.free.pop()?;
         // The kernel keeps the registers of user space at the top.
         let stack = Segment { base, sp: base + STACK - 168, frames: Vec::new() };
         Some(Task { root, in_user: false, stack, interrupt_stack: None })
     }
 
-    fn segment(&mut self) -> &mut Segment {
+    fn current_segment(&mut self) -> &mut Segment {
         let task = &mut self.tasks[self.current];
         task.interrupt_stack.as_mut().unwrap_or(&mut task.stack)
     }
 
-    fn chain(&self) -> String {
+    fn current_chain(&self) -> String {
         let task = &self.tasks[self.current];
         let above = task.interrupt_stack.iter().flat_map(|segment| &segment.frames);
         let frames = task.stack.frames.iter().chain(above);
         frames.fold(task.root.to_string(), |text, frame| text + " " + &frame.text)
     }
 
-    fn see(&mut self, command: String) {
+    fn record_command(&mut self, command: String) {
         self.commands.push(command);
-        self.truth.push(Some(self.chain()));
+        self.truth.push(Some(self.current_chain()));
     }
 
     /// Something that the plugin sees before it can know the chain.
-    fn glimpse(&mut self, command: String) {
+    fn record_unknown(&mut self, command: String) {
         self.commands.push(command);
         self.truth.push(None);
     }
 
-    fn address(&mut self) -> u64 {
+    fn take_address(&mut self) -> u64 {
         self.next_address += 16;
         self.next_address
     }
 
     fn call(&mut self, size: u64) {
-        let address = self.address();
-        let segment = self.segment();
+        let address = self.take_address();
+        let segment = self.current_segment();
         if segment.sp < segment.base + 1024 {
             return;
         }
@@ -153,7 +153,7 @@ impl Machine {
         segment.sp = slot;
         let text = format!("c{address:x}");
         segment.frames.push(Frame { slot, text, address, interrupt: false });
-        self.see(format!("call {slot:x} {address:x}"));
+        self.record_command(format!("call {slot:x} {address:x}"));
     }
 
     fn ret(&mut self) {
@@ -165,13 +165,13 @@ impl Machine {
         if on_interrupt_stack && segment.frames.is_empty() {
             task.interrupt_stack = None;
         }
-        self.see(format!("return {:x}", frame.slot));
-        self.see(format!("returned {:x}", frame.address));
+        self.record_command(format!("return {:x}", frame.slot));
+        self.record_command(format!("returned {:x}", frame.address));
     }
 
     fn interrupt(&mut self, size: u64) {
-        let address = self.address();
-        let segment = self.segment();
+        let address = self.take_address();
+        let segment = self.current_segment();
         if segment.sp < segment.base + 1024 {
             return;
         }
@@ -181,15 +181,15 @@ impl Machine {
         let slot = segment.sp + 8;
         let text = format!("i{address:x}");
         segment.frames.push(Frame { slot, text, address, interrupt: true });
-        self.see(format!("interrupt {address:x}"));
+        self.record_command(format!("interrupt {address:x}"));
         // error_entry, called by the first instructions of the handler.
-        self.glimpse(format!("call {:x} {:x}", slot - 16, address + 1));
-        self.see(format!("return {:x}", slot - 16));
-        self.see(format!("returned {:x}", address + 1));
+        self.record_unknown(format!("call {:x} {:x}", slot - 16, address + 1));
+        self.record_command(format!("return {:x}", slot - 16));
+        self.record_command(format!("returned {:x}", address + 1));
     }
 
     fn interrupt_stack(&mut self) {
-        let address = self.address();
+        let address = self.take_address();
         let task = &mut self.tasks[self.current];
         // Only a function does it, which returns on the task's stack afterwards.
         let in_handler = task.stack.frames.iter().any(|frame| frame.interrupt)
@@ -202,14 +202,14 @@ impl Machine {
         let frame = Frame { slot, text, address, interrupt: false };
         task.interrupt_stack =
             Some(Segment { base: INTERRUPT_STACK, sp: slot, frames: vec![frame] });
-        self.see(format!("call {slot:x} {address:x}"));
+        self.record_command(format!("call {slot:x} {address:x}"));
     }
 
     fn resume(&mut self) {
-        let segment = self.segment();
+        let segment = self.current_segment();
         if let Some(frame) = segment.frames.pop_if(|frame| frame.interrupt) {
             segment.sp = frame.slot + 40;
-            self.see("resume".to_owned());
+            self.record_command("resume".to_owned());
         }
     }
 
@@ -236,7 +236,7 @@ impl Machine {
         self.current = to;
         let slot = self.tasks[to].stack.frames.last().unwrap().slot;
         if slot & 16 == 0 {
-            self.see(format!("touch {:x} 0", slot - 32));
+            self.record_command(format!("touch {:x} 0", slot - 32));
         }
         self.ret();
     }
@@ -245,14 +245,14 @@ impl Machine {
         if self.free.is_empty() || !self.suspend() {
             return;
         }
-        let task = self.task('?').unwrap();
+        let task = self.make_task('?').unwrap();
         let slot = task.stack.sp - 8;
         self.tasks.push(task);
         self.current = self.tasks.len() - 1;
         // It returns to where nobody called it from.
-        self.glimpse(format!("return {slot:x}"));
-        let first = self.address();
-        self.see(format!("returned {first:x}"));
+        self.record_unknown(format!("return {slot:x}"));
+        let first = self.take_address();
+        self.record_command(format!("returned {first:x}"));
         if of_user {
             self.call(1);
             self.ret();
@@ -275,7 +275,7 @@ impl Machine {
     }
 
     fn unwind(&mut self, frames: usize) {
-        let segment = self.segment();
+        let segment = self.current_segment();
         for _ in 0..frames % 4 {
             if let Some(frame) = segment.frames.pop_if(|frame| !frame.interrupt) {
                 segment.sp = frame.slot + 8;
@@ -285,24 +285,24 @@ impl Machine {
     }
 
     fn enter(&mut self, tick: bool) {
-        let address = self.address();
+        let address = self.take_address();
         let task = &mut self.tasks[self.current];
         task.in_user = false;
         task.root = 'u';
         task.stack.sp = task.stack.base + STACK - 168;
         let top = task.stack.sp;
         let kind = if tick { 3 } else { 4 };
-        self.see(format!("enter {kind:x} {address:x}"));
+        self.record_command(format!("enter {kind:x} {address:x}"));
         if tick {
             // error_entry runs on the entry stack.
             let slot = ENTRY_STACK + 8192 - 56;
-            self.glimpse(format!("call {slot:x} {address:x}"));
-            self.see(format!("return {slot:x}"));
-            self.see(format!("returned {address:x}"));
+            self.record_unknown(format!("call {slot:x} {address:x}"));
+            self.record_command(format!("return {slot:x}"));
+            self.record_command(format!("returned {address:x}"));
             // The handler itself runs on the stack of the task.
             self.call(1);
         } else {
-            self.see(format!("touch {:x} 1", top - 8));
+            self.record_command(format!("touch {:x} 1", top - 8));
         }
     }
 
@@ -312,9 +312,9 @@ impl Machine {
             return;
         }
         // The last steps are made on the entry stack.
-        self.see(format!("touch {:x} 1", ENTRY_STACK + 8192 - 8));
+        self.record_command(format!("touch {:x} 1", ENTRY_STACK + 8192 - 8));
         let task = &mut self.tasks[self.current];
         (task.in_user, task.root) = (true, 'u');
-        self.see("user 401000".to_owned());
+        self.record_command("user 401000".to_owned());
     }
 }

@@ -6,7 +6,7 @@ use super::answers;
 use super::model::{Machine, Step};
 use proptest::prelude::*;
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => any::<u64>().prop_map(Step::Call),
         8 => Just(Step::Return),
@@ -24,16 +24,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..300)
 }
 
-fn run(steps: &[Step]) -> Machine {
+fn run_steps(steps: &[Step]) -> Machine {
     let mut machine = Machine::new();
     for step in steps {
-        machine.step(*step);
+        machine.apply_step(*step);
     }
     machine
 }
 
 /// Each case starts a program; PROPTEST_CASES asks for more than 50.
-pub fn config() -> ProptestConfig {
+pub fn few_cases() -> ProptestConfig {
     let few = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() {
         few
@@ -51,11 +51,11 @@ pub fn never_wrong(found: &str, truth: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(few_cases())]
 
     #[test]
-    fn chains_are_true(steps in steps()) {
-        let machine = run(&steps);
+    fn chains_are_true(steps in any_steps()) {
+        let machine = run_steps(&steps);
         let Some(found) = answers(&machine.commands) else { return Ok(()) };
         for (at, (found, truth)) in found.iter().zip(&machine.truth).enumerate() {
             if let Some(truth) = truth {
@@ -65,8 +65,8 @@ proptest! {
     }
 
     #[test]
-    fn chains_are_never_wrong_from_the_middle_on(steps in steps(), skipped in 0usize..200) {
-        let machine = run(&steps);
+    fn chains_are_never_wrong_from_the_middle_on(steps in any_steps(), skipped in 0usize..200) {
+        let machine = run_steps(&steps);
         let skipped = skipped.min(machine.commands.len() - 1);
         let seen = &machine.commands[skipped..];
         let Some(found) = answers(seen) else { return Ok(()) };
@@ -88,8 +88,8 @@ fn a_long_run_reaches_every_kind_of_step() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for _ in 0..50 {
-        let tree = steps().new_tree(&mut runner).unwrap();
-        for command in run(&proptest::strategy::ValueTree::current(&tree)).commands {
+        let tree = any_steps().new_tree(&mut runner).unwrap();
+        for command in run_steps(&proptest::strategy::ValueTree::current(&tree)).commands {
             *seen.entry(command.split(' ').next().unwrap().to_owned()).or_default() += 1;
         }
     }

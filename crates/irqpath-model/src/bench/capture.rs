@@ -15,17 +15,8 @@ pub const TOP_HALF: &str = "top_half";
 pub const BOTTOM_HALF: &str = "bottom_half";
 
 /// Checkpoints that found no room.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct BenchOverflow {
     /// Runs with more checkpoints than the capacity.
     pub nr_runs: u64,
@@ -36,9 +27,9 @@ pub struct BenchOverflow {
 /// Everything that one benchmark left behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchCapture {
-    /// The parameters.
+    /// The parameters that the module ran with.
     pub config: BenchConfig,
-    /// The checkpoints.
+    /// The checkpoints of every run, with their stamps.
     pub runs: Runs,
     /// Rates that whoever made the capture knew.
     pub rates: BTreeMap<Clock, ClockRate>,
@@ -58,11 +49,11 @@ pub enum RunsError {
     /// A clock with more or fewer stamps than there are checkpoints.
     #[error("clock {clock} has {stamps} stamps for {checkpoints} checkpoints")]
     Length {
-        /// The clock.
+        /// The clock whose stamps do not fit.
         clock: Clock,
-        /// Its stamps.
+        /// How many stamps the clock has.
         stamps: usize,
-        /// The checkpoints.
+        /// The checkpoints of every run, with their stamps.
         checkpoints: usize,
     },
     /// More different checkpoint names than any kernel has tracepoints.
@@ -89,14 +80,14 @@ impl Runs {
         checkpoints: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), RunsError> {
         for name in checkpoints {
-            let number = self.number(name)?;
+            let number = self.name_number(name)?;
             self.name_of.push(number);
         }
         self.ends.push(self.name_of.len());
         Ok(())
     }
 
-    fn number(&mut self, name: &str) -> Result<u16, RunsError> {
+    fn name_number(&mut self, name: &str) -> Result<u16, RunsError> {
         if let Some(number) = self.numbers.get(name) {
             return Ok(*number);
         }
@@ -116,7 +107,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Number of runs.
+    /// Number of runs, complete or not.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -128,7 +119,7 @@ impl Runs {
 
     /// Number of checkpoints of a run; 0 beyond the last run.
     pub fn nr_checkpoints(&self, run: usize) -> usize {
-        self.range(run).len()
+        self.stamp_range(run).len()
     }
 
     /// The clocks, the finest first.
@@ -146,7 +137,7 @@ impl Runs {
         self.numbers.get(name).copied()
     }
 
-    fn range(&self, run: usize) -> std::ops::Range<usize> {
+    fn stamp_range(&self, run: usize) -> std::ops::Range<usize> {
         let Some(&end) = self.ends.get(run) else { return 0..0 };
         let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         start..end
@@ -156,7 +147,7 @@ impl Runs {
     pub fn by_clock(&self, clock: Clock) -> Option<impl Iterator<Item = Run<'_>> + '_> {
         let ticks = self.stamps.get(&clock)?;
         Some((0..self.len()).map(move |run| {
-            let range = self.range(run);
+            let range = self.stamp_range(run);
             Run { names: &self.name_of[range.clone()], ticks: &ticks[range] }
         }))
     }

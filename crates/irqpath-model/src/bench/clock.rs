@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The clocks that a checkpoint stamps, and how their ticks become nanoseconds.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::UnknownWord;
 
 /// A clock, by the name of its file in `csv_results`; the finest first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[strum(parse_err_ty = UnknownWord, parse_err_fn = unknown)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// x86 time stamp counter, ticks.
@@ -31,19 +30,11 @@ pub enum Clock {
 
 impl Clock {
     /// Every clock, the finest first.
-    pub const ALL: [Self; 6] =
-        [Self::Tsc, Self::Pmccntr, Self::Cntvct, Self::KtimeMonoFast, Self::Ktime, Self::KtimeReal];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in files, on the command line and in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tsc => "tsc",
-            Self::Pmccntr => "pmccntr",
-            Self::Cntvct => "cntvct",
-            Self::KtimeMonoFast => "ktime_mono_fast",
-            Self::Ktime => "ktime",
-            Self::KtimeReal => "ktime_real",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// True if its stamps are nanoseconds already.
@@ -57,20 +48,8 @@ impl Clock {
     }
 }
 
-impl fmt::Display for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Clock {
-    type Err = UnknownWord;
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::ALL
-            .into_iter()
-            .find(|c| c.name() == text)
-            .ok_or_else(|| UnknownWord::new("clock", text, Self::ALL.into_iter().map(Self::name)))
-    }
+fn unknown(text: &str) -> UnknownWord {
+    UnknownWord::new::<Clock>("clock", text)
 }
 
 /// How a clock's rate became known.
@@ -90,7 +69,7 @@ pub enum RateSource {
     WithinRuns,
 }
 
-/// Ticks per second.
+/// Ticks per second of a clock, and where the number is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockRate {
     /// Ticks per second; never 0.
@@ -131,7 +110,7 @@ mod tests {
     #[test]
     fn words_read_back() {
         for clock in Clock::ALL {
-            assert_eq!(clock.name().parse(), Ok(clock));
+            assert_eq!(clock.name().parse(), Ok(*clock));
         }
         let error = "sundial".parse::<Clock>().unwrap_err().to_string();
         assert!(error.starts_with("there is no clock 'sundial'; there is: tsc pmccntr"), "{error}");

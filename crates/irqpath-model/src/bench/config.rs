@@ -1,48 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The parameters of one benchmark: what distinguishes one series of runs from another.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::{Mechanism, UnknownWord};
 
 /// What the triggering thread does between two runs.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[strum(parse_err_ty = UnknownWord, parse_err_fn = unknown)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
     /// It sleeps (`usleep_range`): the CPU idles if nothing else runs.
     #[default]
+    #[strum(to_string = "passive", serialize = "usleep_range")]
     Passive,
     /// It spins (`udelay`) and competes with the bottom half.
+    #[strum(to_string = "active", serialize = "udelay")]
     Active,
 }
 
 impl Wait {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Passive, Self::Active];
+    /// Both ways to wait, passive first.
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the command line and in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Passive => "passive",
-            Self::Active => "active",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The value of intsight's file `delay_type`.
@@ -54,21 +41,8 @@ impl Wait {
     }
 }
 
-impl fmt::Display for Wait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Wait {
-    type Err = UnknownWord;
-    /// By either name.
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::ALL
-            .into_iter()
-            .find(|w| w.name() == text || w.delay_type() == text)
-            .ok_or_else(|| UnknownWord::new("way to wait", text, Self::ALL.map(Self::name)))
-    }
+fn unknown(text: &str) -> UnknownWord {
+    UnknownWord::new::<Wait>("way to wait", text)
 }
 
 /// The parameters of a benchmark.
@@ -76,7 +50,7 @@ impl FromStr for Wait {
 pub struct BenchConfig {
     /// How the bottom half is asked for.
     pub mechanism: Mechanism,
-    /// Runs.
+    /// Number of runs to be made.
     pub nr_reps: u64,
     /// Time between two runs, us.
     pub delay_us: u64,

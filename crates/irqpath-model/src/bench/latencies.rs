@@ -19,7 +19,7 @@ pub struct Latencies(BTreeMap<u64, u64>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // quantiles in ns
 pub struct BenchQuantiles {
-    /// Number of runs.
+    /// Number of runs that the quantiles are taken from.
     pub n: u64,
     pub min_ns: u64,
     pub q05_ns: u64,
@@ -29,13 +29,13 @@ pub struct BenchQuantiles {
 }
 
 impl Latencies {
-    /// Count one.
-    pub fn record(&mut self, ns: u64) {
+    /// Counts a latency of `ns`.
+    pub fn record_ns(&mut self, ns: u64) {
         *self.0.entry(ns).or_default() += 1;
     }
 
     /// Count all of another.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn merge_with(&mut self, other: &Self) {
         for (ns, n) in &other.0 {
             *self.0.entry(*ns).or_default() += n;
         }
@@ -97,7 +97,7 @@ impl Latencies {
 impl FromIterator<u64> for Latencies {
     fn from_iter<I: IntoIterator<Item = u64>>(latencies: I) -> Self {
         let mut all = Self::default();
-        latencies.into_iter().for_each(|ns| all.record(ns));
+        latencies.into_iter().for_each(|ns| all.record_ns(ns));
         all
     }
 }
@@ -140,7 +140,7 @@ mod tests {
             a in prop::collection::vec(0u64..99, 0..50), b in prop::collection::vec(0u64..99, 0..50),
         ) {
             let mut one: Latencies = a.iter().copied().collect();
-            one.merge(&b.iter().copied().collect());
+            one.merge_with(&b.iter().copied().collect());
             prop_assert_eq!(one, a.into_iter().chain(b).collect::<Latencies>());
         }
 

@@ -3,27 +3,26 @@
 //!
 //! The names are the values of intsight's file `bottom_handler`.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::UnknownWord;
 
 /// How the bottom half is asked for.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[strum(parse_err_ty = UnknownWord, parse_err_fn = unknown)]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
     /// No bottom half: two checkpoints back to back, the cost of looking.
     None,
-    /// A softirq vector.
+    /// The bottom half runs in a softirq vector.
     Softirq,
-    /// A tasklet.
+    /// The bottom half is a tasklet.
     Tasklet,
-    /// A high-priority tasklet.
+    /// The bottom half is a high-priority tasklet.
     TaskletHi,
     /// A work item in softirq context.
     WorkqueueBh,
@@ -35,7 +34,7 @@ pub enum Mechanism {
     WorkqueueUnbound,
     /// The thread of a threaded handler.
     ThreadedIrq,
-    /// `irq_work`.
+    /// The bottom half is an `irq_work`.
     IrqWork,
     /// An hrtimer of zero length that expires in softirq context.
     HrtimerSoft,
@@ -45,37 +44,11 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in table order.
-    pub const ALL: [Self; 12] = [
-        Self::None,
-        Self::Softirq,
-        Self::Tasklet,
-        Self::TaskletHi,
-        Self::WorkqueueBh,
-        Self::Workqueue,
-        Self::WorkqueueHighpri,
-        Self::WorkqueueUnbound,
-        Self::ThreadedIrq,
-        Self::IrqWork,
-        Self::HrtimerSoft,
-        Self::HrtimerHard,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in intsight, on the command line and in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Softirq => "softirq",
-            Self::Tasklet => "tasklet",
-            Self::TaskletHi => "tasklet_hi",
-            Self::WorkqueueBh => "workqueue_bh",
-            Self::Workqueue => "workqueue",
-            Self::WorkqueueHighpri => "workqueue_highpri",
-            Self::WorkqueueUnbound => "workqueue_unbound",
-            Self::ThreadedIrq => "threaded_irq",
-            Self::IrqWork => "irq_work",
-            Self::HrtimerSoft => "hrtimer_soft",
-            Self::HrtimerHard => "hrtimer_hard",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Entry tracepoints of interrupts that the mechanism itself takes: its own interrupt, or
@@ -100,17 +73,6 @@ impl Mechanism {
     }
 }
 
-impl fmt::Display for Mechanism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Mechanism {
-    type Err = UnknownWord;
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|m| m.name() == text).ok_or_else(|| {
-            UnknownWord::new("mechanism", text, Self::ALL.into_iter().map(Self::name))
-        })
-    }
+fn unknown(text: &str) -> UnknownWord {
+    UnknownWord::new::<Mechanism>("mechanism", text)
 }

@@ -10,6 +10,8 @@
 //! shows series. A *run* is one interrupt with its bottom half; a *checkpoint* is a name and a
 //! stamp of every clock.
 
+use strum::VariantArray;
+
 mod capture;
 mod clock;
 mod config;
@@ -30,19 +32,18 @@ pub use series::{BenchCause, BenchSeries, BenchTail, ClockResolution};
 pub struct UnknownWord {
     /// What the word should have named.
     pub what: &'static str,
-    /// The word.
+    /// The word that was found.
     pub found: String,
-    /// Those that exist.
+    /// The words that exist, separated by spaces.
     pub known: String,
 }
 
 impl UnknownWord {
-    pub(crate) fn new(
-        what: &'static str,
-        found: &str,
-        known: impl IntoIterator<Item = &'static str>,
-    ) -> Self {
-        let known = known.into_iter().collect::<Vec<_>>().join(" ");
-        Self { what, found: found.to_owned(), known }
+    pub(crate) fn new<T>(what: &'static str, found: &str) -> Self
+    where
+        T: VariantArray + Into<&'static str> + Copy,
+    {
+        let known: Vec<&str> = T::VARIANTS.iter().map(|&known| known.into()).collect();
+        Self { what, found: found.to_owned(), known: known.join(" ") }
     }
 }

@@ -38,7 +38,7 @@ pub struct BenchCause {
     pub quantiles: BenchQuantiles,
     /// How many of them took longer than the series' `q95_ns`.
     pub nr_over_q95: u64,
-    /// All of it.
+    /// The latencies of its runs, exactly.
     pub latencies: Latencies,
 }
 
@@ -69,11 +69,11 @@ pub struct BenchSeries {
     /// Machine or kernel, where a result joins several; else empty.
     #[serde(default)]
     pub set: String,
-    /// The parameters.
+    /// The parameters that the module ran with.
     pub config: BenchConfig,
-    /// The clock.
+    /// The clock whose stamps are evaluated.
     pub clock: Clock,
-    /// Its rate.
+    /// Ticks per second of the clock.
     pub rate: ClockRate,
     /// Runs that were recorded, complete or not.
     pub nr_runs: u64,
@@ -96,9 +96,9 @@ pub struct BenchSeries {
     pub nr_oob: u64,
     /// Runs without an interrupt in between.
     pub latencies: Latencies,
-    /// Runs with one.
+    /// Latencies of the runs that an interrupt fell into.
     pub irq_latencies: Latencies,
-    /// The clock's resolution.
+    /// The smallest steps of the clock that were seen.
     pub resolution: ClockResolution,
     /// Tracepoints that most undelayed runs meet between their halves, in order.
     pub base_path: Vec<String>,

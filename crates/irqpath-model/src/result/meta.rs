@@ -6,34 +6,53 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Names;
+use crate::capture::{Capture, Clocks};
+use crate::{Names, printable};
 
 /// Who, when, and on what.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Meta {
     /// [`SCHEMA_VERSION`](super::SCHEMA_VERSION) of the writer.
     pub schema_version: u32,
-    /// irqpath's own version.
+    /// The version of irqpath that wrote this.
     pub irqpath_version: String,
     /// The command line that made the result.
     pub command: Vec<String>,
-    /// Host name.
+    /// Name of the host that was measured.
     pub host: String,
+    /// The boot of that host, as `/proc/sys/kernel/random/boot_id` names it; empty in results of
+    /// versions that did not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// What no other run has; an exact run of the lab has that of every run of the same inputs.
+    /// Empty in results of versions that did not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run_id: String,
+    /// The revision under test: what `IRQPATH_COMMIT` says, in the lab the checkout's. Empty if
+    /// neither is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// Start, RFC 3339, UTC.
     pub started_at: String,
     /// Length of the measurement, ns.
     pub duration_ns: u64,
+    /// The wall clock beside the clock of every time; `None` in results that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+    /// What the result is of, if the flight recorder made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
     /// Where the data come from: `live`, or the name of a recording.
     pub source: String,
-    /// The kernel.
+    /// The kernel that was measured.
     pub kernel: KernelInfo,
-    /// The CPUs.
+    /// The CPUs that were measured.
     pub cpu: CpuInfo,
-    /// Isolation in force.
+    /// CPU lists of the isolation in force.
     pub isolation: Isolation,
     /// `/proc/interrupts` and `/proc/softirqs` before.
     pub before: InterruptCounts,
-    /// The same after.
+    /// Counts of `/proc/interrupts` and `/proc/softirqs` at the end.
     pub after: InterruptCounts,
     /// Names of lines and timer callbacks.
     pub names: Names,
@@ -42,6 +61,31 @@ pub struct Meta {
     pub is_exact: bool,
     /// What the observer changed on the system it measured, one sentence each; empty is a claim.
     pub observer_effects: Vec<String>,
+}
+
+/// Which run a row of a table is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[allow(missing_docs)] // the members of [`Meta`] of the same name, and the kernel's release
+pub struct RunIdentity {
+    pub host: String,
+    pub boot_id: String,
+    pub run_id: String,
+    pub commit: String,
+    pub kernel: String,
+}
+
+impl Meta {
+    /// What tells the rows of this run from those of every other one.
+    pub fn run_identity(&self) -> RunIdentity {
+        let text = |text: &str| printable(text).into_owned();
+        RunIdentity {
+            host: text(&self.host),
+            boot_id: text(&self.boot_id),
+            run_id: text(&self.run_id),
+            commit: text(&self.commit),
+            kernel: text(&self.kernel.release),
+        }
+    }
 }
 
 /// Kernel facts that results depend on.
@@ -61,7 +105,7 @@ pub struct KernelInfo {
     pub preemption: String,
     /// True if device handlers run in threads by force (PREEMPT_RT or `threadirqs`).
     pub forced_irq_threads: bool,
-    /// Current clock source.
+    /// The clock source that was in use.
     pub clocksource: String,
     /// Policies of an irqpath kernel that were on when the measurement began, by name; empty on
     /// others.
@@ -83,7 +127,7 @@ impl KernelInfo {
 /// CPU facts that results depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuInfo {
-    /// Model name.
+    /// Model name of the processor.
     pub model: String,
     /// Online CPUs, as the kernel writes lists.
     pub online: String,
@@ -91,7 +135,7 @@ pub struct CpuInfo {
     pub governor: String,
     /// True if SMT is active.
     pub smt: bool,
-    /// Hypervisor, if any.
+    /// Name of the hypervisor; `None` on a real machine.
     pub hypervisor: Option<String>,
     /// Microseconds allowed by `/dev/cpu_dma_latency`, if readable.
     pub cpu_dma_latency_us: Option<i32>,

@@ -15,7 +15,7 @@ mod meta;
 mod paths;
 mod stored;
 
-pub use meta::{CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta};
+pub use meta::{CpuInfo, InterruptCounts, Isolation, KernelInfo, Meta, RunIdentity};
 pub use paths::{PathSummary, Paths, StageSummary};
 
 /// Version of the stored format; a change that old readers cannot follow raises it. Since 2 a
@@ -23,7 +23,7 @@ pub use paths::{PathSummary, Paths, StageSummary};
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The JSON schema of a document, with `$id` `urn:irqpath:schema:<name>:<SCHEMA_VERSION>`.
-pub fn schema<T: JsonSchema>(name: &str) -> Schema {
+pub fn versioned_schema<T: JsonSchema>(name: &str) -> Schema {
     let mut schema = schema_for!(T);
     schema.insert("$id".to_owned(), format!("urn:irqpath:schema:{name}:{SCHEMA_VERSION}").into());
     schema
@@ -77,7 +77,7 @@ pub enum Measured {
         /// The slowest responses with their causes, if they were traced.
         slow: Vec<SlowPath>,
     },
-    /// Determinism, by `jitter`.
+    /// How evenly a task gets its CPU, by `jitter`.
     Jitter {
         /// One test for each CPU.
         jitter: Vec<Jitter>,
@@ -90,17 +90,17 @@ impl Default for Measured {
     }
 }
 
-/// `summary.json`.
+/// The result of a measurement, as `summary.json` holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// What was measured.
+    /// The result itself, by kind of measurement.
     #[serde(flatten)]
     pub measured: Measured,
     /// What was lost or could not be joined.
     pub loss: Loss,
-    /// The observer's cost.
+    /// How much the observer cost the system.
     pub overhead: Overhead,
     /// What this kernel lacks.
     pub missing: Vec<Missing>,
@@ -108,7 +108,7 @@ pub struct Summary {
 
 impl Summary {
     /// A summary of this, of the version that is written now.
-    pub fn of(measured: Measured) -> Self {
+    pub fn from_measured(measured: Measured) -> Self {
         Self { schema_version: SCHEMA_VERSION, measured, ..Self::default() }
     }
 

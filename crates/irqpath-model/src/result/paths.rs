@@ -16,14 +16,14 @@ pub struct StageSummary {
     pub stage: Point,
     /// The row of numbers.
     pub quantiles: Quantiles,
-    /// All of it.
+    /// All lengths, ns, for pages and comparisons.
     pub histogram: Histogram,
 }
 
 /// One path's statistics as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSummary {
-    /// Which path.
+    /// The path that is summed up here.
     pub key: PathKey,
     /// The origin's name, for people.
     pub origin_name: String,
@@ -36,14 +36,17 @@ pub struct PathSummary {
     pub tid: Option<u32>,
     /// First to last stamp.
     pub total: Quantiles,
-    /// All of it.
+    /// All lengths, ns, for pages and comparisons.
     pub histogram: Histogram,
-    /// In path order.
+    /// The stages, in the order in which a path passes them.
     pub stages: Vec<StageSummary>,
     /// Longest time from the first stamp until the target ran, ns; what paths are ranked by. The
     /// maximum of the whole path in results of versions that did not tell.
     #[serde(default)]
     pub slowest_ns: u64,
+    /// `CLOCK_MONOTONIC` ns when counting began, of a live source; 0 where it is not told.
+    #[serde(skip)]
+    pub since_ns: u64,
 }
 
 impl PathSummary {
@@ -56,6 +59,7 @@ impl PathSummary {
             via: stats.key.via.describe(),
             sched: stats.key.sched.map(|sched| sched.to_string()).unwrap_or_default(),
             tid: stats.tid,
+            since_ns: stats.since_ns,
             total: stats.total.quantiles(),
             histogram: stats.total,
             stages: stats

@@ -51,7 +51,7 @@ pub(super) struct StoredSummary {
 }
 
 impl StoredSummary {
-    fn kind(&self) -> Result<Kind, &'static str> {
+    fn find_kind(&self) -> Result<Kind, &'static str> {
         let has_paths = self.paths.as_ref().is_some_and(|paths| !paths.is_empty());
         let lists =
             [has_paths, !self.bench.is_empty(), !self.response.is_empty(), !self.jitter.is_empty()];
@@ -82,7 +82,7 @@ impl TryFrom<StoredSummary> for Summary {
     type Error = &'static str;
 
     fn try_from(stored: StoredSummary) -> Result<Self, &'static str> {
-        let measured = match stored.kind()? {
+        let measured = match stored.find_kind()? {
             Kind::Bench => Measured::Bench { bench: stored.bench },
             Kind::Jitter => Measured::Jitter { jitter: stored.jitter },
             Kind::Response => Measured::Response {

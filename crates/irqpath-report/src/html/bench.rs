@@ -13,8 +13,8 @@ use irqpath_model::bench::{
 use irqpath_model::{Meta, Summary};
 use serde::Serialize;
 
-use super::data::{Machine, machine};
-use super::verdict::{Level, Note, count, percent, us};
+use super::data::{Machine, machine_facts};
+use super::verdict::{Level, Note, count_word, us_text, whole_percent};
 use crate::causes;
 use crate::text::{EXACT, known_by};
 
@@ -80,14 +80,14 @@ struct CauseRow<'a> {
 type Values = Vec<u64>;
 
 impl<'a> Page<'a> {
-    /// From a result.
+    /// The data of a page about a benchmark.
     pub fn new(meta: &'a Meta, summary: &'a Summary) -> Self {
         Self {
-            verdict: verdict(summary.bench()),
-            notes: notes(meta, summary.bench()),
+            verdict: bench_verdict(summary.bench()),
+            notes: bench_notes(meta, summary.bench()),
             is_exact: meta.is_exact,
             series: summary.bench().iter().map(series_row).collect(),
-            machine: machine(meta),
+            machine: machine_facts(meta),
             virtual_note: causes::virtual_note(meta).filter(|_| !meta.is_exact),
         }
     }
@@ -118,8 +118,8 @@ fn series_row(s: &BenchSeries) -> SeriesRow<'_> {
         bound_ns: s.bound_ns,
         q: s.quantiles,
         max_irq_ns: s.max_irq_ns,
-        values: values(&s.latencies),
-        irq_values: values(&s.irq_latencies),
+        values: value_counts(&s.latencies),
+        irq_values: value_counts(&s.irq_latencies),
         base_path: &s.base_path,
         causes: s.causes.iter().map(cause_row).collect(),
         tail: s.tail,
@@ -135,12 +135,12 @@ fn cause_row(cause: &BenchCause) -> CauseRow<'_> {
         is_irq: cause.is_irq,
         q: cause.quantiles,
         nr_over_q95: cause.nr_over_q95,
-        values: values(&cause.latencies),
+        values: value_counts(&cause.latencies),
     }
 }
 
 /// As many as can be told apart: neighbours are counted at the lowest of them.
-fn values(latencies: &Latencies) -> Values {
+fn value_counts(latencies: &Latencies) -> Values {
     let all: Vec<(u64, u64)> = latencies.iter().collect();
     let group = all.len().div_ceil(MAX_VALUES).max(1);
     let counted = |chunk: &[(u64, u64)]| [chunk[0].0, chunk.iter().map(|(_, n)| n).sum()];
@@ -148,7 +148,7 @@ fn values(latencies: &Latencies) -> Values {
 }
 
 /// The medians' range and the longest run, in one sentence.
-fn verdict(all: &[BenchSeries]) -> String {
+fn bench_verdict(all: &[BenchSeries]) -> String {
     let measured = || all.iter().filter(|s| s.config.mechanism != Mechanism::None);
     let with_median = || measured().filter(|s| s.quantiles.n > 0);
     let fastest = with_median().min_by_key(|s| s.quantiles.q50_ns);
@@ -157,28 +157,28 @@ fn verdict(all: &[BenchSeries]) -> String {
     let (Some(longest), runs) = (longest, all.iter().map(|s| s.nr_runs).sum()) else {
         return "No benchmark was run".to_owned();
     };
-    let worst = format!("longest run {} ({})", us(longest.max_irq_ns), longest.label);
+    let worst = format!("longest run {} ({})", us_text(longest.max_irq_ns), longest.label);
     match (fastest, slowest) {
         (Some(fast), Some(slow)) if fast.label != slow.label => format!(
             "Median from {} ({}) to {} ({}), {worst}, of {} runs",
-            us(fast.quantiles.q50_ns),
+            us_text(fast.quantiles.q50_ns),
             fast.label,
-            us(slow.quantiles.q50_ns),
+            us_text(slow.quantiles.q50_ns),
             slow.label,
-            count(runs)
+            count_word(runs)
         ),
         (Some(only), _) => format!(
             "{}: median {}, {worst}, of {} runs",
             only.label,
-            us(only.quantiles.q50_ns),
-            count(runs)
+            us_text(only.quantiles.q50_ns),
+            count_word(runs)
         ),
-        _ => format!("{worst}, of {} runs", count(runs)),
+        _ => format!("{worst}, of {} runs", count_word(runs)),
     }
 }
 
 /// What a reader must know besides the verdict.
-fn notes(meta: &Meta, all: &[BenchSeries]) -> Vec<Note> {
+fn bench_notes(meta: &Meta, all: &[BenchSeries]) -> Vec<Note> {
     let sum = |of: fn(&BenchSeries) -> u64| all.iter().map(of).sum::<u64>();
     let mut notes = Vec::new();
     let mut say = |level, text: String| notes.push(Note { level, text });
@@ -189,12 +189,12 @@ fn notes(meta: &Meta, all: &[BenchSeries]) -> Vec<Note> {
     match (lost, sum(|s| u64::from(s.overflow.is_none()))) {
         (0, 0) => say(Level::Info, "Every checkpoint was stored.".to_owned()),
         (0, _) => say(Level::Info, "Whether every checkpoint was stored is not known.".to_owned()),
-        _ => say(Level::Warning, format!("{} checkpoints found no room.", count(lost))),
+        _ => say(Level::Warning, format!("{} checkpoints found no room.", count_word(lost))),
     }
     let unusable = sum(|s| s.nr_incomplete + s.nr_backwards);
     if unusable > 0 {
         let text = "runs without one of their halves, or backwards, are in no number.";
-        say(Level::Warning, format!("{} {text}", count(unusable)));
+        say(Level::Warning, format!("{} {text}", count_word(unusable)));
     }
     if all.iter().any(|s| s.nr_irq.is_none()) {
         let text = "Interrupts between the halves were not looked for in all series (irq ?).";
@@ -203,9 +203,9 @@ fn notes(meta: &Meta, all: &[BenchSeries]) -> Vec<Note> {
     let tails = || all.iter().filter_map(|s| s.tail);
     let over: u64 = tails().map(|t| t.nr_over_q95).sum();
     if over > 0 {
-        let share = |of: fn(BenchTail) -> u64| percent(tails().map(of).sum(), over);
+        let share = |of: fn(BenchTail) -> u64| whole_percent(tails().map(of).sum(), over);
         let (met, slow) = (share(|t| t.nr_explained), share(|t| t.nr_slow_stages));
-        let over = count(over);
+        let over = count_word(over);
         say(
             Level::Info,
             format!(
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn values_are_thinned_out_without_losing_a_run() {
         let all: Latencies = (0..10_000).collect();
-        let values = values(&all);
+        let values = value_counts(&all);
         assert!(values.len() / 2 <= MAX_VALUES);
         assert_eq!(values.chunks(2).map(|pair| pair[1]).sum::<u64>(), 10_000);
         assert_eq!(values[..4], [0, 3, 3, 3]);
@@ -232,6 +232,6 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_be_nothing() {
-        assert_eq!(verdict(&[]), "No benchmark was run");
+        assert_eq!(bench_verdict(&[]), "No benchmark was run");
     }
 }

@@ -14,17 +14,17 @@ const PER_OCTAVE: f64 = 8.0;
 pub type Bars = Vec<(u64, u64, u64)>;
 
 /// The histogram's buckets, gathered into bars of equal width on a logarithmic axis.
-pub fn bars(histogram: &Histogram) -> Bars {
+pub fn histogram_bars(histogram: &Histogram) -> Bars {
     let mut bars = Bars::new();
     let mut current = None;
     for (low, _, count) in histogram.iter_buckets() {
-        let index = index(low);
+        let index = bar_index(low);
         if current == Some(index) {
             if let Some(last) = bars.last_mut() {
                 last.2 += count;
             }
         } else {
-            let (low, high) = bounds(index);
+            let (low, high) = bar_bounds(index);
             bars.push((low, high, count));
             current = Some(index);
         }
@@ -33,19 +33,19 @@ pub fn bars(histogram: &Histogram) -> Bars {
 }
 
 /// Which bar a time belongs to; 0 for times of 0 and 1 ns.
-fn index(ns: u64) -> u32 {
+fn bar_index(ns: u64) -> u32 {
     let mut index = ((ns.max(1) as f64).log2() * PER_OCTAVE) as u32;
     // The logarithm may round across a bound; the bounds decide.
-    while bounds(index).1 < ns {
+    while bar_bounds(index).1 < ns {
         index += 1;
     }
-    while index > 0 && bounds(index).0 > ns {
+    while index > 0 && bar_bounds(index).0 > ns {
         index -= 1;
     }
     index
 }
 
-fn bounds(index: u32) -> (u64, u64) {
+fn bar_bounds(index: u32) -> (u64, u64) {
     let edge = |i: u32| (f64::from(i) / PER_OCTAVE).exp2().ceil() as u64;
     let low = if index == 0 { 0 } else { edge(index) };
     (low, edge(index + 1).saturating_sub(1))
@@ -63,9 +63,9 @@ mod tests {
         ) {
             let mut histogram = Histogram::default();
             for &ns in &times {
-                histogram.record(ns);
+                histogram.record_ns(ns);
             }
-            let bars = bars(&histogram);
+            let bars = histogram_bars(&histogram);
             prop_assert_eq!(bars.iter().map(|b| b.2).sum::<u64>(), times.len() as u64);
             prop_assert!(bars.iter().all(|b| b.0 <= b.1));
             prop_assert!(bars.windows(2).all(|w| w[0].1 < w[1].0), "{:?}", bars);
@@ -73,7 +73,7 @@ mod tests {
 
         #[test]
         fn a_time_lies_within_its_bar(ns in 0u64..1 << 36) {
-            let (low, high) = bounds(index(ns));
+            let (low, high) = bar_bounds(bar_index(ns));
             prop_assert!(low <= ns && ns <= high, "{} not in {}..={}", ns, low, high);
         }
     }

@@ -5,13 +5,15 @@
 
 use std::fmt::Write as _;
 
-use super::reproduction::Text;
-use crate::text::grouped;
+use maud::{Markup, html};
 
-/// One series.
+use super::document::escape_markup;
+use crate::text::group_digits;
+
+/// One series of a picture, a line in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Curve<'a> {
-    /// Its name.
+    /// The name that stands beside the line.
     pub name: &'a str,
     /// Its lengths, in any order.
     pub lengths: &'a [u64],
@@ -34,20 +36,20 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(curves: &[Curve<'_>]) -> Option<Self> {
+    fn from_curves(curves: &[Curve<'_>]) -> Option<Self> {
         let all = || curves.iter().flat_map(|curve| curve.lengths).copied();
         let (min, max) = (all().min()?.max(1), all().max()?.max(1));
         // A single length has a picture, too.
         Some(Self { low: (min as f64 * 0.95).ln(), high: (max as f64 * 1.05).ln() })
     }
 
-    fn x(&self, length: u64) -> f64 {
+    fn x_of(&self, length: u64) -> f64 {
         let share = ((length.max(1) as f64).ln() - self.low) / (self.high - self.low);
         LEFT + share * (RIGHT - LEFT)
     }
 
     /// 1, 2 and 5 of each power of ten that lie on it, or finer where that is too few.
-    fn ticks(&self) -> Vec<u64> {
+    fn tick_lengths(&self) -> Vec<u64> {
         let on_it = |steps: &[u64]| {
             let powers = (0..19).map(|power| 10_u64.pow(power));
             let all =
@@ -60,82 +62,79 @@ impl Axis {
     }
 }
 
-fn y(share: f64) -> f64 {
+fn y_of(share: f64) -> f64 {
     BOTTOM - share * (BOTTOM - TOP)
 }
 
 /// The picture; none if there are no lengths. `unit` is that of the lengths.
-pub fn cdf(title: &str, unit: &str, curves: &[Curve<'_>]) -> Option<String> {
-    let axis = Axis::of(curves)?;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" \
-         height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
-        Text(title)
-    );
-    draw_axes(&mut svg, &axis, unit);
-    for (at, curve) in curves.iter().filter(|curve| !curve.lengths.is_empty()).enumerate() {
-        draw_curve(&mut svg, &axis, curve, at);
-    }
-    svg.push_str("</svg>\n");
-    Some(svg)
-}
-
-fn draw_axes(svg: &mut String, axis: &Axis, unit: &str) {
-    // Writing to a String cannot fail, here and below.
-    for share in SHARES {
-        let y = y(share);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {y:.1}H{RIGHT}\" stroke=\"#ddd\"/>\
-             <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
-            LEFT - 6.0,
-            y + 4.0,
-            share * 100.0
-        );
-    }
-    let mut free = 0.0;
-    for tick in axis.ticks() {
-        let x = axis.x(tick);
-        let _ = writeln!(svg, "<path d=\"M{x:.1} {TOP}V{BOTTOM}\" stroke=\"#eee\"/>");
-        if x < free {
-            continue;
+pub fn draw_cdf(title: &str, unit: &str, curves: &[Curve<'_>]) -> Option<String> {
+    let axis = Axis::from_curves(curves)?;
+    let drawn = curves.iter().filter(|curve| !curve.lengths.is_empty());
+    let svg = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
+            width=(WIDTH) height=(HEIGHT) font-family="sans-serif" font-size="13" {
+            rect width="100%" height="100%" fill="#fff" {}
+            text x=(LEFT) y="22" font-size="15" { (title) }
+            (draw_axes(&axis, unit))
+            @for (at, curve) in drawn.enumerate() { (draw_curve(&axis, curve, at)) }
         }
-        free = x + 60.0;
-        let (y, tick) = (BOTTOM + 18.0, grouped(tick));
-        let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{tick}</text>");
-    }
-    let (x, y) = (RIGHT, BOTTOM + 36.0);
-    let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{}</text>", Text(unit));
+    };
+    Some(escape_markup(svg).into_string())
 }
 
-fn draw_curve(svg: &mut String, axis: &Axis, curve: &Curve<'_>, at: usize) {
+fn draw_axes(axis: &Axis, unit: &str) -> Markup {
+    let mut free = 0.0;
+    // The ticks with those numbers that do not run into the one before.
+    let ticks = axis.tick_lengths().into_iter().map(|tick| {
+        let x = axis.x_of(tick);
+        let has_room = x >= free;
+        if has_room {
+            free = x + 60.0;
+        }
+        (x, has_room.then(|| group_digits(tick)))
+    });
+    html! {
+        @for share in SHARES {
+            path d=(format!("M{LEFT} {:.1}H{RIGHT}", y_of(share))) stroke="#ddd" {}
+            text x=(LEFT - 6.0) y=(format!("{:.1}", y_of(share) + 4.0)) text-anchor="end" {
+                (share * 100.0) " %"
+            }
+        }
+        @for (x, number) in ticks {
+            path d=(format!("M{x:.1} {TOP}V{BOTTOM}")) stroke="#eee" {}
+            @if let Some(number) = number {
+                text x=(format!("{x:.1}")) y=(BOTTOM + 18.0) text-anchor="middle" { (number) }
+            }
+        }
+        text x=(RIGHT) y=(BOTTOM + 36.0) text-anchor="end" { (unit) }
+    }
+}
+
+fn draw_curve(axis: &Axis, curve: &Curve<'_>, at: usize) -> Markup {
     let mut lengths = curve.lengths.to_vec();
     lengths.sort_unstable();
     let nr = lengths.len();
     let share = |upto: usize| upto as f64 / nr as f64;
-    let mut path = format!("M{:.1} {:.1}", axis.x(lengths[0]), y(0.0));
-    let half_pixel = |length| (axis.x(length) * 2.0) as u32;
+    let mut path = format!("M{:.1} {:.1}", axis.x_of(lengths[0]), y_of(0.0));
+    let half_pixel = |length| (axis.x_of(length) * 2.0) as u32;
     let mut done = 0;
     // A step for each half pixel that has lengths.
     for steps in lengths.chunk_by(|a, b| half_pixel(*a) == half_pixel(*b)) {
         done += steps.len();
-        let _ = write!(path, "H{:.1}V{:.1}", axis.x(steps[0]), y(share(done)));
+        // Writing to a String cannot fail.
+        let _ = write!(path, "H{:.1}V{:.1}", axis.x_of(steps[0]), y_of(share(done)));
     }
     let colour = COLOURS[at % COLOURS.len()];
-    let dashes = if at / COLOURS.len() % 2 == 1 { " stroke-dasharray=\"6 3\"" } else { "" };
-    let (name, median) = (Text(curve.name), grouped(lengths[(nr - 1) / 2]));
+    let dashes = (at / COLOURS.len() % 2 == 1).then_some("6 3");
+    let label = format!("{}, median {}", curve.name, group_digits(lengths[(nr - 1) / 2]));
     let row = TOP + 12.0 + 26.0 * at as f64;
-    let _ = writeln!(
-        svg,
-        "<g fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}><path d=\"{path}\">\
-         <title>{name}, median {median}</title></path><path d=\"M{:.0} {row}h28\"/></g>\
-         <text x=\"{:.0}\" y=\"{}\">{name}, median {median}</text>",
-        RIGHT + 20.0,
-        RIGHT + 56.0,
-        row + 4.0
-    );
+    html! {
+        g fill="none" stroke=(colour) stroke-width="2" stroke-dasharray=[dashes] {
+            path d=(path) { title { (label) } }
+            path d=(format!("M{} {row}h28", RIGHT + 20.0)) {}
+        }
+        text x=(RIGHT + 56.0) y=(row + 4.0) { (label) }
+    }
 }
 
 #[cfg(test)]
@@ -148,11 +147,12 @@ mod tests {
             Curve { name: "a < b", lengths: &[300, 100, 200, 200] },
             Curve { name: "empty", lengths: &[] },
         ];
-        let svg = cdf("t", "ns", &curves).unwrap();
-        let axis = Axis::of(&curves).unwrap();
+        let svg = draw_cdf("t", "ns", &curves).unwrap();
+        let axis = Axis::from_curves(&curves).unwrap();
         let steps = [(100, 0.25), (200, 0.75), (300, 1.0)];
-        let steps = steps.map(|(length, share)| format!("H{:.1}V{:.1}", axis.x(length), y(share)));
-        let path = format!("M{:.1} {:.1}{}", axis.x(100), y(0.0), steps.concat());
+        let steps =
+            steps.map(|(length, share)| format!("H{:.1}V{:.1}", axis.x_of(length), y_of(share)));
+        let path = format!("M{:.1} {:.1}{}", axis.x_of(100), y_of(0.0), steps.concat());
         assert!(svg.contains(&path), "{svg}");
         assert!(svg.contains("a &lt; b, median 200</text>"), "{svg}");
         assert!(!svg.contains("empty"), "{svg}");
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn lengths_that_are_all_the_same_have_a_picture() {
-        let curve = |lengths| cdf("t", "ns", &[Curve { name: "a", lengths }]);
+        let curve = |lengths| draw_cdf("t", "ns", &[Curve { name: "a", lengths }]);
         assert!(curve(&[7, 7]).unwrap().contains("median 7"));
         assert!(curve(&[0]).unwrap().contains("median 0"));
         assert_eq!(curve(&[]), None);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_is_closer_than_half_a_pixel_is_one_step() {
         let lengths: Vec<u64> = (0..50_000).map(|n| 1_000_000 + n).collect();
-        let svg = cdf("t", "ns", &[Curve { name: "a", lengths: &lengths }]).unwrap();
+        let svg = draw_cdf("t", "ns", &[Curve { name: "a", lengths: &lengths }]).unwrap();
         assert!(svg.len() < 60_000, "{}", svg.len());
     }
 }

@@ -13,9 +13,9 @@ use irqpath_model::{
 };
 use serde::Serialize;
 
-use super::buckets::{Bars, bars};
-use super::slow::{SlowRow, choose};
-use super::verdict::{Note, notes, verdict};
+use super::buckets::{Bars, histogram_bars};
+use super::slow::{SlowRow, choose_slow};
+use super::verdict::{Note, trace_notes, trace_verdict};
 use crate::causes;
 use crate::target::Targets;
 
@@ -24,7 +24,6 @@ use crate::target::Targets;
 pub struct Page<'a> {
     verdict: String,
     notes: Vec<Note>,
-    /// By [`Point::index`].
     points: Vec<PointWords>,
     /// Words of the cause kinds, by their stored name.
     kinds: BTreeMap<CauseKind, KindWords>,
@@ -134,28 +133,28 @@ impl<'a> Page<'a> {
     pub fn new(meta: &'a Meta, summary: &'a Summary, max_slow: usize) -> Self {
         let index: HashMap<&PathKey, usize> =
             summary.traced().paths.iter().enumerate().map(|(i, p)| (&p.key, i)).collect();
-        let targets = Targets::of(&summary.traced().paths);
-        let slow = choose(summary, &index, &meta.names, max_slow);
+        let targets = Targets::from_paths(&summary.traced().paths);
+        let slow = choose_slow(summary, &index, &meta.names, max_slow);
         Self {
-            verdict: verdict(meta, summary),
-            notes: notes(meta, summary, slow.len()),
+            verdict: trace_verdict(meta, summary),
+            notes: trace_notes(meta, summary, slow.len()),
             points: Point::ALL
                 .iter()
                 .map(|p| PointWords { name: p.name(), title: p.stage_title() })
                 .collect(),
-            kinds: kinds(),
+            kinds: kind_words(),
             paths: summary.traced().paths.iter().map(|path| path_row(path, &targets)).collect(),
             slow,
             threshold_ns: summary.traced().threshold_ns,
-            lines: lines(meta, summary),
-            softirqs: softirqs(meta, summary),
+            lines: line_rows(meta, summary),
+            softirqs: softirq_rows(meta, summary),
             napi: &summary.traced().napi,
-            losses: losses(summary),
+            losses: loss_rows(summary),
             missing: &summary.missing,
             overhead: &summary.overhead,
-            machine: machine(meta),
+            machine: machine_facts(meta),
             virtual_note: causes::virtual_note(meta),
-            irqs_off_at_hardirq: causes::title(
+            irqs_off_at_hardirq: causes::kind_title(
                 CauseKind::IrqsOff,
                 Point::Hardirq,
                 causes::is_virtual(meta),
@@ -164,35 +163,20 @@ impl<'a> Page<'a> {
     }
 }
 
-fn kinds() -> BTreeMap<CauseKind, KindWords> {
-    use CauseKind as K;
-    let kinds = [
-        K::Own,
-        K::Nmi,
-        K::Hardirq,
-        K::Softirq,
-        K::Thread,
-        K::IrqsOff,
-        K::PreemptOff,
-        K::LockHolder,
-        K::Idle,
-        K::Steal,
-        K::Unexplained,
-        K::Unseen,
-    ];
-    let words = |kind: K| KindWords { title: kind.title(), class: kind.class() };
-    kinds.into_iter().map(|kind| (kind, words(kind))).collect()
+fn kind_words() -> BTreeMap<CauseKind, KindWords> {
+    let words = |kind: CauseKind| KindWords { title: kind.title(), class: kind.class() };
+    CauseKind::ALL.iter().map(|&kind| (kind, words(kind))).collect()
 }
 
-fn row(q: &Quantiles) -> Row {
+fn quantile_row(q: &Quantiles) -> Row {
     [q.n, q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns, q.nr_overflow]
 }
 
 fn path_row<'a>(path: &'a PathSummary, targets: &Targets<'_>) -> PathRow<'a> {
     let stage = |s: &StageSummary| StageRow {
         point: s.stage.index(),
-        total: row(&s.quantiles),
-        bars: bars(&s.histogram),
+        total: quantile_row(&s.quantiles),
+        bars: histogram_bars(&s.histogram),
     };
     PathRow {
         origin: &path.origin_name,
@@ -203,17 +187,17 @@ fn path_row<'a>(path: &'a PathSummary, targets: &Targets<'_>) -> PathRow<'a> {
         },
         via: &path.via,
         target: path.key.comm.as_str(),
-        sched: targets.sched(path),
+        sched: targets.sched_word(path),
         tid: path.tid,
-        total: row(&path.total),
+        total: quantile_row(&path.total),
         slowest_ns: path.slowest_ns,
-        bars: bars(&path.histogram),
+        bars: histogram_bars(&path.histogram),
         stages: path.stages.iter().map(stage).collect(),
     }
 }
 
 /// The growth of one counter of `/proc/interrupts`; none where the row or CPU was absent.
-fn grown(meta: &Meta, label: &str, cpu: u16) -> Option<u64> {
+fn counter_growth(meta: &Meta, label: &str, cpu: u16) -> Option<u64> {
     let at = |counts: &InterruptCounts| {
         let column = counts.cpus.iter().position(|&c| c == cpu)?;
         counts.interrupts.get(label)?.get(column).copied()
@@ -221,7 +205,7 @@ fn grown(meta: &Meta, label: &str, cpu: u16) -> Option<u64> {
     at(&meta.after)?.checked_sub(at(&meta.before)?)
 }
 
-fn lines(meta: &Meta, summary: &Summary) -> Vec<LineRow> {
+fn line_rows(meta: &Meta, summary: &Summary) -> Vec<LineRow> {
     let mut owners: HashMap<String, Vec<Origin>> = HashMap::new();
     for line in &summary.traced().lines {
         let owners = owners.entry(line.origin.label()).or_default();
@@ -239,13 +223,13 @@ fn lines(meta: &Meta, summary: &Summary) -> Vec<LineRow> {
             nr: line.nr,
             run_ns: line.run_ns,
             max_run_ns: line.max_run_ns,
-            proc_nr: if alone { grown(meta, &label, line.cpu) } else { None },
+            proc_nr: if alone { counter_growth(meta, &label, line.cpu) } else { None },
         }
     };
     summary.traced().lines.iter().map(of).collect()
 }
 
-fn softirqs(meta: &Meta, summary: &Summary) -> Vec<SoftirqRow> {
+fn softirq_rows(meta: &Meta, summary: &Summary) -> Vec<SoftirqRow> {
     let grown = |label: &str, cpu: u16| {
         let at =
             |counts: &InterruptCounts| counts.softirqs.get(label)?.get(usize::from(cpu)).copied();
@@ -264,7 +248,7 @@ fn softirqs(meta: &Meta, summary: &Summary) -> Vec<SoftirqRow> {
     summary.traced().softirqs.iter().map(of).collect()
 }
 
-fn losses(summary: &Summary) -> Vec<LossRow> {
+fn loss_rows(summary: &Summary) -> Vec<LossRow> {
     let of = |(reason, &nr): (&irqpath_model::LossReason, &u64)| LossRow {
         advice: reason.advice(),
         nr,
@@ -273,7 +257,7 @@ fn losses(summary: &Summary) -> Vec<LossRow> {
     summary.loss.0.iter().filter(|(_, nr)| **nr > 0).map(of).collect()
 }
 
-pub(super) fn machine(meta: &Meta) -> Machine<'_> {
+pub(super) fn machine_facts(meta: &Meta) -> Machine<'_> {
     Machine {
         irqpath_version: &meta.irqpath_version,
         command: &meta.command,

@@ -42,9 +42,11 @@ impl Formatter for InScript {
     }
 }
 
-/// Write `value` as JSON without any character that HTML or JavaScript could take for its own.
-pub fn write<W: Write + ?Sized, T: Serialize>(w: &mut W, value: &T) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(w, InScript)).map_err(io::Error::from)
+/// `value` as JSON without any character that HTML or JavaScript could take for its own.
+pub fn script_text(value: &impl Serialize) -> io::Result<String> {
+    let mut json = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut json, InScript))?;
+    String::from_utf8(json).map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -52,23 +54,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn embedded(text: &str) -> String {
-        let mut out = Vec::new();
-        write(&mut out, &text).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
     fn leaves_nothing_for_the_html_parser() {
-        assert_eq!(embedded("</script>"), r#""\u003c/script\u003e""#);
-        assert_eq!(embedded("<!-- & \u{2028}\u{2029}"), r#""\u003c!-- \u0026 \\u{2028}\\u{2029}""#);
-        assert_eq!(embedded("a\"\\\n"), r#""a\"\\\n""#);
+        assert_eq!(script_text(&"</script>").unwrap(), r#""\u003c/script\u003e""#);
+        assert_eq!(
+            script_text(&"<!-- & \u{2028}\u{2029}").unwrap(),
+            r#""\u003c!-- \u0026 \\u{2028}\\u{2029}""#
+        );
+        assert_eq!(script_text(&"a\"\\\n").unwrap(), r#""a\"\\\n""#);
     }
 
     proptest! {
         #[test]
         fn any_printable_text_comes_back_unchanged(text in any::<String>()) {
-            let json = embedded(&text);
+            let json = script_text(&text).unwrap();
             let is_clean = !json.contains(|c| matches!(c, '<' | '>' | '&') || !is_shown(c));
             prop_assert!(is_clean, "{}", json);
             let back = serde_json::from_str::<String>(&json).unwrap();

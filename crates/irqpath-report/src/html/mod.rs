@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `report.html`: one file that works offline, made from `meta.json` and `summary.json`.
 //!
-//! The page is put together from the pieces in `assets/`: `report.html` is the frame with
-//! `{{markers}}`, `report.css` the style, `report/*.js` the script, `uplot/` the chart library.
-//! A result of benchmarks has its own frame and script, `bench.html` and `bench/*.js`, and so have
+//! The page is put together from the pieces in `assets/`: `report.html` is the body, `report.css`
+//! the style, `report/*.js` the script, `uplot/` the chart library; `document` is around them.
+//! A result of benchmarks has its own body and script, `bench.html` and `bench/*.js`, and so have
 //! tests of response and determinism; their figures are SVG. `data`, `bench` and `determinism`
 //! reduce the result to what a page shows, `verdict` says it in sentences, `json` embeds it. The
 //! rule to know: whatever was measured reaches the page as JSON only and is inserted as text only;
@@ -14,24 +14,33 @@ mod buckets;
 mod cdf;
 mod data;
 mod determinism;
+mod document;
 mod json;
 mod reproduction;
 mod slow;
 mod verdict;
 
-pub use cdf::{Curve, cdf};
+pub use cdf::{Curve, draw_cdf};
+pub(crate) use document::escape_markup;
 pub use reproduction::{Picture, write_reproduction};
 
 use std::io::{self, Write};
 
+use document::{pre_escaped, render_document};
 use irqpath_model::{Measured, Meta, Summary};
+use maud::html;
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/report.css")];
-const CHART_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 /// The page of paths; scripts in the order in which they use each other.
 const PATHS: Pieces = Pieces {
-    frame: include_str!("../../assets/report.html"),
+    title: "irqpath report",
+    body: concat!(
+        include_str!("../../assets/report.html"),
+        "<!-- Charts: uPlot.\n",
+        include_str!("../../assets/uplot/LICENSE"),
+        "-->\n"
+    ),
     styles: &STYLES,
     scripts: &[
         include_str!("../../assets/uplot/uPlot.iife.min.js"),
@@ -48,7 +57,8 @@ const PATHS: Pieces = Pieces {
 };
 /// The page of benchmarks.
 const BENCH: Pieces = Pieces {
-    frame: include_str!("../../assets/bench.html"),
+    title: "irqpath bench",
+    body: include_str!("../../assets/bench.html"),
     styles: &[include_str!("../../assets/report.css"), include_str!("../../assets/bench.css")],
     scripts: &[
         include_str!("../../assets/report/base.js"),
@@ -66,7 +76,8 @@ const BENCH: Pieces = Pieces {
 
 /// The page of response and determinism tests.
 const DETERMINISM: Pieces = Pieces {
-    frame: include_str!("../../assets/determinism.html"),
+    title: "irqpath",
+    body: include_str!("../../assets/determinism.html"),
     styles: &[include_str!("../../assets/report.css"), include_str!("../../assets/bench.css")],
     scripts: &[
         include_str!("../../assets/report/base.js"),
@@ -78,7 +89,8 @@ const DETERMINISM: Pieces = Pieces {
 
 /// What a page is put together from.
 struct Pieces {
-    frame: &'static str,
+    title: &'static str,
+    body: &'static str,
     styles: &'static [&'static str],
     scripts: &'static [&'static str],
 }
@@ -104,42 +116,21 @@ pub fn write<W: Write + ?Sized>(
     summary: &Summary,
     options: Options,
 ) -> io::Result<()> {
-    match summary.measured {
+    let (pieces, data) = match summary.measured {
         Measured::Paths(_) => {
-            assemble(w, &PATHS, &data::Page::new(meta, summary, options.max_slow))
+            (&PATHS, json::script_text(&data::Page::new(meta, summary, options.max_slow)))
         }
-        Measured::Bench { .. } => assemble(w, &BENCH, &bench::Page::new(meta, summary)),
+        Measured::Bench { .. } => (&BENCH, json::script_text(&bench::Page::new(meta, summary))),
         Measured::Response { .. } | Measured::Jitter { .. } => {
-            assemble(w, &DETERMINISM, &determinism::Page::new(meta, summary))
+            (&DETERMINISM, json::script_text(&determinism::Page::new(meta, summary)))
         }
-    }
-}
-
-fn assemble<W: Write + ?Sized, T: serde::Serialize>(
-    w: &mut W,
-    pieces: &Pieces,
-    page: &T,
-) -> io::Result<()> {
-    let mut parts = pieces.frame.split("{{");
-    w.write_all(parts.next().unwrap_or_default().as_bytes())?;
-    for part in parts {
-        let (marker, rest) = part.split_once("}}").unwrap_or(("", part));
-        match marker {
-            "style" => write_all(w, pieces.styles)?,
-            "chart_license" => write_all(w, &[CHART_LICENSE])?,
-            "data" => json::write(w, page)?,
-            "scripts" => {
-                for script in pieces.scripts {
-                    write_all(w, &["<script>\n", script, "</script>\n"])?;
-                }
-            }
-            other => unreachable!("a page of assets/ has an unknown marker '{other}'"),
-        }
-        w.write_all(rest.as_bytes())?;
-    }
+    };
+    let body = html! {
+        (pre_escaped(pieces.body))
+        script type="application/json" id="data" { (pre_escaped(&data?)) }
+        @for script in pieces.scripts { "\n" script { "\n" (pre_escaped(script)) } }
+    };
+    let page = render_document(pieces.title, "img-src data:", pieces.styles, &body);
+    w.write_all(page.as_bytes())?;
     w.flush()
-}
-
-fn write_all<W: Write + ?Sized>(w: &mut W, texts: &[&str]) -> io::Result<()> {
-    texts.iter().try_for_each(|text| w.write_all(text.as_bytes()))
 }

@@ -3,60 +3,31 @@
 //! that works offline. The page itself has no script; each flame graph is a document of its own
 //! with its script inside (SVG in a frame), so that they can be zoomed and do not meet.
 
-use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use irqpath_model::{
-    Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction, is_printable, printable,
-};
+use irqpath_model::{Claim, Figures, Outcome, OutcomeVerdict, Reproduced, Reproduction};
+use maud::{Markup, html};
 
-use crate::reproduction::{cells, headings, missing, name, remarks, slow_rows, unit_note, word};
+use super::document::{escape_markup, render_document};
+use crate::reproduction::{
+    claim_remarks, figure_cells, figure_headings, figure_name, list_missing, slow_rows, unit_note,
+    verdict_word,
+};
 
 const STYLES: [&str; 2] =
     [include_str!("../../assets/report.css"), include_str!("../../assets/reproduction.css")];
-const HEAD: &str = r#"<!DOCTYPE html>
-<!-- SPDX-License-Identifier: GPL-2.0-or-later -->
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-src data:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>irqpath reproduction</title>
-<style>
-"#;
 
 /// A figure of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The experiment's id.
+    /// Id of the experiment that it belongs to.
     pub experiment: String,
-    /// What it shows.
+    /// The caption: what the picture shows.
     pub title: String,
     /// A whole SVG document.
     pub svg: String,
-}
-
-/// Text as it stands in a document, between tags or in an attribute; HTML or SVG.
-pub(super) struct Text<'a>(pub(super) &'a str);
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                _ if c == '\n' || is_printable(c) => f.write_char(c)?,
-                _ => f.write_str(&printable(c.encode_utf8(&mut [0; 4])))?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Writes the page. Fails only where `w` does.
@@ -65,27 +36,25 @@ pub fn write_reproduction(
     table: &Reproduction,
     pictures: &[Picture],
 ) -> io::Result<()> {
-    write!(w, "{HEAD}{}{}</style>\n</head>\n<body>\n", STYLES[0], STYLES[1])?;
-    let made_by = table.command.join(" ");
-    writeln!(
-        w,
-        "<header><p id=\"where\">irqpath {} · {}</p><h1>{}</h1></header>\n<main>",
-        Text(&table.irqpath_version),
-        Text(&made_by),
-        verdict(table)
-    )?;
-    if table.experiments.len() > 1 {
-        contents(w, table)?;
-    }
-    for experiment in &table.experiments {
-        let own: Vec<_> = pictures.iter().filter(|p| p.experiment == experiment.id).collect();
-        section(w, experiment, &own)?;
-    }
-    writeln!(w, "</main>\n</body>\n</html>")
+    let body = html! {
+        header {
+            p #where { "irqpath " (table.irqpath_version) " · " (table.command.join(" ")) }
+            h1 { (overall_verdict(table)) }
+        }
+        main {
+            @if table.experiments.len() > 1 { (render_contents(table)) }
+            @for experiment in &table.experiments {
+                section #(experiment.id) { (render_experiment(experiment, pictures)) }
+            }
+        }
+    };
+    let page =
+        render_document("irqpath reproduction", "frame-src data:", &STYLES, &escape_markup(body));
+    w.write_all(page.as_bytes())
 }
 
 /// How many of some outcomes hold, differ, and have no figure.
-fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 3] {
+fn count_verdicts<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 3] {
     let mut nr = [0; 3];
     for outcome in claims.flat_map(|claim| &claim.outcomes) {
         match outcome.verdict {
@@ -98,178 +67,175 @@ fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 3] {
     nr
 }
 
-fn counted([holds, differs, missing]: [usize; 3]) -> String {
+fn verdict_counts([holds, differs, missing]: [usize; 3]) -> String {
     let missing = if missing > 0 { format!(", {missing} without a figure") } else { String::new() };
     format!("{holds} hold, {differs} differ{missing}")
 }
 
-fn verdict(table: &Reproduction) -> String {
-    let all = count(table.experiments.iter().flat_map(|experiment| &experiment.claims));
+fn overall_verdict(table: &Reproduction) -> String {
+    let all = count_verdicts(table.experiments.iter().flat_map(|experiment| &experiment.claims));
     match (&table.experiments[..], all.iter().sum::<usize>()) {
-        ([only], 0) => format!("{}, {}", Text(&only.id), unit_note(only)),
-        (_, nr) => format!("Of {nr} claims checked, {}", counted(all)),
+        ([only], 0) => format!("{}, {}", only.id, unit_note(only)),
+        (_, nr) => format!("Of {nr} claims checked, {}", verdict_counts(all)),
     }
 }
 
-fn contents(w: &mut impl Write, table: &Reproduction) -> io::Result<()> {
-    writeln!(
-        w,
-        "<section><table><thead><tr><th>experiment</th><th></th><th>claims</th></tr></thead><tbody>"
-    )?;
-    for experiment in &table.experiments {
-        writeln!(
-            w,
-            "<tr><th scope=\"row\"><a href=\"#{id}\">{id}</a></th><td>{}</td><td>{}</td></tr>",
-            Text(&experiment.title),
-            counted(count(experiment.claims.iter())),
-            id = Text(&experiment.id),
-        )?;
-    }
-    writeln!(w, "</tbody></table></section>")
-}
-
-fn section(w: &mut impl Write, experiment: &Reproduced, pictures: &[&Picture]) -> io::Result<()> {
-    writeln!(
-        w,
-        "<section id=\"{}\">\n<div class=\"bar\"><h2>{}</h2><span class=\"note\">{} · {}</span></div>",
-        Text(&experiment.id),
-        Text(&experiment.title),
-        Text(&experiment.id),
-        Text(&experiment.source)
-    )?;
-    let note = unit_note(experiment);
-    writeln!(
-        w,
-        "<p class=\"note prose\">{} Figures: {note}.</p>",
-        Text(experiment.workload.trim())
-    )?;
-    for variant in &experiment.variants {
-        for splat in &variant.splats {
-            writeln!(w, "<p class=\"warning\">{}: {}</p>", Text(&variant.name), Text(splat))?;
+fn render_contents(table: &Reproduction) -> Markup {
+    html! {
+        section {
+            table {
+                thead { tr { th { "experiment" } th {} th { "claims" } } }
+                tbody {
+                    @for experiment in &table.experiments {
+                        tr {
+                            th scope="row" {
+                                a href={ "#" (experiment.id) } { (experiment.id) }
+                            }
+                            td { (experiment.title) }
+                            td { (verdict_counts(count_verdicts(experiment.claims.iter()))) }
+                        }
+                    }
+                }
+            }
         }
     }
-    for part in missing(&experiment.not_run) {
-        writeln!(w, "<p class=\"note prose\">Not run: {}.</p>", Text(&part))?;
+}
+
+fn render_experiment(experiment: &Reproduced, pictures: &[Picture]) -> Markup {
+    let own = pictures.iter().filter(|picture| picture.experiment == experiment.id);
+    html! {
+        div.bar {
+            h2 { (experiment.title) }
+            span.note { (experiment.id) " · " (experiment.source) }
+        }
+        p.note.prose { (experiment.workload.trim()) " Figures: " (unit_note(experiment)) "." }
+        @for variant in &experiment.variants {
+            @for splat in &variant.splats { p.warning { (variant.name) ": " (splat) } }
+        }
+        @for part in list_missing(&experiment.not_run) { p.note.prose { "Not run: " (part) "." } }
+        @if !experiment.claims.is_empty() { (render_claims(experiment)) }
+        @if !experiment.figures.is_empty() { (render_figures(experiment)) }
+        @if !experiment.slow.is_empty() { (render_slow(experiment)) }
+        @for picture in own {
+            // Without claims the page is about the pictures.
+            details open[experiment.claims.is_empty()] {
+                summary { (picture.title) }
+                iframe title=(picture.title) loading="lazy"
+                    src={ "data:image/svg+xml;base64," (STANDARD.encode(&picture.svg)) }
+                    style={ "height:" (svg_height(&picture.svg)) "px" } {}
+            }
+        }
     }
-    claims(w, experiment)?;
-    figures(w, experiment)?;
-    slow(w, experiment)?;
-    // Without claims the page is about the pictures.
-    let open = if experiment.claims.is_empty() { " open" } else { "" };
-    for picture in pictures {
-        writeln!(
-            w,
-            "<details{open}><summary>{}</summary><iframe title=\"{0}\" loading=\"lazy\" src=\"data:image/svg+xml;base64,{}\" style=\"height:{}px\"></iframe></details>",
-            Text(&picture.title),
-            STANDARD.encode(&picture.svg),
-            height(&picture.svg)
-        )?;
-    }
-    writeln!(w, "</section>")
 }
 
 /// The height that the SVG asks for, px, with room for a scroll bar.
-fn height(svg: &str) -> u32 {
+fn svg_height(svg: &str) -> u32 {
     let asked = svg.split_once(" height=\"").and_then(|(_, rest)| rest.split('"').next());
     asked.and_then(|px| px.parse::<f64>().ok()).map_or(600, |px| px as u32 + 20)
 }
 
-fn claims(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
-    if experiment.claims.is_empty() {
-        return Ok(());
-    }
-    write!(
-        w,
-        "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th>claim</th><th>expected</th><th>the document</th>"
-    )?;
-    for variant in &experiment.variants {
-        write!(
-            w,
-            "<th class=\"num\" title=\"{}\">{}</th>",
-            Text(&variant.kernel),
-            Text(&variant.name)
-        )?;
-    }
-    writeln!(w, "</tr></thead><tbody>")?;
-    for claim in &experiment.claims {
-        write!(
-            w,
-            "<tr><td class=\"prose\">{}</td><td>{}</td><td class=\"prose\">{}</td>",
-            Text(&claim.claim),
-            Text(&claim.expect),
-            Text(&claim.paper)
-        )?;
-        for variant in &experiment.variants {
-            let outcome = claim.outcomes.iter().find(|outcome| outcome.variant == variant.name);
-            write!(w, "<td class=\"num\">{}</td>", outcome.map(judged).unwrap_or_default())?;
-        }
-        writeln!(w, "</tr>")?;
-        for remark in remarks(claim) {
-            let span = experiment.variants.len() + 3;
-            writeln!(w, "<tr><td class=\"reason\" colspan=\"{span}\">{}</td></tr>", Text(remark))?;
+fn render_claims(experiment: &Reproduced) -> Markup {
+    let variants = &experiment.variants;
+    html! {
+        div.scroll {
+            table.claims {
+                thead {
+                    tr {
+                        th { "claim" } th { "expected" } th { "the document" }
+                        @for variant in variants {
+                            th.num title=(variant.kernel) { (variant.name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for claim in &experiment.claims {
+                        tr {
+                            td.prose { (claim.claim) } td { (claim.expect) } td.prose { (claim.paper) }
+                            @for variant in variants {
+                                td.num {
+                                    @if let Some(outcome) =
+                                        claim.outcomes.iter().find(|o| o.variant == variant.name)
+                                    { (render_outcome(outcome)) }
+                                }
+                            }
+                        }
+                        @for remark in claim_remarks(claim) {
+                            tr { td.reason colspan=(variants.len() + 3) { (remark) } }
+                        }
+                    }
+                }
+            }
         }
     }
-    writeln!(w, "</tbody></table></div>")
 }
 
-fn judged(outcome: &Outcome) -> String {
+fn render_outcome(outcome: &Outcome) -> Markup {
     let class = match outcome.verdict {
         OutcomeVerdict::Holds | OutcomeVerdict::Stated => "holds",
         OutcomeVerdict::Differs => "differs",
         OutcomeVerdict::Missing => "missing",
     };
-    let verdict = word(outcome.verdict);
-    format!("{} <span class=\"{class}\">{verdict}</span>", Text(&outcome.ours))
+    html! { (outcome.ours) " " span class=(class) { (verdict_word(outcome.verdict)) } }
 }
 
-fn figures(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
-    if experiment.figures.is_empty() {
-        return Ok(());
-    }
+fn render_figures(experiment: &Reproduced) -> Markup {
     let unit = if experiment.exact { "instructions" } else { "ns" };
-    write!(
-        w,
-        "<details open><summary>What was measured, {unit}</summary><div class=\"scroll\"><table><thead><tr><th>kernel</th><th>series</th>"
-    )?;
-    let headings = headings(&experiment.figures);
-    headings.iter().try_for_each(|heading| write!(w, "<th class=\"num\">{heading}</th>"))?;
-    writeln!(w, "</tr></thead><tbody>")?;
-    let mut last: Option<&Figures> = None;
-    for row in &experiment.figures {
-        let same = last.is_some_and(|last| last.variant == row.variant);
-        let class = if same { "repeated" } else { "" };
-        write!(
-            w,
-            "<tr><td class=\"{class}\">{}</td><td>{}</td>",
-            Text(&row.variant),
-            Text(&name(row))
-        )?;
-        let cells = &cells(row)[..headings.len()];
-        cells.iter().try_for_each(|cell| write!(w, "<td class=\"num\">{cell}</td>"))?;
-        writeln!(w, "</tr>")?;
-        last = Some(row);
+    let headings = figure_headings(&experiment.figures);
+    let same = |a: &Figures, b: &Figures| a.variant == b.variant;
+    html! {
+        details open {
+            summary { "What was measured, " (unit) }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th { "kernel" } th { "series" }
+                            @for heading in headings { th.num { (heading) } }
+                        }
+                    }
+                    tbody {
+                        @for rows in experiment.figures.chunk_by(same) {
+                            @for (at, row) in rows.iter().enumerate() {
+                                tr {
+                                    td.repeated[at > 0] { (row.variant) }
+                                    td { (figure_name(row)) }
+                                    @for cell in &figure_cells(row)[..headings.len()] { td.num { (cell) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    writeln!(w, "</tbody></table></div></details>")
 }
 
-fn slow(w: &mut impl Write, experiment: &Reproduced) -> io::Result<()> {
-    if experiment.slow.is_empty() {
-        return Ok(());
+fn render_slow(experiment: &Reproduced) -> Markup {
+    html! {
+        details open {
+            summary {
+                "Why runs over Q95 were slow: what they executed more than the median run"
+            }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th { "kernel" } th { "series" } th.num { "runs" }
+                            th { "functions and where the kernel was entered" }
+                        }
+                    }
+                    tbody {
+                        @for [variant, series, nr, cause] in slow_rows(experiment) {
+                            tr {
+                                td { (variant) } td { (series) } td.num { (nr) }
+                                td.name.cause { (cause) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    writeln!(
-        w,
-        "<details open><summary>Why runs over Q95 were slow: what they executed more than the median run</summary><div class=\"scroll\"><table><thead><tr><th>kernel</th><th>series</th><th class=\"num\">runs</th><th>functions and where the kernel was entered</th></tr></thead><tbody>"
-    )?;
-    for [variant, series, nr, cause] in slow_rows(experiment) {
-        writeln!(
-            w,
-            "<tr><td>{}</td><td>{}</td><td class=\"num\">{nr}</td><td class=\"name cause\">{}</td></tr>",
-            Text(&variant),
-            Text(&series),
-            Text(&cause)
-        )?;
-    }
-    writeln!(w, "</tbody></table></div></details>")
 }
 
 #[cfg(test)]
@@ -289,7 +255,7 @@ mod tests {
             kernel: "6.12".into(),
             image_sha256: "00".into(),
             directory: name.into(),
-            splats: vec!["BUG: \"x\" & y".into()],
+            splats: vec!["BUG: \"x\" & y\u{202e}".into()],
             ..ReproducedVariant::default()
         };
         table.experiments.push(Reproduced {
@@ -335,7 +301,7 @@ mod tests {
         for text in [
             "Of 2 claims checked, 1 hold, 1 differ<",
             "a &lt; b",
-            "BUG: &quot;x&quot; &amp; y",
+            r"BUG: &quot;x&quot; &amp; y\u{202e}",
             "add_timer_on &lt; asm_sysvec_irq_work",
             "1.5 <span class=\"differs\">differs</span>",
             "Since 6.12.",

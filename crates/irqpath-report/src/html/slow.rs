@@ -48,7 +48,7 @@ struct CauseRow {
 
 /// At most `max` slow paths: the slowest one of each path, then the slowest of the rest. Those
 /// of a path that has no statistics (the path table was full) have no row to be shown with.
-pub fn choose(
+pub fn choose_slow(
     summary: &Summary,
     index: &HashMap<&PathKey, usize>,
     names: &Names,
@@ -68,7 +68,7 @@ pub fn choose(
 /// Where a path counts: its own row, one of a version that did not tell priorities, or that of
 /// its origin's others.
 fn row_of(index: &HashMap<&PathKey, usize>, key: PathKey) -> Option<usize> {
-    let others = PathKey::others(key.origin);
+    let others = PathKey::others_of(key.origin);
     let own = index.get(&key).or_else(|| index.get(&PathKey { sched: None, ..key }));
     own.or_else(|| index.get(&others)).copied()
 }
@@ -81,13 +81,13 @@ fn slow_row(
 ) -> SlowRow {
     let record = &slow.record;
     let first_ns = record.first().map_or(0, |stamp| stamp.ns);
-    let stages = stages(slow);
+    let stages = slow_stages(slow);
     SlowRow {
         path,
         at: format!("{}.{:06}", first_ns / 1_000_000_000, first_ns / 1_000 % 1_000_000),
         total_ns: record.total_ns(),
         until_running_ns: record.until_running_ns(),
-        target: task(&record.target),
+        target: task_label(&record.target),
         timer: (record.timer_fn != 0).then(|| names.symbol(record.timer_fn)),
         end: match record.end {
             PathEnd::User => "returned to user space",
@@ -100,11 +100,11 @@ fn slow_row(
     }
 }
 
-fn task(task: &Task) -> String {
-    format!("{}:{} {}", task.comm, task.tid, task.sched())
+fn task_label(task: &Task) -> String {
+    format!("{}:{} {}", task.comm, task.tid, task.effective_scheduling())
 }
 
-fn stages(slow: &SlowPath) -> Vec<SlowStage> {
+fn slow_stages(slow: &SlowPath) -> Vec<SlowStage> {
     let mut start_ns = 0;
     let mut stages = Vec::new();
     for span in slow.record.stages() {
@@ -114,7 +114,7 @@ fn stages(slow: &SlowPath) -> Vec<SlowStage> {
             cpu: found.map_or(span.end.cpu, |s| s.cpu),
             start_ns,
             ns: span.ns(),
-            causes: causes(found.map_or(&[], |s| &s.causes), span.ns()),
+            causes: cause_rows(found.map_or(&[], |s| &s.causes), span.ns()),
         });
         start_ns += span.ns();
     }
@@ -122,9 +122,9 @@ fn stages(slow: &SlowPath) -> Vec<SlowStage> {
 }
 
 /// The causes, and what they leave over as unexplained: the parts must add up on the page.
-fn causes(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
+fn cause_rows(causes: &[Cause], stage_ns: u64) -> Vec<CauseRow> {
     let mut rows: Vec<CauseRow> =
-        causes::grouped(causes, stage_ns).into_iter().map(cause_row).collect();
+        causes::group_causes(causes, stage_ns).into_iter().map(cause_row).collect();
     let rest = stage_ns.saturating_sub(rows.iter().map(|c| c.ns).sum());
     if rest > 0 {
         let kind = CauseKind::Unexplained;

@@ -13,7 +13,7 @@ use crate::causes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Good to know.
+    /// Something that is good to know.
     Info,
     /// The result is less than it seems.
     Warning,
@@ -27,7 +27,7 @@ pub struct Note {
 }
 
 /// Digits in groups of three, by a space that does not break.
-pub fn count(n: u64) -> String {
+pub fn count_word(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() * 2);
     for (i, digit) in digits.chars().enumerate() {
@@ -40,29 +40,29 @@ pub fn count(n: u64) -> String {
 }
 
 /// Nanoseconds as microseconds: whole ones from 100 us on, one decimal below.
-pub fn us(ns: u64) -> String {
+pub fn us_text(ns: u64) -> String {
     if ns >= 99_950 {
-        format!("{} us", count((ns + 500) / 1000))
+        format!("{} us", count_word((ns + 500) / 1000))
     } else {
         format!("{:.1} us", ns as f64 / 1e3)
     }
 }
 
 /// Part of a whole in percent, rounded.
-pub fn percent(part: u64, whole: u64) -> u64 {
+pub fn whole_percent(part: u64, whole: u64) -> u64 {
     (u128::from(part) * 100 + u128::from(whole) / 2).checked_div(whole.into()).unwrap_or(0) as u64
 }
 
 /// `1 path`, `2 paths`.
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(n), if n == 1 { one } else { many })
+fn plural_form(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count_word(n), if n == 1 { one } else { many })
 }
 
 /// `97 % interference by thread spinner:812 f:20`, for the main cause of a slow path.
-pub fn cause(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> {
-    let (stage, cause) = causes::main(slow, summary)?;
-    let share = percent(cause.ns, slow.record.until_running_ns());
-    let words = cause.words(stage.to, causes::is_virtual(meta));
+pub fn main_cause_text(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> {
+    let (stage, cause) = causes::main_cause(slow, summary)?;
+    let share = whole_percent(cause.ns, slow.record.until_running_ns());
+    let words = cause.row_text(stage.to, causes::is_virtual(meta));
     let text = match cause.kind.class() {
         CauseClass::Interference => format!("interference by {words}"),
         CauseClass::Blocking => format!("blocking by {words}"),
@@ -72,21 +72,21 @@ pub fn cause(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> 
 }
 
 /// The result in one sentence.
-pub fn verdict(meta: &Meta, summary: &Summary) -> String {
+pub fn trace_verdict(meta: &Meta, summary: &Summary) -> String {
     let Some(worst) = summary.traced().paths.iter().max_by_key(|p| p.slowest_ns) else {
         let seconds = meta.duration_ns as f64 / 1e9;
         return format!("No interrupt was joined to a task in {seconds:.1} s");
     };
-    let paths = plural(summary.traced().paths.len() as u64, "path", "paths");
+    let paths = plural_form(summary.traced().paths.len() as u64, "path", "paths");
     let mut text = format!(
         "{paths}, slowest to run {}: {} → {}",
-        us(worst.slowest_ns),
+        us_text(worst.slowest_ns),
         worst.origin_name,
         worst.key.comm
     );
-    let slow = summary.slow().iter().filter(|s| worst.key.covers(&s.record.key()));
+    let slow = summary.slow().iter().filter(|s| worst.key.is_covering(&s.record.key()));
     let slowest = slow.max_by_key(|s| s.record.until_running_ns());
-    if let Some(cause) = slowest.and_then(|s| cause(s, meta, summary)) {
+    if let Some(cause) = slowest.and_then(|s| main_cause_text(s, meta, summary)) {
         text.push_str(", ");
         text.push_str(&cause);
     }
@@ -94,7 +94,7 @@ pub fn verdict(meta: &Meta, summary: &Summary) -> String {
 }
 
 /// What a reader must know besides the verdict; `nr_shown` slow paths are in the page.
-pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
+pub fn trace_notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut say = |level, text| notes.push(Note { level, text });
     if !meta.source.is_empty() && meta.source != "live" {
@@ -103,8 +103,8 @@ pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
             format!("Replayed from the recording {}, not measured now.", meta.source),
         );
     }
-    say(Level::Info, threshold(summary, nr_shown));
-    let (lost, rest) = losses(&summary.loss);
+    say(Level::Info, threshold_note(summary, nr_shown));
+    let (lost, rest) = loss_notes(&summary.loss);
     match lost {
         Some(lost) => say(Level::Warning, format!("Lost: {lost}.")),
         None => say(Level::Info, "No record was lost.".to_owned()),
@@ -114,42 +114,43 @@ pub fn notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note> {
     }
     let overflow: u64 = summary.traced().paths.iter().map(|p| p.total.nr_overflow).sum();
     if overflow > 0 {
-        let times = plural(overflow, "time was", "times were");
+        let times = plural_form(overflow, "time was", "times were");
         say(
             Level::Warning,
             format!("{times} too long for the histograms; the maxima include them."),
         );
     }
     if !summary.missing.is_empty() {
-        let things = plural(summary.missing.len() as u64, "thing", "things");
+        let things = plural_form(summary.missing.len() as u64, "thing", "things");
         say(Level::Info, format!("This kernel lacks {things} that irqpath uses; see the end."));
     }
     notes
 }
 
-fn threshold(summary: &Summary, nr_shown: usize) -> String {
-    let runs = plural(summary.traced().nr_slow, "slow run", "slow runs");
+fn threshold_note(summary: &Summary, nr_shown: usize) -> String {
+    let runs = plural_form(summary.traced().nr_slow, "slow run", "slow runs");
     let recorded = match summary.traced().threshold_ns {
-        Some(ns) => format!("Threshold {}: {runs} over it", us(ns)),
+        Some(ns) => format!("Threshold {}: {runs} over it", us_text(ns)),
         None => format!("No threshold was given: {runs} recorded"),
     };
     match (nr_shown as u64, summary.traced().nr_slow) {
         (_, 0) => format!("{recorded}."),
         (shown, all) if shown == all => format!("{recorded}, shown with causes."),
         (shown, all) if shown < all => {
-            format!("{recorded}, {} of them shown with causes.", count(shown))
+            format!("{recorded}, {} of them shown with causes.", count_word(shown))
         }
         // The slowest run of every path is kept even if it is below the threshold.
-        (shown, _) => format!("{recorded}; the {} slowest shown with causes.", count(shown)),
+        (shown, _) => format!("{recorded}; the {} slowest shown with causes.", count_word(shown)),
     }
 }
 
 /// The reasons for lost data, and those that only kept something from being joined.
-pub fn losses(loss: &Loss) -> (Option<String>, Option<String>) {
+pub fn loss_notes(loss: &Loss) -> (Option<String>, Option<String>) {
     let found = loss.0.iter().filter(|(_, n)| **n > 0);
     let (lost, rest): (Vec<_>, Vec<_>) = found.partition(|(reason, _)| reason.is_lost_data());
     let words = |reasons: Vec<(&LossReason, &u64)>| {
-        let parts = reasons.iter().map(|(reason, n)| format!("{} {}", count(**n), reason.advice()));
+        let parts =
+            reasons.iter().map(|(reason, n)| format!("{} {}", count_word(**n), reason.advice()));
         (!reasons.is_empty()).then(|| parts.collect::<Vec<_>>().join("; "))
     };
     (words(lost), words(rest))
@@ -164,22 +165,22 @@ mod tests {
     fn numbers_read_as_people_write_them() {
         let grouped = [(0, "0"), (999, "999"), (1_000, "1 000"), (1_234_567, "1 234 567")];
         for (n, want) in grouped {
-            assert_eq!(count(n).replace('\u{202f}', " "), want);
+            assert_eq!(count_word(n).replace('\u{202f}', " "), want);
         }
         let times = [(0, "0.0 us"), (1_250, "1.2 us"), (99_949, "99.9 us"), (99_950, "100 us")];
         for (ns, want) in times {
-            assert_eq!(us(ns), want, "{ns} ns");
+            assert_eq!(us_text(ns), want, "{ns} ns");
         }
-        assert_eq!(us(3_102_499).replace('\u{202f}', " "), "3 102 us");
-        assert_eq!((percent(1, 3), percent(2, 3), percent(5, 0)), (33, 67, 0));
+        assert_eq!(us_text(3_102_499).replace('\u{202f}', " "), "3 102 us");
+        assert_eq!((whole_percent(1, 3), whole_percent(2, 3), whole_percent(5, 0)), (33, 67, 0));
     }
 
     #[test]
     fn says_what_limits_the_result() {
         let traced = Paths { nr_slow: 12, threshold_ns: Some(200_000), ..Paths::default() };
-        let mut summary = Summary::of(Measured::Paths(traced));
+        let mut summary = Summary::from_measured(Measured::Paths(traced));
         let text = |s: &Summary| {
-            let notes = notes(&Meta::default(), s, 10);
+            let notes = trace_notes(&Meta::default(), s, 10);
             notes.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join("\n")
         };
         let good = text(&summary);
@@ -189,8 +190,8 @@ mod tests {
         let more = text(&summary);
         assert!(more.contains("4 slow runs over it; the 10 slowest shown"), "{more}");
 
-        summary.loss.add(LossReason::RingbufFull, 52);
-        summary.loss.add(LossReason::TaskExit, 3);
+        summary.loss.add_loss(LossReason::RingbufFull, 52);
+        summary.loss.add_loss(LossReason::TaskExit, 3);
         let bad = text(&summary);
         assert!(bad.contains("Lost: 52 records dropped; raise --buffer"), "{bad}");
         assert!(bad.contains("Not joined, but not lost: 3 targets exited"), "{bad}");
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn an_empty_result_says_so() {
         let meta = Meta { duration_ns: 10_000_000_000, ..Meta::default() };
-        let text = verdict(&meta, &Summary::default());
+        let text = trace_verdict(&meta, &Summary::default());
         assert_eq!(text, "No interrupt was joined to a task in 10.0 s");
     }
 }

@@ -79,7 +79,7 @@ impl<F: Formatter> Formatter for Printable<F> {
 
 /// A document with printable strings only. What is not valid JSON is passed on for the parser to
 /// refuse.
-pub(super) fn strings(document: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn escape_strings(document: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(document) else { return Cow::Borrowed(document) };
     // Outside strings an unprintable character other than these is an error of its own.
     let is_suspect = |c| c == '\\' || !(is_printable(c) || matches!(c, '\n' | '\r' | '\t'));
@@ -92,7 +92,7 @@ pub(super) fn strings(document: &[u8]) -> Cow<'_, [u8]> {
         out.push_str(&rest[..=start]);
         rest = &rest[start + 1..];
         let end = end_of_string(rest);
-        out.push_str(&string(&rest[..end]));
+        out.push_str(&escape_string(&rest[..end]));
         rest = &rest[end..];
         if let Some(after) = rest.strip_prefix('"') {
             out.push('"');
@@ -115,7 +115,7 @@ fn end_of_string(text: &str) -> usize {
 }
 
 /// The content of a string, printable.
-fn string(raw: &str) -> Cow<'_, str> {
+fn escape_string(raw: &str) -> Cow<'_, str> {
     if raw.chars().all(|c| c != '\\' && is_printable(c)) {
         return Cow::Borrowed(raw);
     }
@@ -167,7 +167,7 @@ mod tests {
             (r#"["\ud800 \n"]"#, r#"["\ud800 \n"]"#),
             (r#"["open \n"#, r#"["open \\n"#),
         ] {
-            let got = strings(document.as_bytes());
+            let got = escape_strings(document.as_bytes());
             assert_eq!(std::str::from_utf8(&got).unwrap(), want, "{document}");
         }
     }
@@ -189,14 +189,14 @@ mod tests {
             texts in prop::collection::vec(any::<String>(), 0..8),
         ) {
             for document in [serde_json::to_vec(&texts), serde_json::to_vec(&json!({"k": &texts}))] {
-                let read: Value = serde_json::from_slice(&strings(&document.unwrap())).unwrap();
+                let read: Value = serde_json::from_slice(&escape_strings(&document.unwrap())).unwrap();
                 prop_assert!(is_clean(&read), "{}", read);
             }
         }
 
         #[test]
         fn bytes_that_are_no_document_are_left_to_the_parser(bytes in any::<Vec<u8>>()) {
-            let _ = strings(&bytes);
+            let _ = escape_strings(&bytes);
         }
     }
 }

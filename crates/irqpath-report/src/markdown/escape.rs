@@ -6,7 +6,7 @@
 
 use irqpath_model::Reproduced;
 
-pub(super) fn text(words: &str) -> String {
+pub(super) fn escape_text(words: &str) -> String {
     let mut shown = String::with_capacity(words.len());
     for c in words.trim().chars() {
         match c {
@@ -21,28 +21,28 @@ pub(super) fn text(words: &str) -> String {
 }
 
 /// Text on a line of its own, such as a heading, whose backticks would reach into what follows.
-pub(super) fn line(words: &str) -> String {
-    text(words).replace('`', "&#96;").replace('\n', " ")
+pub(super) fn escape_line(words: &str) -> String {
+    escape_text(words).replace('`', "&#96;").replace('\n', " ")
 }
 
 /// Text in a cell, which a bar would end.
-pub(super) fn cell(words: &str) -> String {
-    line(words).replace('|', "\\|")
+pub(super) fn escape_cell(words: &str) -> String {
+    escape_line(words).replace('|', "\\|")
 }
 
 /// Text between backticks, where nothing can be escaped.
-pub(super) fn code(words: &str) -> String {
+pub(super) fn code_span(words: &str) -> String {
     words.replace(['`', '<', '>', '\n'], "_").replace('|', "\\|")
 }
 
 /// The name of an experiment, which is also the end of a link and the name of a file.
-pub(super) fn id(experiment: &Reproduced) -> String {
+pub(super) fn experiment_anchor(experiment: &Reproduced) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     experiment.id.chars().map(plain).collect()
 }
 
 /// A command as a reader would type it.
-pub(super) fn command(typed: &[String]) -> String {
+pub(super) fn command_block(typed: &[String]) -> String {
     let words = without_places(typed).into_iter();
     let quoted = words.map(|it| if it.contains(' ') { format!("'{it}'") } else { it });
     quoted.collect::<Vec<_>>().join(" ")

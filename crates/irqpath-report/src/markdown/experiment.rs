@@ -6,9 +6,14 @@ use std::io::{self, Write};
 
 use irqpath_model::{Claim, Outcome, Reproduced};
 
-use super::escape::{cell, code, command, id, line, text};
-use super::papers::{paper_of, section};
-use crate::reproduction::{cells, headings, missing, name, remarks, slow_rows, unit_note, word};
+use super::escape::{
+    code_span, command_block, escape_cell, escape_line, escape_text, experiment_anchor,
+};
+use super::papers::{paper_of, paper_section};
+use crate::reproduction::{
+    claim_remarks, figure_cells, figure_headings, figure_name, list_missing, slow_rows, unit_note,
+    verdict_word,
+};
 
 /// Writes the part of an experiment; `#` of `level` begin its heading.
 pub(super) fn write_experiment(
@@ -17,16 +22,26 @@ pub(super) fn write_experiment(
     level: usize,
 ) -> io::Result<()> {
     let marks = "#".repeat(level);
-    writeln!(out, "{marks} {}\n\n{}.\n", id(experiment), line(&experiment.title))?;
+    writeln!(
+        out,
+        "{marks} {}\n\n{}.\n",
+        experiment_anchor(experiment),
+        escape_line(&experiment.title)
+    )?;
     write_source(out, experiment)?;
-    writeln!(out, "\n{}\n\nFigures: {}.", text(&experiment.workload), unit_note(experiment))?;
+    writeln!(
+        out,
+        "\n{}\n\nFigures: {}.",
+        escape_text(&experiment.workload),
+        unit_note(experiment)
+    )?;
     for variant in &experiment.variants {
         for splat in &variant.splats {
-            writeln!(out, "\n**Splat on {}:** {}", line(&variant.name), line(splat))?;
+            writeln!(out, "\n**Splat on {}:** {}", escape_line(&variant.name), escape_line(splat))?;
         }
     }
-    for part in missing(&experiment.not_run) {
-        writeln!(out, "\n**Not run:** {}", line(&part))?;
+    for part in list_missing(&experiment.not_run) {
+        writeln!(out, "\n**Not run:** {}", escape_line(&part))?;
     }
     write_claims(&mut out, experiment, &marks)?;
     write_figures(&mut out, experiment, &marks)?;
@@ -40,9 +55,9 @@ fn write_source(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()>
     if experiment.document == "irqpath" {
         writeln!(out, "No paper measured this.")?;
     } else {
-        let place = match section(experiment) {
+        let place = match paper_section(experiment) {
             "" => String::new(),
-            section => format!(", section {}", line(section)),
+            section => format!(", section {}", escape_line(section)),
         };
         writeln!(out, "Source: {}, *{}*{place}.", paper.name, paper.title)?;
     }
@@ -51,13 +66,13 @@ fn write_source(out: &mut impl Write, experiment: &Reproduced) -> io::Result<()>
     };
     let commit = match made.commit.as_str() {
         "" => "of unknown commit".to_owned(),
-        commit => line(commit),
+        commit => escape_line(commit),
     };
     writeln!(
         out,
         "\n`{}`, irqpath {} {commit}",
-        code(&command(&made.command)),
-        line(&made.irqpath_version)
+        code_span(&command_block(&made.command)),
+        escape_line(&made.irqpath_version)
     )
 }
 
@@ -72,29 +87,34 @@ fn write_claims(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> i
          |---|---|---|---|--:|---|"
     )?;
     for claim in &experiment.claims {
-        writeln!(out, "| {} |", row(claim).join(" | "))?;
+        writeln!(out, "| {} |", claim_row(claim).join(" | "))?;
     }
     for claim in &experiment.claims {
-        let remarks = remarks(claim);
+        let remarks = claim_remarks(claim);
         if !remarks.is_empty() {
-            writeln!(out, "\n**{}**: {}", line(&claim.claim), text(&remarks.join("\n")))?;
+            writeln!(
+                out,
+                "\n**{}**: {}",
+                escape_line(&claim.claim),
+                escape_text(&remarks.join("\n"))
+            )?;
         }
     }
     Ok(())
 }
 
 /// The cells of a claim; kernels are lines of a cell.
-fn row(claim: &Claim) -> [String; 6] {
+fn claim_row(claim: &Claim) -> [String; 6] {
     let lines = |of: &dyn Fn(&Outcome) -> String| {
-        claim.outcomes.iter().map(|o| cell(&of(o))).collect::<Vec<_>>().join("<br>")
+        claim.outcomes.iter().map(|o| escape_cell(&of(o))).collect::<Vec<_>>().join("<br>")
     };
     [
-        cell(&claim.claim),
-        cell(&claim.paper),
-        cell(&claim.expect),
+        escape_cell(&claim.claim),
+        escape_cell(&claim.paper),
+        escape_cell(&claim.expect),
         lines(&|o| o.variant.clone()),
         lines(&|o| o.ours.clone()),
-        lines(&|o| word(o.verdict).to_owned()),
+        lines(&|o| verdict_word(o.verdict).to_owned()),
     ]
 }
 
@@ -102,12 +122,17 @@ fn write_figures(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> 
     if experiment.figures.is_empty() {
         return Ok(());
     }
-    let headings = headings(&experiment.figures);
+    let headings = figure_headings(&experiment.figures);
     writeln!(out, "\n{marks}# Figures\n\n| kernel | series | {} |", headings.join(" | "))?;
     writeln!(out, "|---|---|{}", "--:|".repeat(headings.len()))?;
     for row in &experiment.figures {
-        let cells = cells(row)[..headings.len()].join(" | ");
-        writeln!(out, "| {} | {} | {cells} |", cell(&row.variant), cell(&name(row)))?;
+        let cells = figure_cells(row)[..headings.len()].join(" | ");
+        writeln!(
+            out,
+            "| {} | {} | {cells} |",
+            escape_cell(&row.variant),
+            escape_cell(&figure_name(row))
+        )?;
     }
     Ok(())
 }
@@ -120,9 +145,9 @@ fn write_slow(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io:
         out,
         "\n{marks}# Slow runs\n\n| kernel | series | runs over Q95 | why |\n|---|---|--:|---|"
     )?;
-    slow_rows(experiment)
-        .iter()
-        .try_for_each(|row| writeln!(out, "| {} |", row.each_ref().map(|c| cell(c)).join(" | ")))
+    slow_rows(experiment).iter().try_for_each(|row| {
+        writeln!(out, "| {} |", row.each_ref().map(|c| escape_cell(c)).join(" | "))
+    })
 }
 
 fn write_kernels(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> io::Result<()> {
@@ -135,7 +160,13 @@ fn write_kernels(out: &mut impl Write, experiment: &Reproduced, marks: &str) -> 
     )?;
     for variant in &experiment.variants {
         let image = variant.image_sha256.get(..16).unwrap_or(&variant.image_sha256);
-        writeln!(out, "| {} | {} | {} |", cell(&variant.name), cell(&variant.kernel), cell(image))?;
+        writeln!(
+            out,
+            "| {} | {} | {} |",
+            escape_cell(&variant.name),
+            escape_cell(&variant.kernel),
+            escape_cell(image)
+        )?;
     }
     Ok(())
 }

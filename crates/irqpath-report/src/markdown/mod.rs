@@ -12,6 +12,7 @@ mod picture;
 mod summary;
 
 pub use escape::without_places;
+pub use papers::is_listed as is_listed_paper;
 
 use std::io::{self, Write};
 
@@ -27,7 +28,7 @@ use summary::{Details, write_summary};
 pub struct Part {
     /// Its name in the directory of the parts.
     pub name: String,
-    /// All of it.
+    /// The whole text of the file.
     pub text: String,
 }
 
@@ -42,7 +43,7 @@ pub fn write_page(out: impl Write, table: &Reproduction) -> io::Result<()> {
     out.finish()
 }
 
-/// Writes the summary, whose links lead to the [`parts`] in `directory`.
+/// Writes the summary, whose links lead to the [`render_parts`] in `directory`.
 pub fn write_overview(out: impl Write, table: &Reproduction, directory: &str) -> io::Result<()> {
     let mut out = Guard::new(out, false);
     write_summary(&mut out, table, &Details::Pages(directory))?;
@@ -50,7 +51,7 @@ pub fn write_overview(out: impl Write, table: &Reproduction, directory: &str) ->
 }
 
 /// A page for each experiment, and the pictures of the summary.
-pub fn parts(table: &Reproduction) -> io::Result<Vec<Part>> {
+pub fn render_parts(table: &Reproduction) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
     for experiment in &table.experiments {
         let mut text = Vec::new();
@@ -58,12 +59,12 @@ pub fn parts(table: &Reproduction) -> io::Result<Vec<Part>> {
         write_experiment(&mut page, experiment, 1)?;
         page.finish()?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        parts.push(Part { name: format!("{}.md", escape::id(experiment)), text });
+        parts.push(Part { name: format!("{}.md", escape::experiment_anchor(experiment)), text });
     }
     for figure in
         by_paper(&table.experiments).iter().filter_map(|(paper, _)| paper.picture.as_ref())
     {
-        let drawn = picture::draw(table, figure);
+        let drawn = picture::draw_figure(table, figure);
         parts.extend(drawn.map(|text| Part { name: format!("{}.svg", figure.file), text }));
     }
     Ok(parts)

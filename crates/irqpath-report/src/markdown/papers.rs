@@ -99,6 +99,11 @@ const ALL: [Paper; 6] = [
 const UNKNOWN: Paper =
     Paper { number: "", name: "Another paper", title: "It has no entry here yet", picture: None };
 
+/// Whether the list has a paper with this number, or it is `irqpath`: no paper.
+pub fn is_listed(number: &str) -> bool {
+    ALL.iter().any(|paper| paper.number == number)
+}
+
 /// The paper of an experiment.
 pub(super) fn paper_of(experiment: &Reproduced) -> &'static Paper {
     ALL.iter().find(|paper| paper.number == experiment.document).unwrap_or(&UNKNOWN)
@@ -115,7 +120,7 @@ pub(super) fn by_paper(experiments: &[Reproduced]) -> Vec<(&'static Paper, Vec<&
 }
 
 /// The place of an experiment in its paper: `document 000, 6.1` has the section behind the number.
-pub(super) fn section(experiment: &Reproduced) -> &str {
+pub(super) fn paper_section(experiment: &Reproduced) -> &str {
     let number = format!("document {}, ", experiment.document);
     experiment.source.strip_prefix(&number).unwrap_or(&experiment.source)
 }

@@ -4,13 +4,13 @@
 //!
 //! The scale is logarithmic where the values need it. The picture has no script and no font.
 
-use std::fmt::Write as _;
-
 use irqpath_model::Reproduction;
+use maud::{Markup, html};
 
 use super::papers::{Figure, Shown};
-use crate::reproduction::name;
-use crate::text::grouped;
+use crate::html::escape_markup;
+use crate::reproduction::figure_name;
+use crate::text::group_digits;
 
 const WIDTH: f64 = 900.0;
 /// Where the rows' names end.
@@ -30,14 +30,14 @@ struct Row {
 }
 
 /// The picture, or none where the table lacks its figures.
-pub(super) fn draw(table: &Reproduction, figure: &Figure) -> Option<String> {
-    let rows = rows(table, figure);
+pub(super) fn draw_figure(table: &Reproduction, figure: &Figure) -> Option<String> {
+    let rows = figure_rows(table, figure);
     let values = || rows.iter().flat_map(|row| [row.low, row.max]).filter(|value| *value > 0.0);
     let (min, max) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    Some(picture(&rows, &Scale::of(min, max), figure.caption))
+    Some(draw_rows(&rows, &Scale::from_range(min, max), figure.caption))
 }
 
-fn rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
+fn figure_rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
     let experiment = table.experiments.iter().find(|it| it.id == figure.experiment);
     let Some(experiment) = experiment else { return Vec::new() };
     match figure.shown {
@@ -45,7 +45,8 @@ fn rows(table: &Reproduction, figure: &Figure) -> Vec<Row> {
             let figures = experiment.figures.iter().filter(|row| row.interval == interval);
             let one_kernel = experiment.variants.len() < 2;
             let row = |row: &irqpath_model::Figures| {
-                let series = if interval.is_empty() { name(row) } else { row.series.clone() };
+                let series =
+                    if interval.is_empty() { figure_name(row) } else { row.series.clone() };
                 let name = if one_kernel { series } else { format!("{}, {series}", row.variant) };
                 let q = row.quantiles;
                 let [low, middle, high, max] =
@@ -74,7 +75,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(min: f64, max: f64) -> Self {
+    fn from_range(min: f64, max: f64) -> Self {
         let is_logarithmic = max / min > LOGARITHMIC;
         let (min, max) = if is_logarithmic {
             (10_f64.powf(min.log10().floor()), 10_f64.powf(max.log10().ceil()))
@@ -85,7 +86,7 @@ impl Scale {
         Self { min, max, is_logarithmic }
     }
 
-    fn x(&self, value: f64) -> f64 {
+    fn x_of(&self, value: f64) -> f64 {
         let value = value.max(self.min);
         let part = if self.is_logarithmic {
             (value / self.min).log10() / (self.max / self.min).log10()
@@ -95,7 +96,7 @@ impl Scale {
         LEFT + part * (WIDTH - LEFT - RIGHT)
     }
 
-    fn ticks(&self) -> Vec<f64> {
+    fn tick_values(&self) -> Vec<f64> {
         if self.is_logarithmic {
             let decades = (self.max / self.min).log10().round() as i32;
             (0..=decades).map(|at| self.min * 10_f64.powi(at)).collect()
@@ -118,54 +119,42 @@ fn round_step(span: f64) -> f64 {
         .unwrap_or(fifth)
 }
 
-fn picture(rows: &[Row], scale: &Scale, caption: &str) -> String {
+fn draw_rows(rows: &[Row], scale: &Scale, caption: &str) -> String {
     let height = TOP + ROW * (rows.len() as f64 + 1.5);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        escape(caption)
-    );
-    let _ = writeln!(svg, "<text x=\"8\" y=\"18\" font-weight=\"bold\">{}</text>", escape(caption));
     let bottom = TOP + ROW * rows.len() as f64 + 4.0;
-    for tick in scale.ticks() {
-        let x = scale.x(tick);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#ddd\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            bottom + 16.0,
-            number(tick)
-        );
+    let svg = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (height) }
+            font-family="sans-serif" font-size="12" {
+            title { (caption) }
+            rect width="100%" height="100%" fill="#fff" {}
+            text x="8" y="18" font-weight="bold" { (caption) } "\n"
+            @for tick in scale.tick_values() {
+                @let x = format!("{:.1}", scale.x_of(tick));
+                path d=(format!("M{x} {TOP}V{bottom:.1}")) stroke="#ddd" {}
+                text x=(x) y=(format!("{:.1}", bottom + 16.0)) text-anchor="middle" {
+                    (short_number(tick))
+                } "\n"
+            }
+            @for (row, at) in rows.iter().zip(0..) {
+                (draw_row(row, scale, TOP + ROW * (f64::from(at) + 0.5))) "\n"
+            }
+        }
+    };
+    escape_markup(svg).into_string() + "\n"
+}
+
+fn draw_row(row: &Row, scale: &Scale, y: f64) -> Markup {
+    let [low, middle, high, max] = [row.low, row.middle, row.high, row.max].map(|v| scale.x_of(v));
+    html! {
+        text x=(LEFT - 10.0) y=(format!("{:.1}", y + 4.0)) text-anchor="end" { (row.name) }
+        path d=(format!("M{low:.1} {y:.1}H{high:.1}")) stroke="#26c" stroke-width="4" {}
+        path d=(format!("M{max:.1} {:.1}v8", y - 4.0)) stroke="#c33" stroke-width="2" {}
+        circle cx=(format!("{middle:.1}")) cy=(format!("{y:.1}")) r="4" fill="#136" {}
     }
-    for (row, at) in rows.iter().zip(0..) {
-        draw_row(&mut svg, row, scale, TOP + ROW * (f64::from(at) + 0.5));
-    }
-    svg.push_str("</svg>\n");
-    svg
 }
 
-fn draw_row(svg: &mut String, row: &Row, scale: &Scale, y: f64) {
-    let [low, middle, high, max] = [row.low, row.middle, row.high, row.max].map(|v| scale.x(v));
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-         <path d=\"M{low:.1} {y:.1}H{high:.1}\" stroke=\"#26c\" stroke-width=\"4\"/>\
-         <path d=\"M{max:.1} {:.1}v8\" stroke=\"#c33\" stroke-width=\"2\"/>\
-         <circle cx=\"{middle:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#136\"/>",
-        LEFT - 10.0,
-        y + 4.0,
-        escape(&row.name),
-        y - 4.0
-    );
-}
-
-fn number(value: f64) -> String {
-    if value >= 10.0 { grouped(value.round() as u64) } else { format!("{value}") }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+fn short_number(value: f64) -> String {
+    if value >= 10.0 { group_digits(value.round() as u64) } else { format!("{value}") }
 }
 
 #[cfg(test)]
@@ -174,17 +163,17 @@ mod tests {
 
     #[test]
     fn the_scale_is_logarithmic_where_values_are_far_apart() {
-        let far = Scale::of(3.0, 700.0);
-        assert_eq!((far.is_logarithmic, far.ticks()), (true, vec![1.0, 10.0, 100.0, 1000.0]));
-        let near = Scale::of(101.0, 124.0);
-        assert_eq!(near.ticks(), [100.0, 105.0, 110.0, 115.0, 120.0, 125.0]);
-        assert!((near.x(100.0) - LEFT).abs() < 0.1 && near.x(125.0) < WIDTH);
+        let far = Scale::from_range(3.0, 700.0);
+        assert_eq!((far.is_logarithmic, far.tick_values()), (true, vec![1.0, 10.0, 100.0, 1000.0]));
+        let near = Scale::from_range(101.0, 124.0);
+        assert_eq!(near.tick_values(), [100.0, 105.0, 110.0, 115.0, 120.0, 125.0]);
+        assert!((near.x_of(100.0) - LEFT).abs() < 0.1 && near.x_of(125.0) < WIDTH);
     }
 
     #[test]
     fn names_of_rows_are_text() {
         let row = Row { name: "<b>&".into(), low: 1.0, middle: 2.0, high: 3.0, max: 4.0 };
-        let svg = picture(&[row], &Scale::of(1.0, 4.0), "a < b");
+        let svg = draw_rows(&[row], &Scale::from_range(1.0, 4.0), "a < b");
         assert!(svg.contains(">&lt;b&gt;&amp;<") && svg.contains("a &lt; b"), "{svg}");
     }
 }

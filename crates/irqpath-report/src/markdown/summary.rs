@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use irqpath_model::{OutcomeVerdict, Reproduced, Reproduction};
 
-use super::escape::{cell, code, command, id, line};
+use super::escape::{code_span, command_block, escape_cell, escape_line, experiment_anchor};
 use super::papers::{Paper, by_paper};
 use super::picture;
-use crate::reproduction::{is_unexplained, missing, reason};
+use crate::reproduction::{claim_reason, is_unexplained, list_missing};
 
 /// Where the summary's links lead: into the same page, or to pages in a directory.
 pub(super) enum Details<'a> {
@@ -18,8 +18,8 @@ pub(super) enum Details<'a> {
 }
 
 impl Details<'_> {
-    fn link(&self, experiment: &Reproduced) -> String {
-        let id = id(experiment);
+    fn experiment_link(&self, experiment: &Reproduced) -> String {
+        let id = experiment_anchor(experiment);
         match self {
             Self::Here => format!("[{id}](#{})", id.to_lowercase()),
             Self::Pages(directory) => format!("[{id}]({directory}/{id}.md)"),
@@ -38,9 +38,9 @@ pub(super) fn write_summary(
          The lab repeats the experiments of five papers on current kernels. This page counts, for \
          each paper,\nthe claims that hold, and gives the reason for each one that differs.\n\
          `{}` generated it with irqpath {}; do not\nedit it.\n\n{}",
-        code(&command(&table.command)),
-        line(&table.irqpath_version),
-        counted(table)
+        code_span(&command_block(&table.command)),
+        escape_line(&table.irqpath_version),
+        count_summary(table)
     )?;
     for (paper, experiments) in by_paper(&table.experiments) {
         writeln!(out, "\n## {}\n\n*{}*", paper.name, paper.title)?;
@@ -51,13 +51,14 @@ pub(super) fn write_summary(
     Ok(())
 }
 
-fn count(experiment: &Reproduced, verdict: OutcomeVerdict) -> usize {
+fn count_verdict(experiment: &Reproduced, verdict: OutcomeVerdict) -> usize {
     let outcomes = experiment.claims.iter().flat_map(|claim| &claim.outcomes);
     outcomes.filter(|outcome| outcome.verdict == verdict).count()
 }
 
-fn counted(table: &Reproduction) -> String {
-    let count = |verdict| table.experiments.iter().map(|e| count(e, verdict)).sum::<usize>();
+fn count_summary(table: &Reproduction) -> String {
+    let count =
+        |verdict| table.experiments.iter().map(|e| count_verdict(e, verdict)).sum::<usize>();
     let claims = table.experiments.iter().flat_map(|experiment| &experiment.claims);
     let unexplained = match claims.filter(|claim| is_unexplained(claim)).count() {
         0 => String::new(),
@@ -85,7 +86,7 @@ fn write_picture(
     let (Some(figure), Details::Pages(directory)) = (&paper.picture, details) else {
         return Ok(());
     };
-    if picture::draw(table, figure).is_none() {
+    if picture::draw_figure(table, figure).is_none() {
         return Ok(());
     }
     writeln!(
@@ -104,15 +105,15 @@ fn write_experiments(
 ) -> io::Result<()> {
     writeln!(out, "\n| experiment | question | hold | differ | stated |\n|---|---|--:|--:|--:|")?;
     for experiment in experiments {
-        let (link, title) = (details.link(experiment), cell(&experiment.title));
+        let (link, title) = (details.experiment_link(experiment), escape_cell(&experiment.title));
         if experiment.made.is_none() {
-            let why = cell(&missing(&experiment.not_run).join("; "));
+            let why = escape_cell(&list_missing(&experiment.not_run).join("; "));
             writeln!(out, "| {link} | {title} | not run: {why} | | |")?;
             continue;
         }
         let [holds, differs, stated] =
             [OutcomeVerdict::Holds, OutcomeVerdict::Differs, OutcomeVerdict::Stated]
-                .map(|verdict| count(experiment, verdict));
+                .map(|verdict| count_verdict(experiment, verdict));
         writeln!(out, "| {link} | {title} | {holds} | {differs} | {stated} |")?;
     }
     Ok(())
@@ -126,7 +127,7 @@ fn write_differences(
 ) -> io::Result<()> {
     let mut begun = false;
     for experiment in experiments {
-        let reasons: Vec<&str> = experiment.claims.iter().filter_map(reason).collect();
+        let reasons: Vec<&str> = experiment.claims.iter().filter_map(claim_reason).collect();
         let mut shown = BTreeSet::new();
         for reason in reasons.iter().filter(|reason| shown.insert(**reason)) {
             if !std::mem::replace(&mut begun, true) {
@@ -134,7 +135,12 @@ fn write_differences(
             }
             let nr = reasons.iter().filter(|other| other == &reason).count();
             let claims = if nr == 1 { "1 claim".to_owned() } else { format!("{nr} claims") };
-            writeln!(out, "- {}, {claims}: {}", details.link(experiment), line(reason))?;
+            writeln!(
+                out,
+                "- {}, {claims}: {}",
+                details.experiment_link(experiment),
+                escape_line(reason)
+            )?;
         }
     }
     Ok(())

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `samples.parquet` of a measurement that has lengths and no paths: benchmarks, experiments of
-//! the lab. One row per repetition, with the same version key and digest as a file of paths.
+//! `lengths.parquet`: the length of every repetition in the lab, one row each.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use irqpath_model::SCHEMA_VERSION;
-use parquet::basic::{Compression, Encoding};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnPath;
+use irqpath_model::RunIdentity;
 
-use super::digest::Digesting;
-use super::{DIGEST_KEY, ROW_GROUP_ROWS, SamplesError, VERSION_KEY};
+use super::{Cell, SamplesError, Table, TableWriter};
 
-const SCHEMA: &str = "message lengths {
-  REQUIRED BYTE_ARRAY series (STRING);
-  REQUIRED BYTE_ARRAY interval (STRING);
-  REQUIRED INT32 repetition (INTEGER(32,false));
-  REQUIRED INT64 length_ns (INTEGER(64,false));
-}";
+/// What all lengths of a file have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LengthLabels<'a> {
+    /// The experiment of the lab.
+    pub experiment: &'a str,
+    /// Its variant.
+    pub variant: &'a str,
+}
 
 /// How long an interval of a series was in one repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,84 +23,47 @@ pub struct Length<'a> {
     pub series: &'a str,
     /// From what to what.
     pub interval: &'a str,
-    /// Counted from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// ns.
+    /// Length of the run, ns.
     pub length_ns: u64,
 }
 
-/// Writes all lengths as a file and hands the output back.
+/// Writes all lengths of a run as a file and hands the output back.
 pub fn write_lengths<'a, W: Write + Send>(
     out: W,
+    run: &RunIdentity,
+    labels: LengthLabels<'_>,
     lengths: impl IntoIterator<Item = Length<'a>>,
 ) -> Result<W, SamplesError> {
-    let schema = parse_message_type(SCHEMA).expect("a valid Parquet schema");
-    let mut file =
-        SerializedFileWriter::new(Digesting::new(out), Arc::new(schema), Arc::new(properties()))
-            .map_err(wrong)?;
-    let mut lengths = lengths.into_iter();
-    loop {
-        let rows: Vec<_> = lengths.by_ref().take(ROW_GROUP_ROWS).collect();
-        if rows.is_empty() {
-            break;
-        }
-        let mut group = file.next_row_group().map_err(wrong)?;
-        write_rows(&mut group, &rows).map_err(wrong)?;
-        group.close().map_err(wrong)?;
+    let mut table = TableWriter::for_run(out, Table::Lengths, run)?;
+    for length in lengths {
+        let texts = [labels.experiment, labels.variant, length.series, length.interval];
+        let texts = texts.map(|text| table.text(text));
+        let numbers = [Cell::u32(length.repetition), Cell::u64(length.length_ns)];
+        table.push_row(texts.into_iter().chain(numbers))?;
     }
-    file.flush().map_err(wrong)?;
-    let groups: Vec<_> = file.flushed_row_groups().to_vec();
-    let digest = file.inner().stored(&groups);
-    file.append_key_value_metadata(KeyValue::new(DIGEST_KEY.to_owned(), digest));
-    Ok(file.into_inner().map_err(wrong)?.inner)
-}
-
-fn wrong(error: impl std::fmt::Display) -> SamplesError {
-    SamplesError::Write(error.to_string())
-}
-
-fn properties() -> WriterProperties {
-    let version = KeyValue::new(VERSION_KEY.to_owned(), SCHEMA_VERSION.to_string());
-    let repetition = ColumnPath::from("repetition");
-    WriterProperties::builder()
-        .set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()))
-        .set_created_by(format!("irqpath {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(vec![version]))
-        .set_column_dictionary_enabled(repetition.clone(), false)
-        .set_column_encoding(repetition, Encoding::DELTA_BINARY_PACKED)
-        .build()
-}
-
-fn write_rows<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Length<'_>],
-) -> Result<(), ParquetError> {
-    let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
-    let column = rows.iter().map(|row| text(row.series));
-    write_column::<ByteArrayType>(group, column)?;
-    let column = rows.iter().map(|row| text(row.interval));
-    write_column::<ByteArrayType>(group, column)?;
-    let column = rows.iter().map(|row| row.repetition.cast_signed());
-    write_column::<Int32Type>(group, column)?;
-    let column = rows.iter().map(|row| row.length_ns.cast_signed());
-    write_column::<Int64Type>(group, column)
-}
-
-fn write_column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
-    values: impl Iterator<Item = T::T>,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), None, None)?;
-    column.close()
+    table.finish()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ROW_GROUP_ROWS;
     use super::*;
     use bytes::Bytes;
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
     use parquet::record::RowAccessor as _;
+
+    const LABELS: LengthLabels<'_> = LengthLabels { experiment: "ihm-net", variant: "rt" };
+
+    fn run() -> RunIdentity {
+        RunIdentity {
+            host: "lab guest, rt".to_owned(),
+            run_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            commit: "fa7233a0b1c2".to_owned(),
+            ..RunIdentity::default()
+        }
+    }
 
     #[test]
     fn what_is_written_can_be_read_by_any_reader() {
@@ -121,16 +75,19 @@ mod tests {
                 length_ns: u64::from(n) * 7,
             })
             .collect();
-        let bytes = write_lengths(Vec::new(), rows.iter().copied()).expect("written");
+        let bytes =
+            write_lengths(Vec::new(), &run(), LABELS, rows.iter().copied()).expect("written");
         let file = SerializedFileReader::new(Bytes::from(bytes)).expect("parquet");
         assert_eq!(file.num_row_groups(), rows.len().div_ceil(ROW_GROUP_ROWS));
         let read = file.get_row_iter(None).expect("rows").map(|row| row.expect("row"));
         let mut nr = 0;
         for (row, expected) in read.zip(&rows) {
-            assert_eq!(row.get_string(0).expect("series"), expected.series);
-            assert_eq!(row.get_string(1).expect("interval"), expected.interval);
-            assert_eq!(row.get_uint(2).expect("repetition"), expected.repetition);
-            assert_eq!(row.get_ulong(3).expect("length"), expected.length_ns);
+            let texts: Vec<_> = (0..9).map(|i| row.get_string(i).expect("text").as_str()).collect();
+            let identity = [run().host, String::new(), run().run_id, run().commit, String::new()];
+            assert_eq!(texts[..5], identity);
+            assert_eq!(texts[5..], ["ihm-net", "rt", expected.series, expected.interval]);
+            assert_eq!(row.get_uint(9).expect("repetition"), expected.repetition);
+            assert_eq!(row.get_ulong(10).expect("length"), expected.length_ns);
             nr += 1;
         }
         assert_eq!(nr, rows.len());
@@ -138,7 +95,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_a_file_without_rows() {
-        let bytes = write_lengths(Vec::new(), []).expect("written");
+        let bytes = write_lengths(Vec::new(), &run(), LABELS, []).expect("written");
         let file = SerializedFileReader::new(Bytes::from(bytes)).expect("parquet");
         assert_eq!(file.metadata().file_metadata().num_rows(), 0);
     }

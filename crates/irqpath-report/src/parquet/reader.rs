@@ -1,321 +1,332 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reads `samples.parquet` back, one row group at a time.
+//! Reads the tables of result directories back, of every version that wrote one.
 //!
-//! Columns are found by name and checked before anything is decoded: a file may come from
-//! anywhere, and whatever is wrong with it must be an error with a reason. Columns that this
-//! version does not know are ignored.
+//! A file may be a stranger's: what it claims is checked before anything is allocated by it, and
+//! its texts become printable. Rows are taken one row group at a time. The library panics on some
+//! damaged files; that counts as damage.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use irqpath_model::{Comm, PathRecord, Point, SCHEMA_VERSION, Stamp, Task, Via};
-use parquet::basic::{Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{
-    FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
-};
-use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader};
-use parquet::file::serialized_reader::SerializedFileReader;
+use irqpath_model::bench::Latencies;
+use irqpath_model::{RunIdentity, printable};
+use parquet::basic::Type;
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
+use parquet::file::metadata::{FileMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, FileReader as _, RowGroupReader, SerializedFileReader};
 
-use super::columns::{self, Kind};
-use super::digest;
-use super::{DIGEST_KEY, SamplesError, VERSION_KEY};
+use super::table::Column;
+use super::tables::{Kind, Spec};
+use super::{Cell, LengthLabels, RUN_KEY, SamplesError, TABLES_VERSION, Table, TableWriter};
+use super::{VERSION_KEY, pages};
 
-/// Values decoded at a time; bounds what a damaged row count can make us allocate.
-const BATCH: usize = 4096;
+/// Longest footer; a row group takes 5 KiB of it.
+const MAX_FOOTER: u64 = 32 << 20;
+/// Most series with their intervals.
+const MAX_SERIES: usize = 10_000;
+/// Most rows of a row group.
+const MAX_GROUP_ROWS: usize = 64 << 10;
 
-fn corrupt(error: impl std::fmt::Display) -> SamplesError {
-    SamplesError::Corrupt(error.to_string())
+/// Why a table cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum ReadError {
+    /// Not a table of irqpath, or damaged.
+    #[error("it is not a table that irqpath wrote ({0}); measure again, or restore the file")]
+    Corrupt(String),
+    /// Made by a newer irqpath.
+    #[error(
+        "it has format {found}, this irqpath reads up to {TABLES_VERSION}; use a newer irqpath"
+    )]
+    Newer { found: u32 },
+    /// What was read could not be written.
+    #[error(transparent)]
+    Write(#[from] SamplesError),
 }
 
-/// Every record of a file held in memory.
-pub fn read_samples(bytes: impl Into<Bytes>) -> Result<Vec<PathRecord>, SamplesError> {
-    SampleReader::new(bytes.into())?.collect()
+#[allow(clippy::needless_pass_by_value)] // for map_err
+fn corrupt(why: impl ToString) -> ReadError {
+    ReadError::Corrupt(printable(&why.to_string()).into_owned())
 }
 
-/// The records of a file (`std::fs::File`) or of bytes (`bytes::Bytes`), in the order written.
-/// After an error it ends.
-pub struct SampleReader<R: ChunkReader + 'static> {
+thread_local! {
+    static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// True while a panic of this thread counts as damage of a file: a hook need not report it.
+pub fn is_guarded() -> bool {
+    IS_GUARDED.get()
+}
+
+/// Runs what may panic in the library.
+fn guard<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    IS_GUARDED.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    IS_GUARDED.set(false);
+    read.unwrap_or_else(|_| Err(corrupt("the library gave up on it")))
+}
+
+/// A table of a result directory: its paths, or its lengths.
+pub struct TableReader<R: ChunkReader + 'static> {
     file: SerializedFileReader<R>,
-    next_group: usize,
-    rows: std::vec::IntoIter<PathRecord>,
+    table: Table,
+    /// The table's own columns, and where they are in the file.
+    columns: Vec<(Spec, Option<usize>)>,
 }
 
-impl<R: ChunkReader + 'static> SampleReader<R> {
-    /// Open, and check version and columns.
-    pub fn new(input: R) -> Result<Self, SamplesError> {
+impl<R: ChunkReader + 'static> TableReader<R> {
+    /// Open a file and check what it claims.
+    pub fn open(input: R) -> Result<Self, ReadError> {
+        guard(|| Self::open_unguarded(input))
+    }
+
+    fn open_unguarded(input: R) -> Result<Self, ReadError> {
+        check_footer(&input)?;
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&input).map_err(corrupt)?;
+        for group in metadata.row_groups() {
+            let nr_rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
+            if nr_rows > MAX_GROUP_ROWS {
+                return Err(corrupt(format!("a row group of more than {MAX_GROUP_ROWS} rows")));
+            }
+            for chunk in group.columns() {
+                pages::check_chunk(&input, chunk).map_err(corrupt)?;
+            }
+        }
         check_version(metadata.file_metadata())?;
-        check_columns(metadata.file_metadata())?;
-        check_ranges(&metadata, input.len())?;
-        check_digest(&metadata, &input)?;
-        let file = SerializedFileReader::new(input).map_err(corrupt)?;
-        Ok(Self { file, next_group: 0, rows: Vec::new().into_iter() })
+        let table = find_table(metadata.file_metadata())?;
+        let columns = find_columns(table, metadata.file_metadata())?;
+        Ok(Self { file: SerializedFileReader::new(input).map_err(corrupt)?, table, columns })
     }
 
-    /// Number of records, by the footer.
-    pub fn nr_rows(&self) -> u64 {
-        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    /// Which table it is.
+    pub fn table(&self) -> Table {
+        self.table
     }
 
-    fn read_group(&mut self) -> Result<(), SamplesError> {
-        let group = self.file.get_row_group(self.next_group).map_err(corrupt)?;
-        self.next_group += 1;
-        self.rows = Group::read(group.as_ref())?.rows()?.into_iter();
-        Ok(())
+    /// The run that the file says it is of; `None` in files of versions that did not tell.
+    pub fn run_id(&self) -> Option<&str> {
+        find_value(self.file.metadata().file_metadata(), RUN_KEY)
     }
-}
 
-impl<R: ChunkReader + 'static> Iterator for SampleReader<R> {
-    type Item = Result<PathRecord, SamplesError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(row) = self.rows.next() {
-                return Some(Ok(row));
-            }
-            if self.next_group >= self.file.num_row_groups() {
-                return None;
-            }
-            if let Err(error) = self.read_group() {
-                self.next_group = usize::MAX;
-                return Some(Err(error));
-            }
+    /// Read every row and throw it away; returns how many there are.
+    pub fn check_rows(&self) -> Result<u64, ReadError> {
+        let mut nr_rows = 0;
+        for group in 0..self.file.num_row_groups() {
+            nr_rows += guard(|| self.read_group(group))?.0 as u64;
         }
+        Ok(nr_rows)
     }
-}
 
-fn stored<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
-    let pairs = metadata.key_value_metadata()?;
-    pairs.iter().find(|p| p.key == key)?.value.as_deref()
-}
-
-fn check_version(metadata: &FileMetaData) -> Result<(), SamplesError> {
-    let text = stored(metadata, VERSION_KEY).ok_or(SamplesError::Foreign)?;
-    let found: u32 = text.parse().map_err(|_| corrupt(format!("{VERSION_KEY} is '{text}'")))?;
-    if found > SCHEMA_VERSION {
-        return Err(SamplesError::Newer { found, supported: SCHEMA_VERSION });
-    }
-    Ok(())
-}
-
-fn check_digest<R: ChunkReader>(metadata: &ParquetMetaData, input: &R) -> Result<(), SamplesError> {
-    let stored = stored(metadata.file_metadata(), DIGEST_KEY)
-        .ok_or_else(|| corrupt(format!("{DIGEST_KEY} is absent")))?;
-    let pages = input.get_read(0).map_err(corrupt)?;
-    if digest::matches(stored, metadata.row_groups(), pages).map_err(corrupt)? {
-        Ok(())
-    } else {
-        Err(corrupt("its digest does not match"))
-    }
-}
-
-fn check_columns(metadata: &FileMetaData) -> Result<(), SamplesError> {
-    let schema = metadata.schema_descr();
-    for want in columns::all() {
-        let physical = match want.kind {
-            Kind::Text => Physical::BYTE_ARRAY,
-            Kind::I32 => Physical::INT32,
-            Kind::I64 => Physical::INT64,
-        };
-        let column = schema
-            .columns()
-            .iter()
-            .find(|c| c.path().parts().len() == 1 && c.name() == want.name)
-            .ok_or_else(|| corrupt(format!("the column {} is absent", want.name)))?;
-        let repeated = column.self_type().get_basic_info().repetition() == Repetition::REPEATED;
-        if column.physical_type() != physical || repeated {
-            return Err(corrupt(format!("the column {} has another type", want.name)));
-        }
-    }
-    Ok(())
-}
-
-/// The Parquet library asserts that column chunks lie where a file can have them; a damaged footer
-/// may say otherwise.
-fn check_ranges(metadata: &ParquetMetaData, len: u64) -> Result<(), SamplesError> {
-    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
-        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-        let end = start.checked_add(column.compressed_size());
-        let inside = start >= 0
-            && column.data_page_offset() >= 0
-            && column.compressed_size() >= 0
-            && end.and_then(|e| u64::try_from(e).ok()).is_some_and(|e| e <= len);
-        if !inside || column.num_values() < 0 {
-            return Err(corrupt("a column lies outside the file"));
-        }
-    }
-    Ok(())
-}
-
-/// Times and CPUs of one point.
-type PointColumns = (Vec<Option<i64>>, Vec<Option<i32>>);
-
-/// One row group, decoded column by column.
-struct Group {
-    texts: HashMap<String, Vec<Option<ByteArray>>>,
-    i32s: HashMap<String, Vec<Option<i32>>>,
-    i64s: HashMap<String, Vec<Option<i64>>>,
-    /// Time and CPU of every point, taken out of the maps.
-    points: Vec<PointColumns>,
-    nr_rows: usize,
-}
-
-impl Group {
-    fn read(group: &dyn RowGroupReader) -> Result<Self, SamplesError> {
-        let nr_rows = usize::try_from(group.metadata().num_rows()).map_err(corrupt)?;
-        let mut this = Self {
-            texts: HashMap::new(),
-            i32s: HashMap::new(),
-            i64s: HashMap::new(),
-            points: Vec::new(),
-            nr_rows,
-        };
-        let wanted: HashMap<String, Kind> =
-            columns::all().into_iter().map(|c| (c.name, c.kind)).collect();
-        for index in 0..group.num_columns() {
-            let column = group.metadata().column(index).column_descr_ptr();
-            let name = column.name().to_owned();
-            if column.path().parts().len() != 1 || !wanted.contains_key(&name) {
-                continue;
+    /// Add every length to those of its series and interval, `SERIES: INTERVAL`; nothing of a table
+    /// of paths.
+    pub fn collect_lengths(&self) -> Result<BTreeMap<String, Latencies>, ReadError> {
+        let mut all: BTreeMap<String, Latencies> = BTreeMap::new();
+        let find = |name: &str| self.columns.iter().position(|(spec, _)| spec.name == name);
+        let places = (find("series"), find("interval"), find("length_ns"));
+        let (Some(series), Some(interval), Some(length)) = places else { return Ok(all) };
+        for group in 0..self.file.num_row_groups() {
+            let (nr_rows, columns) = guard(|| self.read_group(group))?;
+            let text = |column: usize, row: usize| {
+                std::str::from_utf8(columns[column].texts[row].data()).map_err(corrupt)
+            };
+            for row in 0..nr_rows {
+                let name = format!("{}: {}", text(series, row)?, text(interval, row)?);
+                let ns = columns[length].i64s[row].cast_unsigned();
+                all.entry(printable(&name).into_owned()).or_default().record_ns(ns);
             }
-            let nullable = column.max_def_level() > 0;
-            match group.get_column_reader(index).map_err(corrupt)? {
-                ColumnReader::ByteArrayColumnReader(r) => {
-                    this.texts.insert(name, values(r, nr_rows, nullable)?);
-                }
-                ColumnReader::Int32ColumnReader(r) => {
-                    this.i32s.insert(name, values(r, nr_rows, nullable)?);
-                }
-                ColumnReader::Int64ColumnReader(r) => {
-                    this.i64s.insert(name, values(r, nr_rows, nullable)?);
-                }
-                _ => return Err(corrupt(format!("the column {name} has another type"))),
+            if all.len() > MAX_SERIES {
+                return Err(corrupt(format!("lengths of more than {MAX_SERIES} series")));
             }
         }
-        for [ns, cpu] in Point::ALL.map(columns::point_columns) {
-            let times = this.i64s.remove(&ns.name).unwrap_or_default();
-            let cpus = this.i32s.remove(&cpu.name).unwrap_or_default();
-            this.points.push((times, cpus));
-        }
-        Ok(this)
+        Ok(all)
     }
 
-    fn rows(&self) -> Result<Vec<PathRecord>, SamplesError> {
-        (0..self.nr_rows).map(|row| self.row(row)).collect()
-    }
-
-    fn i32(&self, name: &str, row: usize) -> Result<Option<i32>, SamplesError> {
-        get(&self.i32s, name, row)
-    }
-
-    fn i64(&self, name: &str, row: usize) -> Result<Option<i64>, SamplesError> {
-        get(&self.i64s, name, row)
-    }
-
-    fn text(&self, name: &str, row: usize) -> Result<String, SamplesError> {
-        let value = required(get(&self.texts, name, row)?, name)?;
-        Ok(String::from_utf8_lossy(value.data()).into_owned())
-    }
-
-    /// A label that must be a number of another width.
-    fn label<T: TryFrom<i32>>(&self, name: &str, row: usize) -> Result<T, SamplesError> {
-        let value = required(self.i32(name, row)?, name)?;
-        T::try_from(value).map_err(|_| corrupt(format!("{name} is {value}")))
-    }
-
-    /// A label that must be one of our words.
-    fn word<T>(
+    /// Copy every row, as one of this run; returns how many there were. Labels are for lengths
+    /// of a version that did not tell them.
+    pub fn copy_rows<W: Write + Send>(
         &self,
-        name: &str,
-        row: usize,
-        parse: fn(&str) -> Option<T>,
-    ) -> Result<T, SamplesError> {
-        let text = self.text(name, row)?;
-        parse(&text).ok_or_else(|| corrupt(format!("{name} is '{text}'")))
+        run: &RunIdentity,
+        labels: LengthLabels<'_>,
+        out: &mut TableWriter<W>,
+    ) -> Result<u64, ReadError> {
+        let mut total = 0;
+        for group in 0..self.file.num_row_groups() {
+            let (nr_rows, columns) = guard(|| self.read_group(group))?;
+            let mut columns: Vec<_> = columns
+                .iter()
+                .zip(&self.columns)
+                .map(|(column, (spec, at))| {
+                    let absent = match &*spec.name {
+                        "experiment" => labels.experiment,
+                        _ => labels.variant,
+                    };
+                    Cells { column, is_there: at.is_some(), absent, row: 0, value: 0 }
+                })
+                .collect();
+            let mut row = Vec::with_capacity(columns.len() + 5);
+            for _ in 0..nr_rows {
+                row.extend(out.run_cells(run));
+                for column in &mut columns {
+                    row.push(column.next_cell(out)?);
+                }
+                out.push_row(row.drain(..))?;
+            }
+            total += nr_rows as u64;
+        }
+        Ok(total)
     }
 
-    fn row(&self, row: usize) -> Result<PathRecord, SamplesError> {
-        let kind = self.text("origin_kind", row)?;
-        let nr = required(self.i32("origin_nr", row)?, "origin_nr")?.cast_unsigned();
-        let origin = columns::origin_from_cells(&kind, nr)
-            .ok_or_else(|| corrupt(format!("unknown origin {kind} {nr}")))?;
-        let target = Task {
-            tid: required(self.i32("target_tid", row)?, "target_tid")?.cast_unsigned(),
-            tgid: required(self.i32("target_tgid", row)?, "target_tgid")?.cast_unsigned(),
-            comm: Comm::from_stored(&self.text("target_comm", row)?),
-            prio: self.label("target_prio", row)?,
-            normal_prio: self.label("target_normal_prio", row)?,
-            policy: self.word("target_policy", row, columns::policy_from_word)?,
+    /// The rows of a row group, by column.
+    fn read_group(&self, group: usize) -> Result<(usize, Vec<Column>), ReadError> {
+        let group = self.file.get_row_group(group).map_err(corrupt)?;
+        let nr_rows = usize::try_from(group.metadata().num_rows()).map_err(corrupt)?;
+        let read = |(spec, at): &(Spec, Option<usize>)| match at {
+            Some(at) => read_column(&*group, *at, spec, nr_rows),
+            None => Ok(Column::new(spec.clone())),
         };
-        Ok(PathRecord {
-            origin,
-            via: Via::from_bits_retain(self.label("via_bits", row)?),
-            stamps: self.stamps(row)?,
-            timer_fn: required(self.i64("timer_fn", row)?, "timer_fn")?.cast_unsigned(),
-            target,
-            end: self.word("end", row, columns::end_from_word)?,
-            queues: Vec::new(), // causes are not worked out from samples
+        Ok((nr_rows, self.columns.iter().map(read).collect::<Result<_, _>>()?))
+    }
+}
+
+/// The cells of a column, one row after the other.
+struct Cells<'a> {
+    column: &'a Column,
+    is_there: bool,
+    /// The text of every row of a column that is not there.
+    absent: &'a str,
+    row: usize,
+    value: usize,
+}
+
+impl Cells<'_> {
+    fn next_cell<W: Write + Send>(&mut self, out: &mut TableWriter<W>) -> Result<Cell, ReadError> {
+        let column = self.column;
+        if !self.is_there {
+            return Ok(if column.spec.nullable { Cell::Null } else { out.text(self.absent) });
+        }
+        let row = self.row;
+        self.row += 1;
+        if column.spec.nullable && column.present[row] == 0 {
+            return Ok(Cell::Null);
+        }
+        let at = self.value;
+        self.value += 1;
+        Ok(match column.spec.kind {
+            Kind::Text => {
+                let text = std::str::from_utf8(column.texts[at].data()).map_err(corrupt)?;
+                out.text(&printable(text))
+            }
+            Kind::I32 | Kind::U32 => Cell::I32(column.i32s[at]),
+            Kind::I64 | Kind::U64 => Cell::I64(column.i64s[at]),
         })
     }
-
-    fn stamps(&self, row: usize) -> Result<[Option<Stamp>; Point::COUNT], SamplesError> {
-        let mut stamps = [None; Point::COUNT];
-        for (point, (times, cpus)) in Point::ALL.into_iter().zip(&self.points) {
-            let time = times.get(row).copied().flatten();
-            let cpu = cpus.get(row).copied().flatten();
-            stamps[point.index()] = match (time, cpu) {
-                (Some(ns), Some(cpu)) => {
-                    let cpu = u16::try_from(cpu)
-                        .map_err(|_| corrupt(format!("{point} is on CPU {cpu}")))?;
-                    Some(Stamp { ns: ns.cast_unsigned(), cpu })
-                }
-                (None, None) => None,
-                _ => return Err(corrupt(format!("{point} has a time or a CPU, not both"))),
-            };
-        }
-        Ok(stamps)
-    }
 }
 
-fn required<T>(value: Option<T>, name: &str) -> Result<T, SamplesError> {
-    value.ok_or_else(|| corrupt(format!("{name} is null")))
-}
-
-fn get<T: Clone>(
-    columns: &HashMap<String, Vec<Option<T>>>,
-    name: &str,
-    row: usize,
-) -> Result<Option<T>, SamplesError> {
-    let column =
-        columns.get(name).ok_or_else(|| corrupt(format!("the column {name} is absent")))?;
-    Ok(column.get(row).cloned().flatten())
-}
-
-/// All values of a column chunk, `None` where null.
-fn values<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
+fn read_column(
+    group: &dyn RowGroupReader,
+    at: usize,
+    spec: &Spec,
     nr_rows: usize,
-    nullable: bool,
-) -> Result<Vec<Option<T::T>>, SamplesError> {
-    let mut out: Vec<Option<T::T>> = Vec::new();
-    while out.len() < nr_rows {
-        let (mut levels, mut present) = (Vec::new(), Vec::new());
-        let want = BATCH.min(nr_rows - out.len());
-        let (nr_records, ..) = reader
-            .read_records(want, nullable.then_some(&mut levels), None, &mut present)
-            .map_err(|e: ParquetError| corrupt(e))?;
-        if nr_records == 0 {
-            return Err(corrupt("a column is shorter than the others"));
-        }
-        let mut present = present.into_iter();
-        if nullable {
-            out.extend(levels.iter().map(|&l| if l > 0 { present.next() } else { None }));
-        } else {
-            out.extend(present.map(Some));
-        }
+) -> Result<Column, ReadError> {
+    let mut column = Column::new(spec.clone());
+    let reader = group.get_column_reader(at).map_err(corrupt)?;
+    let present = spec.nullable.then_some(&mut column.present);
+    // As many values as it may return: the library takes one call per page.
+    macro_rules! read_all {
+        ($kind:ty, $values:expr) => {{
+            let mut reader = get_typed_column_reader::<$kind>(reader);
+            let mut present = present;
+            let (mut rows, mut values) = (0, 0);
+            while rows < nr_rows {
+                let left = nr_rows - rows;
+                let read = reader.read_records(left, present.as_deref_mut(), None, $values);
+                let (n, v, _) = read.map_err(corrupt)?;
+                if n == 0 {
+                    break;
+                }
+                (rows, values) = (rows + n, values + v);
+            }
+            (rows, values)
+        }};
     }
-    Ok(out)
+    let (rows, values) = match spec.kind {
+        Kind::Text => read_all!(ByteArrayType, &mut column.texts),
+        Kind::I32 | Kind::U32 => read_all!(Int32Type, &mut column.i32s),
+        Kind::I64 | Kind::U64 => read_all!(Int64Type, &mut column.i64s),
+    };
+    let nr_present = if spec.nullable {
+        column.present.iter().filter(|level| **level == 1).count()
+    } else {
+        nr_rows
+    };
+    if rows != nr_rows || values != nr_present {
+        return Err(corrupt(format!("the column {} ends too early", spec.name)));
+    }
+    Ok(column)
+}
+
+/// The last eight bytes: the length of the footer, and who wrote it.
+fn check_footer(input: &impl ChunkReader) -> Result<(), ReadError> {
+    let Some(at) = input.len().checked_sub(8) else { return Err(corrupt("it is too short")) };
+    let end = input.get_bytes(at, 8).map_err(corrupt)?;
+    let length = end.first_chunk().map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
+    if length > MAX_FOOTER {
+        return Err(corrupt(format!("a footer of more than {MAX_FOOTER} bytes")));
+    }
+    Ok(())
+}
+
+fn find_value<'a>(file: &'a FileMetaData, key: &str) -> Option<&'a str> {
+    file.key_value_metadata()?.iter().find(|pair| pair.key == key)?.value.as_deref()
+}
+
+fn check_version(file: &FileMetaData) -> Result<(), ReadError> {
+    let version = find_value(file, VERSION_KEY).and_then(|version| version.parse().ok());
+    match version {
+        None => Err(corrupt(format!("it has no {VERSION_KEY}"))),
+        Some(found) if found > TABLES_VERSION => Err(ReadError::Newer { found }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The table by the name of the schema, as every version wrote it.
+fn find_table(file: &FileMetaData) -> Result<Table, ReadError> {
+    match file.schema_descr().name() {
+        "paths" | "samples" => Ok(Table::Paths),
+        "lengths" => Ok(Table::Lengths),
+        _ => Err(corrupt("it is neither of paths nor of lengths")),
+    }
+}
+
+fn find_columns(
+    table: Table,
+    file: &FileMetaData,
+) -> Result<Vec<(Spec, Option<usize>)>, ReadError> {
+    let found = file.schema_descr().columns();
+    let find = |spec: Spec| {
+        let at = found.iter().position(|column| column.path().parts() == [&*spec.name]);
+        let Some(at) = at else {
+            let may_lack = spec.nullable || ["experiment", "variant"].contains(&&*spec.name);
+            let lacks = || corrupt(format!("it lacks the column {}", spec.name));
+            return if may_lack { Ok((spec, None)) } else { Err(lacks()) };
+        };
+        let column: &Arc<_> = &found[at];
+        let kind = match spec.kind {
+            Kind::Text => Type::BYTE_ARRAY,
+            Kind::I32 | Kind::U32 => Type::INT32,
+            Kind::I64 | Kind::U64 => Type::INT64,
+        };
+        let levels = (i16::from(spec.nullable), 0);
+        let is_same = column.physical_type() == kind
+            && (column.max_def_level(), column.max_rep_level()) == levels;
+        if is_same {
+            Ok((spec, Some(at)))
+        } else {
+            Err(corrupt(format!("its column {} is another", spec.name)))
+        }
+    };
+    table.own_columns().into_iter().map(find).collect()
 }

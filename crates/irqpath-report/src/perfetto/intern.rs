@@ -21,7 +21,7 @@ struct Index {
 }
 
 impl Index {
-    fn number(&mut self, text: &str, new: &mut Vec<InternedString>) -> u64 {
+    fn intern_text(&mut self, text: &str, new: &mut Vec<InternedString>) -> u64 {
         if let Some(&iid) = self.numbers.get(text) {
             return iid;
         }
@@ -44,23 +44,23 @@ pub(super) struct Interned {
 
 impl Interned {
     /// Number of a category.
-    pub fn category(&mut self, text: &str) -> u64 {
-        self.categories.number(text, &mut self.pending.event_categories)
+    pub fn intern_category(&mut self, text: &str) -> u64 {
+        self.categories.intern_text(text, &mut self.pending.event_categories)
     }
 
     /// Number of an event's name.
-    pub fn name(&mut self, text: &str) -> u64 {
-        self.names.number(text, &mut self.pending.event_names)
+    pub fn intern_name(&mut self, text: &str) -> u64 {
+        self.names.intern_text(text, &mut self.pending.event_names)
     }
 
     /// Number of an annotation's name.
-    pub fn key(&mut self, text: &str) -> u64 {
-        self.keys.number(text, &mut self.pending.debug_annotation_names)
+    pub fn intern_key(&mut self, text: &str) -> u64 {
+        self.keys.intern_text(text, &mut self.pending.debug_annotation_names)
     }
 
     /// Number of an annotation's value.
-    pub fn value(&mut self, text: &str) -> u64 {
-        self.values.number(text, &mut self.pending.debug_annotation_string_values)
+    pub fn intern_value(&mut self, text: &str) -> u64 {
+        self.values.intern_text(text, &mut self.pending.debug_annotation_string_values)
     }
 
     /// What the packet that is being made must carry.
@@ -94,17 +94,20 @@ mod tests {
     #[test]
     fn a_string_is_written_once_and_its_number_is_never_used_again() {
         let mut interned = Interned::default();
-        assert_eq!([interned.name("a"), interned.name("b"), interned.name("a")], [1, 2, 1]);
-        assert_eq!(interned.value("a"), 1, "every index counts by itself");
+        assert_eq!(
+            [interned.intern_name("a"), interned.intern_name("b"), interned.intern_name("a")],
+            [1, 2, 1]
+        );
+        assert_eq!(interned.intern_value("a"), 1, "every index counts by itself");
         let pending = interned.take_pending().unwrap();
         assert_eq!(
             (pending.event_names.len(), pending.debug_annotation_string_values.len()),
             (2, 1)
         );
-        assert_eq!(interned.name("b"), 2);
+        assert_eq!(interned.intern_name("b"), 2);
         assert_eq!(interned.take_pending(), None);
         interned.clear();
-        assert_eq!(interned.name("b"), 3);
+        assert_eq!(interned.intern_name("b"), 3);
         assert_eq!(interned.take_pending().unwrap().event_names.len(), 1);
     }
 }

@@ -33,7 +33,7 @@ impl Cpu {
         match row {
             Row::Hardirq => &mut self.hardirqs,
             Row::Softirq => &mut self.softirqs,
-            Row::Stolen | Row::Nmi | Row::Task | Row::Stage(..) => &mut self.tasks,
+            Row::Stolen | Row::Nmi | Row::Task | Row::Blocked | Row::Stage(..) => &mut self.tasks,
         }
     }
 }
@@ -43,8 +43,7 @@ impl Cpu {
 pub(super) struct Timelines(HashMap<u16, Cpu>);
 
 impl Timelines {
-    /// Draw one transition.
-    pub fn add<W: Write>(
+    pub fn add_transition<W: Write>(
         &mut self,
         sink: &mut Sink<W>,
         o: &Occupancy,
@@ -52,7 +51,7 @@ impl Timelines {
     ) -> io::Result<()> {
         let cpu = self.0.entry(o.cpu).or_default();
         if let Transition::NmiEnd { duration_ns } = o.what {
-            return span(&mut cpu.nmi_end_ns, sink, o, duration_ns, Row::Nmi);
+            return draw_span(&mut cpu.nmi_end_ns, sink, o, duration_ns, Row::Nmi);
         }
         let gap = match cpu.last_seq {
             Some(last) if o.seq <= last => return Ok(()),
@@ -66,16 +65,18 @@ impl Timelines {
         cpu.last_ns = cpu.last_ns.max(o.ns);
         match &o.what {
             Transition::HardirqEntry(origin) => {
-                begin(cpu, sink, o.cpu, Row::Hardirq, &slice(&names.origin(*origin)))
+                begin_slice(cpu, sink, o.cpu, Row::Hardirq, &named_slice(&names.origin(*origin)))
             }
-            Transition::HardirqExit => end(cpu, sink, o.cpu, Row::Hardirq),
+            Transition::HardirqExit => end_slice(cpu, sink, o.cpu, Row::Hardirq),
             Transition::SoftirqEntry(vec) => {
-                begin(cpu, sink, o.cpu, Row::Softirq, &slice(vec.name()))
+                begin_slice(cpu, sink, o.cpu, Row::Softirq, &named_slice(vec.name()))
             }
-            Transition::SoftirqExit => end(cpu, sink, o.cpu, Row::Softirq),
-            Transition::SwitchIn(task) | Transition::Unseen(task) => switch(cpu, sink, o.cpu, task),
+            Transition::SoftirqExit => end_slice(cpu, sink, o.cpu, Row::Softirq),
+            Transition::SwitchIn(task) | Transition::Unseen(task) => {
+                switch_task(cpu, sink, o.cpu, task)
+            }
             Transition::Stolen { duration_ns } => {
-                span(&mut cpu.stolen_end_ns, sink, o, *duration_ns, Row::Stolen)
+                draw_span(&mut cpu.stolen_end_ns, sink, o, *duration_ns, Row::Stolen)
             }
             Transition::NmiEnd { .. } => Ok(()),
         }
@@ -93,11 +94,11 @@ impl Timelines {
     }
 }
 
-fn slice(name: &str) -> Slice<'_> {
+fn named_slice(name: &str) -> Slice<'_> {
     Slice { name, ..Slice::default() }
 }
 
-fn begin<W: Write>(
+fn begin_slice<W: Write>(
     cpu: &mut Cpu,
     sink: &mut Sink<W>,
     nr: u16,
@@ -105,51 +106,57 @@ fn begin<W: Write>(
     slice: &Slice<'_>,
 ) -> io::Result<()> {
     if *cpu.open(row) >= MAX_NESTED {
-        close(cpu, sink, nr, row)?;
+        close_row(cpu, sink, nr, row)?;
     }
     *cpu.open(row) += 1;
-    sink.begin(Track { cpu: nr, row }, cpu.last_ns, slice)
+    sink.begin_slice(Track { cpu: nr, row }, cpu.last_ns, slice)
 }
 
 /// An exit whose entry was not seen is nothing.
-fn end<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
+fn end_slice<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
     if *cpu.open(row) == 0 {
         return Ok(());
     }
     *cpu.open(row) -= 1;
-    sink.end(Track { cpu: nr, row }, cpu.last_ns)
+    sink.end_slice(Track { cpu: nr, row }, cpu.last_ns)
 }
 
-fn close<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
+fn close_row<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, row: Row) -> io::Result<()> {
     while *cpu.open(row) > 0 {
-        end(cpu, sink, nr, row)?;
+        end_slice(cpu, sink, nr, row)?;
     }
     Ok(())
 }
 
 fn close_all<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16) -> io::Result<()> {
     for row in [Row::Hardirq, Row::Softirq, Row::Task] {
-        close(cpu, sink, nr, row)?;
+        close_row(cpu, sink, nr, row)?;
     }
     Ok(())
 }
 
-fn switch<W: Write>(cpu: &mut Cpu, sink: &mut Sink<W>, nr: u16, task: &Task) -> io::Result<()> {
+fn switch_task<W: Write>(
+    cpu: &mut Cpu,
+    sink: &mut Sink<W>,
+    nr: u16,
+    task: &Task,
+) -> io::Result<()> {
     // No switch happens inside a hardirq: one still open has lost its exit.
-    close(cpu, sink, nr, Row::Hardirq)?;
-    close(cpu, sink, nr, Row::Task)?;
+    close_row(cpu, sink, nr, Row::Hardirq)?;
+    close_row(cpu, sink, nr, Row::Task)?;
     if task.is_idle() {
         return Ok(());
     }
-    let (name, prio) = (format!("{}:{}", task.comm, task.tid), task.sched());
+    let (name, prio) =
+        (format!("{}:{}", task.comm, task.tid), task.effective_scheduling().to_string());
     let annotations = [("prio", Value::Text(&prio))];
     let slice = Slice { name: &name, annotations: &annotations, ..Slice::default() };
-    begin(cpu, sink, nr, Row::Task, &slice)
+    begin_slice(cpu, sink, nr, Row::Task, &slice)
 }
 
 /// What is told at its end and by its length. One that does not end after the last one was delivered
 /// before.
-fn span<W: Write>(
+fn draw_span<W: Write>(
     done_ns: &mut u64,
     sink: &mut Sink<W>,
     o: &Occupancy,
@@ -162,6 +169,6 @@ fn span<W: Write>(
     let start = o.ns.saturating_sub(duration_ns).max(*done_ns);
     *done_ns = o.ns;
     let track = Track { cpu: o.cpu, row };
-    sink.begin(track, start, &slice(if row == Row::Nmi { "nmi" } else { "stolen" }))?;
-    sink.end(track, o.ns)
+    sink.begin_slice(track, start, &named_slice(if row == Row::Nmi { "nmi" } else { "stolen" }))?;
+    sink.end_slice(track, o.ns)
 }

@@ -18,10 +18,10 @@ pub const SEQ_NEEDS_INCREMENTAL_STATE: u32 = 2;
 /// `EXPLICIT` of `TrackDescriptor.ChildTracksOrdering`.
 pub const ORDERING_EXPLICIT: i32 = 3;
 
-/// The whole file.
+/// The whole file: a list of packets.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Trace {
-    /// Its packets.
+    /// The first packet has the clocks.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
@@ -102,6 +102,16 @@ pub struct Clock {
     pub timestamp: Option<u64>,
 }
 
+/// A process, here a machine.
+#[derive(Clone, PartialEq, prost::Message)]
+#[allow(missing_docs)] // Perfetto's own fields
+pub struct ProcessDescriptor {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, optional, tag = "6")]
+    pub process_name: Option<String>,
+}
+
 /// A track: a row in the UI, or a group of rows.
 #[derive(Clone, PartialEq, prost::Message)]
 #[allow(missing_docs)] // Perfetto's own fields
@@ -110,6 +120,8 @@ pub struct TrackDescriptor {
     pub uuid: Option<u64>,
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
+    #[prost(message, optional, tag = "3")]
+    pub process: Option<ProcessDescriptor>,
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     #[prost(int32, optional, tag = "11")]

@@ -16,9 +16,9 @@ use prost::Message as _;
 
 use super::intern::Interned;
 use super::proto::{
-    CLOCK_MONOTONIC, Clock, ClockSnapshot, ORDERING_EXPLICIT, SEQ_INCREMENTAL_STATE_CLEARED,
-    SEQ_NEEDS_INCREMENTAL_STATE, SLICE_BEGIN, SLICE_END, TracePacket, TracePacketDefaults,
-    TrackDescriptor,
+    CLOCK_MONOTONIC, Clock, ClockSnapshot, ORDERING_EXPLICIT, ProcessDescriptor,
+    SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, SLICE_BEGIN, SLICE_END,
+    TracePacket, TracePacketDefaults, TrackDescriptor,
 };
 use super::wire::Put as _;
 
@@ -46,32 +46,36 @@ pub(super) enum Row {
     Hardirq,
     Softirq,
     Task,
+    /// Who blocked a path here, if stacks were taken.
+    Blocked,
     /// A stage of paths, and how many tracks of it are above this one.
     Stage(Point, u32),
 }
 
 impl Row {
-    fn rank(self) -> u32 {
+    fn track_rank(self) -> u32 {
         match self {
             Self::Stolen => 0,
             Self::Nmi => 1,
             Self::Hardirq => 2,
             Self::Softirq => 3,
             Self::Task => 4,
+            Self::Blocked => 5,
             Self::Stage(stage, lane) => {
-                5 + (stage.index() as u32) * MAX_LANES + lane.min(MAX_LANES - 1)
+                6 + (stage.index() as u32) * MAX_LANES + lane.min(MAX_LANES - 1)
             }
         }
     }
 
     /// Distinct under one CPU: readers merge siblings of the same name.
-    fn name(self, cpu: u16) -> String {
+    fn track_name(self, cpu: u16) -> String {
         match self {
             Self::Stolen => format!("CPU {cpu} stolen"),
             Self::Nmi => format!("CPU {cpu} nmi"),
             Self::Hardirq => format!("CPU {cpu} hardirq"),
             Self::Softirq => format!("CPU {cpu} softirq"),
             Self::Task => format!("CPU {cpu} task"),
+            Self::Blocked => format!("CPU {cpu} blocked by"),
             Self::Stage(stage, 0) => stage.stage_title().to_owned(),
             Self::Stage(stage, lane) => format!("{} #{}", stage.stage_title(), lane + 1),
         }
@@ -105,7 +109,6 @@ pub(super) struct Slice<'a> {
     pub last_flow: Option<u64>,
 }
 
-/// Where packets go.
 #[derive(Debug)]
 pub(super) struct Sink<W: Write> {
     out: W,
@@ -122,6 +125,12 @@ pub(super) struct Sink<W: Write> {
     last_uuid: u64,
     /// Where our clock is 0; none before the first event.
     base_ns: Option<u64>,
+    /// Parent of the CPUs: that of this machine.
+    root: u64,
+    /// Its description, until the first of its tracks is described.
+    machine: Option<TrackDescriptor>,
+    /// What is added to each time.
+    shift_ns: i64,
 }
 
 impl<W: Write> Sink<W> {
@@ -137,52 +146,81 @@ impl<W: Write> Sink<W> {
             cpus: HashMap::new(),
             last_uuid: ROOT,
             base_ns: None,
+            root: ROOT,
+            machine: None,
+            shift_ns: 0,
         }
     }
 
+    /// From here on everything is another machine's, which is shown as a process of this name. Its
+    /// times are moved by `shift_ns`.
+    pub fn begin_machine(&mut self, name: &str, nr: u32, shift_ns: i64) {
+        self.tracks.clear();
+        self.cpus.clear();
+        self.shift_ns = shift_ns;
+        self.last_uuid += 1;
+        self.root = self.last_uuid;
+        let process =
+            ProcessDescriptor { pid: Some(nr.cast_signed()), process_name: Some(name.to_owned()) };
+        self.machine = Some(TrackDescriptor {
+            uuid: Some(self.root),
+            process: Some(process),
+            child_ordering: Some(ORDERING_EXPLICIT),
+            ..TrackDescriptor::default()
+        });
+    }
+
+    fn shift_time(&self, ns: u64) -> u64 {
+        ns.saturating_add_signed(self.shift_ns)
+    }
+
     /// Begin a slice at `ns`.
-    pub fn begin(&mut self, track: Track, ns: u64, slice: &Slice<'_>) -> io::Result<()> {
-        let uuid = self.describe(track, ns)?;
+    pub fn begin_slice(&mut self, track: Track, ns: u64, slice: &Slice<'_>) -> io::Result<()> {
+        let ns = self.shift_time(ns);
+        let uuid = self.describe_track(track, ns)?;
         if self.interned.is_full() {
             self.clear_state(None)?;
         }
         self.event.clear();
         if let Some(category) = slice.category {
-            self.event.number(3, self.interned.category(category));
+            self.event.put_number(3, self.interned.intern_category(category));
         }
         for &(key, value) in slice.annotations {
             self.annotation.clear();
-            self.annotation.number(1, self.interned.key(key));
+            self.annotation.put_number(1, self.interned.intern_key(key));
             match value {
-                Value::Number(n) => self.annotation.number(3, n),
-                Value::Text(text) => self.annotation.number(17, self.interned.value(text)),
+                Value::Number(n) => self.annotation.put_number(3, n),
+                Value::Text(text) => {
+                    self.annotation.put_number(17, self.interned.intern_value(text));
+                }
             }
-            self.event.bytes(4, &self.annotation);
+            self.event.put_bytes(4, &self.annotation);
         }
-        self.event.number(9, SLICE_BEGIN.cast_unsigned().into());
-        self.event.number(10, self.interned.name(slice.name));
-        self.event.number(11, uuid);
+        self.event.put_number(9, SLICE_BEGIN.cast_unsigned().into());
+        self.event.put_number(10, self.interned.intern_name(slice.name));
+        self.event.put_number(11, uuid);
         if let Some(flow) = slice.flow {
-            self.event.fixed64(47, flow);
+            self.event.put_fixed64(47, flow);
         }
         if let Some(flow) = slice.last_flow {
-            self.event.fixed64(48, flow);
+            self.event.put_fixed64(48, flow);
         }
         self.event_packet(ns)
     }
 
     /// End the innermost slice of `track` at `ns`.
-    pub fn end(&mut self, track: Track, ns: u64) -> io::Result<()> {
-        let uuid = self.describe(track, ns)?;
+    pub fn end_slice(&mut self, track: Track, ns: u64) -> io::Result<()> {
+        let ns = self.shift_time(ns);
+        let uuid = self.describe_track(track, ns)?;
         self.event.clear();
-        self.event.number(9, SLICE_END.cast_unsigned().into());
-        self.event.number(11, uuid);
+        self.event.put_number(9, SLICE_END.cast_unsigned().into());
+        self.event.put_number(11, uuid);
         self.event_packet(ns)
     }
 
     /// Flush and hand the output back. A trace without events still says which clock it has.
     pub fn finish(mut self) -> io::Result<W> {
-        self.start(0)?;
+        self.start_sequence(0)?;
         self.write_batch()?;
         self.out.flush()?;
         Ok(self.out)
@@ -192,20 +230,20 @@ impl<W: Write> Sink<W> {
     fn event_packet(&mut self, ns: u64) -> io::Result<()> {
         let after = self.base_ns.and_then(|base| ns.checked_sub(base));
         self.packet.clear();
-        self.packet.number(8, after.unwrap_or(ns));
-        self.packet.number(10, SEQUENCE.into());
-        self.packet.bytes(11, &self.event);
+        self.packet.put_number(8, after.unwrap_or(ns));
+        self.packet.put_number(10, SEQUENCE.into());
+        self.packet.put_bytes(11, &self.event);
         if let Some(new) = self.interned.take_pending() {
-            self.packet.bytes(12, &new.encode_to_vec());
+            self.packet.put_bytes(12, &new.encode_to_vec());
         }
-        self.packet.number(13, SEQ_NEEDS_INCREMENTAL_STATE.into());
+        self.packet.put_number(13, SEQ_NEEDS_INCREMENTAL_STATE.into());
         if after.is_none() {
-            self.packet.number(58, CLOCK_MONOTONIC.into());
+            self.packet.put_number(58, CLOCK_MONOTONIC.into());
         }
         self.write_packet()
     }
 
-    fn message(&mut self, mut packet: TracePacket) -> io::Result<()> {
+    fn encode_packet(&mut self, mut packet: TracePacket) -> io::Result<()> {
         packet.trusted_packet_sequence_id = Some(SEQUENCE);
         self.packet.clear();
         packet.encode(&mut self.packet).expect("a vector grows as far as is needed");
@@ -213,7 +251,7 @@ impl<W: Write> Sink<W> {
     }
 
     fn write_packet(&mut self) -> io::Result<()> {
-        self.buffer.bytes(1, &self.packet);
+        self.buffer.put_bytes(1, &self.packet);
         if self.buffer.len() < BATCH { Ok(()) } else { self.write_batch() }
     }
 
@@ -226,7 +264,7 @@ impl<W: Write> Sink<W> {
     /// Start the incremental state anew: no interned strings, and the defaults again.
     fn clear_state(&mut self, clock_snapshot: Option<ClockSnapshot>) -> io::Result<()> {
         self.interned.clear();
-        self.message(TracePacket {
+        self.encode_packet(TracePacket {
             clock_snapshot,
             sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED),
             trace_packet_defaults: Some(TracePacketDefaults {
@@ -237,7 +275,7 @@ impl<W: Write> Sink<W> {
     }
 
     /// The first packets: the clocks, and the root of the tracks.
-    fn start(&mut self, ns: u64) -> io::Result<()> {
+    fn start_sequence(&mut self, ns: u64) -> io::Result<()> {
         if self.base_ns.is_some() {
             return Ok(());
         }
@@ -248,7 +286,7 @@ impl<W: Write> Sink<W> {
             clocks: vec![clock(CLOCK_MONOTONIC, base), clock(OUR_CLOCK, 0)],
             primary_trace_clock: Some(CLOCK_MONOTONIC),
         }))?;
-        self.descriptor(TrackDescriptor {
+        self.write_descriptor(TrackDescriptor {
             uuid: Some(ROOT),
             name: Some("irqpath".to_owned()),
             child_ordering: Some(ORDERING_EXPLICIT),
@@ -256,26 +294,33 @@ impl<W: Write> Sink<W> {
         })
     }
 
-    fn descriptor(&mut self, descriptor: TrackDescriptor) -> io::Result<()> {
-        self.message(TracePacket { track_descriptor: Some(descriptor), ..TracePacket::default() })
+    fn write_descriptor(&mut self, descriptor: TrackDescriptor) -> io::Result<()> {
+        self.encode_packet(TracePacket {
+            track_descriptor: Some(descriptor),
+            ..TracePacket::default()
+        })
     }
 
     /// The uuid of a track, described before its first use.
-    fn describe(&mut self, track: Track, ns: u64) -> io::Result<u64> {
+    fn describe_track(&mut self, track: Track, ns: u64) -> io::Result<u64> {
         if let Some(&uuid) = self.tracks.get(&track) {
             return Ok(uuid);
         }
-        self.start(ns)?;
+        self.start_sequence(ns)?;
+        if let Some(machine) = self.machine.take() {
+            self.write_descriptor(machine)?;
+        }
         let parent = self.describe_cpu(track.cpu)?;
         self.last_uuid += 1;
         let uuid = self.last_uuid;
         self.tracks.insert(track, uuid);
-        self.descriptor(TrackDescriptor {
+        self.write_descriptor(TrackDescriptor {
             uuid: Some(uuid),
             parent_uuid: Some(parent),
-            name: Some(track.row.name(track.cpu)),
+            process: None,
+            name: Some(track.row.track_name(track.cpu)),
             child_ordering: None,
-            sibling_order_rank: Some(track.row.rank().cast_signed()),
+            sibling_order_rank: Some(track.row.track_rank().cast_signed()),
         })?;
         Ok(uuid)
     }
@@ -287,9 +332,10 @@ impl<W: Write> Sink<W> {
         self.last_uuid += 1;
         let uuid = self.last_uuid;
         self.cpus.insert(cpu, uuid);
-        self.descriptor(TrackDescriptor {
+        self.write_descriptor(TrackDescriptor {
             uuid: Some(uuid),
-            parent_uuid: Some(ROOT),
+            parent_uuid: Some(self.root),
+            process: None,
             name: Some(format!("CPU {cpu}")),
             child_ordering: Some(ORDERING_EXPLICIT),
             sibling_order_rank: Some(i32::from(cpu)),

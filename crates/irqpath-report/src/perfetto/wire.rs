@@ -8,17 +8,17 @@
 /// Append fields to a message.
 pub(super) trait Put {
     /// A number as base-128 digits, lowest first.
-    fn varint(&mut self, value: u64);
+    fn put_varint(&mut self, value: u64);
     /// A field that is a number.
-    fn number(&mut self, field: u64, value: u64);
+    fn put_number(&mut self, field: u64, value: u64);
     /// A field that is always 8 bytes.
-    fn fixed64(&mut self, field: u64, value: u64);
+    fn put_fixed64(&mut self, field: u64, value: u64);
     /// A field that is a message or a string.
-    fn bytes(&mut self, field: u64, value: &[u8]);
+    fn put_bytes(&mut self, field: u64, value: &[u8]);
 }
 
 impl Put for Vec<u8> {
-    fn varint(&mut self, mut value: u64) {
+    fn put_varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.push(value as u8 | 0x80);
             value >>= 7;
@@ -26,19 +26,19 @@ impl Put for Vec<u8> {
         self.push(value as u8);
     }
 
-    fn number(&mut self, field: u64, value: u64) {
-        self.varint(field << 3);
-        self.varint(value);
+    fn put_number(&mut self, field: u64, value: u64) {
+        self.put_varint(field << 3);
+        self.put_varint(value);
     }
 
-    fn fixed64(&mut self, field: u64, value: u64) {
-        self.varint(field << 3 | 1);
+    fn put_fixed64(&mut self, field: u64, value: u64) {
+        self.put_varint(field << 3 | 1);
         self.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn bytes(&mut self, field: u64, value: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(value.len() as u64);
+    fn put_bytes(&mut self, field: u64, value: &[u8]) {
+        self.put_varint(field << 3 | 2);
+        self.put_varint(value.len() as u64);
         self.extend_from_slice(value);
     }
 }
@@ -54,10 +54,10 @@ mod tests {
         #[test]
         fn reads_back_as_the_message(uuid: u64, iid: u64, flow: u64, name in ".{0,200}") {
             let mut out = Vec::new();
-            out.number(11, uuid);
-            out.number(10, iid);
-            out.bytes(23, name.as_bytes());
-            out.fixed64(47, flow);
+            out.put_number(11, uuid);
+            out.put_number(10, iid);
+            out.put_bytes(23, name.as_bytes());
+            out.put_fixed64(47, flow);
             let event = TrackEvent::decode(out.as_slice()).unwrap();
             prop_assert_eq!((event.track_uuid, event.name_iid), (Some(uuid), Some(iid)));
             prop_assert_eq!((event.name, event.flow_ids), (Some(name), vec![flow]));

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 use irqpath_model::bench::{BenchCause, BenchQuantiles, BenchSeries, RateSource};
 use irqpath_model::{Meta, Summary};
 
-use super::style::{clean, grouped, percent, us2, wrapped};
+use super::style::{escape_line, format_us2, group_digits, to_percent, wrap_text};
 use super::table::{Column, Table};
-use super::{TextOptions, heading, write_header};
+use super::{TextOptions, write_header, write_heading};
 use crate::causes;
 
 /// Combinations of causes shown for a series; the rest is counted in a line.
@@ -27,22 +27,22 @@ pub fn write_bench(
 ) -> io::Result<()> {
     if meta.kernel.release.is_empty() {
         let source = format!("raw directories {}", meta.source);
-        writeln!(out, "{}{}", options.style().bold("irqpath: "), clean(&source))?;
+        writeln!(out, "{}{}", options.style().bold("irqpath: "), escape_line(&source))?;
     } else {
         write_header(&mut out, meta, options)?;
     }
     let all = summary.bench();
-    let about = conditions(all);
-    latencies(&mut out, all, options, &format!("us; {about}"), us3)?;
+    let about = describe_conditions(all);
+    write_latencies(&mut out, all, options, &format!("us; {about}"), format_us3)?;
     if meta.is_exact {
         let about = "the same numbers: 1 instruction is 1 ns here";
-        latencies(&mut out, all, options, &format!("instructions; {about}"), grouped)?;
+        write_latencies(&mut out, all, options, &format!("instructions; {about}"), group_digits)?;
     }
     for series in all.iter().filter(|s| has_causes(s)) {
         causes_of(&mut out, series, options)?;
     }
-    clocks(&mut out, all, options)?;
-    accounting(&mut out, meta, all, options)
+    write_clocks(&mut out, all, options)?;
+    write_accounting(&mut out, meta, all, options)
 }
 
 /// False for a series in which nothing happened, such as two checkpoints back to back.
@@ -51,12 +51,12 @@ fn has_causes(series: &BenchSeries) -> bool {
 }
 
 /// A latency in us, with as many digits as tell something.
-fn us3(ns: u64) -> String {
-    if ns < 1_000 { format!("{:.3}", ns as f64 / 1e3) } else { us2(ns) }
+fn format_us3(ns: u64) -> String {
+    if ns < 1_000 { format!("{:.3}", ns as f64 / 1e3) } else { format_us2(ns) }
 }
 
 /// What all series have in common; what differs is in their labels.
-fn conditions(all: &[BenchSeries]) -> String {
+fn describe_conditions(all: &[BenchSeries]) -> String {
     let common = |part: fn(&BenchSeries) -> String| {
         let mut values = all.iter().map(part);
         let first = values.next()?;
@@ -76,14 +76,14 @@ fn conditions(all: &[BenchSeries]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn row(q: &BenchQuantiles, format: fn(u64) -> String) -> [String; 5] {
+fn quantile_row(q: &BenchQuantiles, format: fn(u64) -> String) -> [String; 5] {
     [q.min_ns, q.q05_ns, q.q50_ns, q.q95_ns, q.max_ns].map(|ns| match q.n {
         0 => "-".to_owned(),
         _ => format(ns),
     })
 }
 
-fn latencies(
+fn write_latencies(
     out: &mut impl Write,
     all: &[BenchSeries],
     options: &TextOptions,
@@ -91,7 +91,7 @@ fn latencies(
     format: fn(u64) -> String,
 ) -> io::Result<()> {
     let style = options.style();
-    heading(out, options, "TOP HALF TO BOTTOM HALF", about)?;
+    write_heading(out, options, "TOP HALF TO BOTTOM HALF", about)?;
     let mut table = Table::new(&[
         Column::text("mechanism", 12),
         Column::number("min"),
@@ -106,15 +106,15 @@ fn latencies(
     ]);
     for s in all {
         let mut cells = vec![s.label.clone()];
-        cells.extend(row(&s.quantiles, format));
+        cells.extend(quantile_row(&s.quantiles, format));
         let complete = s.latencies.len() + s.irq_latencies.len();
         cells.extend([
             if complete == 0 { "-".to_owned() } else { format(s.max_irq_ns) },
-            grouped(complete),
-            s.nr_irq.map_or_else(|| "?".to_owned(), grouped),
-            grouped(s.nr_oob),
+            group_digits(complete),
+            s.nr_irq.map_or_else(|| "?".to_owned(), group_digits),
+            group_digits(s.nr_oob),
         ]);
-        table.row(cells);
+        table.add_row(cells);
     }
     table.write(out, style, options.width)
 }
@@ -125,10 +125,10 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
         [] => "undelayed runs meet nothing".to_owned(),
         path => format!("undelayed runs meet: {}", path.join(" ")),
     };
-    heading(out, options, &format!("CAUSES {}", clean(&series.label)), "us")?;
-    writeln!(out, "{}", wrapped(&clean(&base), options.width))?;
+    write_heading(out, options, &format!("CAUSES {}", escape_line(&series.label)), "us")?;
+    writeln!(out, "{}", wrap_text(&escape_line(&base), options.width))?;
     let mut table = Table::new(&[
-        Column::text("beyond that", 12).rather(30),
+        Column::text("beyond that", 12).rather_than_cut(30),
         Column::number("n"),
         Column::number("%"),
         Column::number("Q05").or_drop(1),
@@ -139,23 +139,24 @@ fn causes_of(out: &mut impl Write, series: &BenchSeries, options: &TextOptions) 
     ]);
     let nr_all: u64 = series.causes.iter().map(|c| c.quantiles.n).sum();
     for cause in series.causes.iter().take(MAX_CAUSES) {
-        table.row(cause_row(cause, nr_all));
+        table.add_row(cause_row(cause, nr_all));
     }
     table.write(out, style, options.width)?;
     if let Some(rest) = series.causes.get(MAX_CAUSES..).filter(|rest| !rest.is_empty()) {
         let nr: u64 = rest.iter().map(|c| c.quantiles.n).sum();
         let over: u64 = rest.iter().map(|c| c.nr_over_q95).sum();
-        let (kinds, nr, over) = (grouped(rest.len() as u64), grouped(nr), grouped(over));
+        let (kinds, nr, over) =
+            (group_digits(rest.len() as u64), group_digits(nr), group_digits(over));
         writeln!(out, "{kinds} more combinations: {nr} runs, {over} over Q95")?;
     }
     let Some(tail) = series.tail else { return Ok(()) };
     let line = format!(
         "over Q95: {}, met something: {}, slow in a few stages: {}, unexplained: {} ({:.1} %)",
-        grouped(tail.nr_over_q95),
-        grouped(tail.nr_explained),
-        grouped(tail.nr_slow_stages),
-        grouped(tail.nr_unexplained()),
-        percent(tail.nr_unexplained(), tail.nr_over_q95)
+        group_digits(tail.nr_over_q95),
+        group_digits(tail.nr_explained),
+        group_digits(tail.nr_slow_stages),
+        group_digits(tail.nr_unexplained()),
+        to_percent(tail.nr_unexplained(), tail.nr_over_q95)
     );
     writeln!(out, "{line}")
 }
@@ -165,14 +166,18 @@ fn cause_row(cause: &BenchCause, nr_all: u64) -> Vec<String> {
         "" => "nothing".to_owned(),
         label => label.to_owned(),
     };
-    let [_, q05, q50, q95, max] = row(&cause.quantiles, us3);
+    let [_, q05, q50, q95, max] = quantile_row(&cause.quantiles, format_us3);
     let n = cause.quantiles.n;
-    let share = format!("{:.1}", percent(n, nr_all));
-    vec![label, grouped(n), share, q05, q50, q95, max, grouped(cause.nr_over_q95)]
+    let share = format!("{:.1}", to_percent(n, nr_all));
+    vec![label, group_digits(n), share, q05, q50, q95, max, group_digits(cause.nr_over_q95)]
 }
 
 /// One row per clock, by the series with most runs.
-fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> io::Result<()> {
+fn write_clocks(
+    out: &mut impl Write,
+    all: &[BenchSeries],
+    options: &TextOptions,
+) -> io::Result<()> {
     let mut best: Vec<&BenchSeries> = Vec::new();
     for series in all {
         match best.iter_mut().find(|b| b.clock == series.clock && b.set == series.set) {
@@ -182,7 +187,7 @@ fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> i
         }
     }
     let style = options.style();
-    heading(out, options, "CLOCKS", "")?;
+    write_heading(out, options, "CLOCKS", "")?;
     let mut table = Table::new(&[
         Column::text("clock", 8),
         Column::number("MHz"),
@@ -193,13 +198,13 @@ fn clocks(out: &mut impl Write, all: &[BenchSeries], options: &TextOptions) -> i
         Column::text("seen in", 8),
     ]);
     for s in best {
-        table.row(vec![
+        table.add_row(vec![
             s.clock.to_string(),
             format!("{:.3}", s.rate.hz as f64 / 1e6),
             known_by(s.rate.source).to_owned(),
             format!("{:.1}", s.resolution.step_ticks as f64 * 1e9 / s.rate.hz as f64),
-            grouped(s.resolution.nr_distinct),
-            s.checkpoint_cost_ns.map_or_else(|| "-".to_owned(), grouped),
+            group_digits(s.resolution.nr_distinct),
+            s.checkpoint_cost_ns.map_or_else(|| "-".to_owned(), group_digits),
             s.label.clone(),
         ]);
     }
@@ -217,14 +222,14 @@ pub(crate) const fn known_by(source: RateSource) -> &'static str {
     }
 }
 
-fn accounting(
+fn write_accounting(
     out: &mut impl Write,
     meta: &Meta,
     all: &[BenchSeries],
     options: &TextOptions,
 ) -> io::Result<()> {
-    heading(out, options, "ACCOUNTING", "")?;
-    let sum = |of: fn(&BenchSeries) -> u64| grouped(all.iter().map(of).sum());
+    write_heading(out, options, "ACCOUNTING", "")?;
+    let sum = |of: fn(&BenchSeries) -> u64| group_digits(all.iter().map(of).sum());
     writeln!(
         out,
         "runs: {}, incomplete: {}, backwards: {}, after the next one began: {}",
@@ -245,7 +250,9 @@ fn accounting(
     }
     notes.extend(causes::virtual_note(meta).filter(|_| !meta.is_exact));
     notes.extend(meta.observer_effects.iter().map(|effect| format!("observer: {effect}")));
-    notes.iter().try_for_each(|note| writeln!(out, "{}", wrapped(&clean(note), options.width)))
+    notes
+        .iter()
+        .try_for_each(|note| writeln!(out, "{}", wrap_text(&escape_line(note), options.width)))
 }
 
 const NOTES: [&str; 2] = [

@@ -11,9 +11,12 @@ use std::io::{self, Write};
 
 use irqpath_model::{Bucket, Histogram, PathSummary, Summary};
 
-use super::style::{bar, clean, cut, grouped, left, percent, right, us, width};
+use super::style::{
+    align_left, align_right, cut_to, draw_bar, escape_line, format_us, group_digits, text_width,
+    to_percent,
+};
 use super::table::{Column, Table};
-use super::{TextOptions, heading};
+use super::{TextOptions, write_heading};
 use crate::target::Targets;
 
 /// Rows that the automatic bucket size aims at.
@@ -65,13 +68,15 @@ pub(super) fn write(
     options: &TextOptions,
 ) -> io::Result<()> {
     if summary.traced().paths.is_empty() {
-        heading(out, options, "HISTOGRAMS", "")?;
+        write_heading(out, options, "HISTOGRAMS", "")?;
         return writeln!(out, "no path was completed in this time");
     }
-    let targets = Targets::of(&summary.traced().paths);
+    let targets = Targets::from_paths(&summary.traced().paths);
     let shown = summary.traced().paths.iter().take(options.max_details);
     let (once, often): (Vec<_>, Vec<_>) = shown.partition(|path| path.total.n == 1);
-    often.into_iter().try_for_each(|p| path(out, p, &targets.name(p), scale, options))?;
+    often
+        .into_iter()
+        .try_for_each(|p| write_path(out, p, &targets.target_name(p), scale, options))?;
     if once.is_empty() { Ok(()) } else { seen_once(out, &once, &targets, options) }
 }
 
@@ -81,23 +86,23 @@ fn seen_once(
     targets: &Targets<'_>,
     options: &TextOptions,
 ) -> io::Result<()> {
-    heading(out, options, "SEEN ONCE", &format!("{}, us", grouped(paths.len() as u64)))?;
+    write_heading(out, options, "SEEN ONCE", &format!("{}, us", group_digits(paths.len() as u64)))?;
     let mut table = Table::new(&[
-        Column::text("origin", 12).rather(15),
-        Column::text("via", 5).rather(12),
-        Column::text("target", 8).rather(18),
+        Column::text("origin", 12).rather_than_cut(15),
+        Column::text("via", 5).rather_than_cut(12),
+        Column::text("target", 8).rather_than_cut(18),
         Column::number("took"),
         Column::number("to run").or_drop(1),
     ]);
     for path in paths {
-        let [took, to_run] = [path.total.max_ns, path.slowest_ns].map(us);
-        let name = targets.name(path);
-        table.row(vec![path.origin_name.clone(), path.via.clone(), name, took, to_run]);
+        let [took, to_run] = [path.total.max_ns, path.slowest_ns].map(format_us);
+        let name = targets.target_name(path);
+        table.add_row(vec![path.origin_name.clone(), path.via.clone(), name, took, to_run]);
     }
     table.write(out, options.style(), options.width)
 }
 
-fn path(
+fn write_path(
     out: &mut impl Write,
     path: &PathSummary,
     target: &str,
@@ -105,27 +110,27 @@ fn path(
     options: &TextOptions,
 ) -> io::Result<()> {
     let q = &path.total;
-    let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(target));
-    let [min, mean, q99, max] = [q.min_ns, q.mean_ns, q.q99_ns, q.max_ns].map(us);
-    let about = format!("via {}, us", clean(&path.via));
-    heading(out, options, &cut(&title, options.width), &about)?;
-    let rows = rows(&path.histogram, scale);
-    body(out, &rows, q.n, options)?;
+    let title = format!("{} \u{2192} {}", escape_line(&path.origin_name), escape_line(target));
+    let [min, mean, q99, max] = [q.min_ns, q.mean_ns, q.q99_ns, q.max_ns].map(format_us);
+    let about = format!("via {}, us", escape_line(&path.via));
+    write_heading(out, options, &cut_to(&title, options.width), &about)?;
+    let rows = histogram_rows(&path.histogram, scale);
+    write_rows(out, &rows, q.n, options)?;
     writeln!(out, "n {}, min {min}, avg {mean}, q99 {q99}, max {max}", q.n)
 }
 
 /// One histogram without its heading.
-pub(super) fn histogram(
+pub(super) fn write_histogram(
     out: &mut impl Write,
     h: &Histogram,
     scale: Scale,
     options: &TextOptions,
 ) -> io::Result<()> {
-    body(out, &rows(h, scale), h.len(), options)
+    write_rows(out, &histogram_rows(h, scale), h.len(), options)
 }
 
 /// Exact counts between given bounds; empty ones are left out.
-pub(super) fn buckets(
+pub(super) fn write_buckets(
     out: &mut impl Write,
     buckets: &[Bucket],
     n: u64,
@@ -133,15 +138,15 @@ pub(super) fn buckets(
 ) -> io::Result<()> {
     let row = |b: &Bucket| Row { low: b.low_ns, high: b.high_ns, n: b.n };
     let rows: Vec<Row> = buckets.iter().filter(|b| b.n > 0).map(row).collect();
-    body(out, &rows, n, options)
+    write_rows(out, &rows, n, options)
 }
 
-fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {
+fn histogram_rows(h: &Histogram, scale: Scale) -> Vec<Row> {
     // By a bucket of the stored histogram, from (inclusive) to (exclusive), and a value in it.
     let bounds: Box<dyn Fn(u64, u64, u64) -> Bounds> = match scale {
         Scale::Log2 => Box::new(|_, _, ns| log2_bounds(ns)),
-        Scale::Linear { bucket_ns, max_rows } => fixed(bucket_ns.max(1), max_rows),
-        Scale::Auto { max_rows } => auto(h, max_rows),
+        Scale::Linear { bucket_ns, max_rows } => fixed_buckets(bucket_ns.max(1), max_rows),
+        Scale::Auto { max_rows } => auto_buckets(h, max_rows),
     };
     let (min, max) = (h.quantile_ns(0.0), h.max_ns());
     let mut counts: BTreeMap<Bounds, u64> = BTreeMap::new();
@@ -173,38 +178,38 @@ fn rows(h: &Histogram, scale: Scale) -> Vec<Row> {
 }
 
 /// Rows of the size that was asked for; where the stored buckets are wider, rows of theirs.
-fn fixed(size: u64, max_rows: usize) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
+fn fixed_buckets(size: u64, max_rows: usize) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
     let last = size.saturating_mul(max_rows as u64);
     let round = move |ns: u64| ns.saturating_add(size / 2) / size * size;
     Box::new(move |low, end, ns| match ns {
         _ if ns >= last => (last, None),
         _ if end - low > size => (round(low), Some(round(end).min(last))),
-        _ => equal(ns, size),
+        _ => equal_bounds(ns, size),
     })
 }
 
 /// Rows of one size for the body, doubling ones for the tail.
-fn auto(h: &Histogram, max_rows: Option<usize>) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
+fn auto_buckets(h: &Histogram, max_rows: Option<usize>) -> Box<dyn Fn(u64, u64, u64) -> Bounds> {
     let size = bucket_size(h);
-    let first = equal(h.quantile_ns(0.0), size).0;
+    let first = equal_bounds(h.quantile_ns(0.0), size).0;
     let rows = max_rows.map_or(u64::MAX, |rows| rows as u64);
     let last = first.saturating_add(size.saturating_mul(rows));
-    let tail = equal(h.quantile_ns(BODY), size).0.saturating_add(size);
+    let tail = equal_bounds(h.quantile_ns(BODY), size).0.saturating_add(size);
     Box::new(move |_, _, ns| match ns {
         _ if ns >= last => (last, None),
-        _ if ns >= tail => doubling(ns, tail),
-        _ => equal(ns, size),
+        _ if ns >= tail => doubling_bounds(ns, tail),
+        _ => equal_bounds(ns, size),
     })
 }
 
 /// The row of size `size` that `ns` falls into.
-fn equal(ns: u64, size: u64) -> Bounds {
+fn equal_bounds(ns: u64, size: u64) -> Bounds {
     let low = ns / size * size;
     (low, Some(low.saturating_add(size)))
 }
 
 /// Bounds that double from `first` on.
-fn doubling(ns: u64, first: u64) -> Bounds {
+fn doubling_bounds(ns: u64, first: u64) -> Bounds {
     let mut high = first.saturating_mul(2);
     while high <= ns {
         high = high.saturating_mul(2);
@@ -233,40 +238,40 @@ fn bucket_size(h: &Histogram) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-fn body(out: &mut impl Write, rows: &[Row], n: u64, options: &TextOptions) -> io::Result<()> {
+fn write_rows(out: &mut impl Write, rows: &[Row], n: u64, options: &TextOptions) -> io::Result<()> {
     let style = options.style();
     let label = |row: &Row| match row.high {
-        Some(high) => (bound(row.low), bound(high)),
-        None => (bound(row.low), "...".to_owned()),
+        Some(high) => (format_bound(row.low), format_bound(high)),
+        None => (format_bound(row.low), "...".to_owned()),
     };
     let labels: Vec<_> = rows.iter().map(label).collect();
-    let low_width = labels.iter().map(|(l, _)| width(l)).max().unwrap_or(0);
-    let high_width = labels.iter().map(|(_, h)| width(h)).max().unwrap_or(0);
-    let count_width = rows.iter().map(|r| width(&r.n.to_string())).max().unwrap_or(0);
+    let low_width = labels.iter().map(|(l, _)| text_width(l)).max().unwrap_or(0);
+    let high_width = labels.iter().map(|(_, h)| text_width(h)).max().unwrap_or(0);
+    let count_width = rows.iter().map(|r| text_width(&r.n.to_string())).max().unwrap_or(0);
     let most = rows.iter().map(|r| r.n).max().unwrap_or(0);
     let used = low_width + high_width + count_width + 16;
     let columns = options.width.saturating_sub(used).clamp(10, 60);
     let mut end = None;
     for (row, (low, high)) in rows.iter().zip(&labels) {
         if end.is_some_and(|end| end < row.low) {
-            writeln!(out, "{}", style.dim(&right(":", low_width)))?;
+            writeln!(out, "{}", style.dim(&align_right(":", low_width)))?;
         }
         end = row.high;
         writeln!(
             out,
             "{} - {}  {} {}  {}",
-            right(low, low_width),
-            left(high, high_width),
-            right(&row.n.to_string(), count_width),
-            right(&format!("{:.2}%", percent(row.n, n)), 7),
-            style.bar(&bar(row.n, most, columns))
+            align_right(low, low_width),
+            align_left(high, high_width),
+            align_right(&row.n.to_string(), count_width),
+            align_right(&format!("{:.2}%", to_percent(row.n, n)), 7),
+            style.bar(&draw_bar(row.n, most, columns))
         )?;
     }
     Ok(())
 }
 
 /// A bound in us without needless decimals.
-fn bound(ns: u64) -> String {
+fn format_bound(ns: u64) -> String {
     let text = format!("{:.3}", ns as f64 / 1e3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -277,17 +282,17 @@ mod tests {
 
     fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut h = Histogram::default();
-        values.into_iter().for_each(|ns| h.record(ns));
+        values.into_iter().for_each(|ns| h.record_ns(ns));
         h
     }
 
     /// `low-high n` of each row, us.
     fn shown(h: &Histogram, scale: Scale) -> Vec<String> {
         let row = |row: &Row| {
-            let high = row.high.map_or("...".to_owned(), bound);
-            format!("{}-{high} {}", bound(row.low), row.n)
+            let high = row.high.map_or("...".to_owned(), format_bound);
+            format!("{}-{high} {}", format_bound(row.low), row.n)
         };
-        rows(h, scale).iter().map(row).collect()
+        histogram_rows(h, scale).iter().map(row).collect()
     }
 
     #[test]
@@ -316,7 +321,7 @@ mod tests {
     fn rows_do_not_overlap_at_any_size() {
         let h = of((1..2_000).map(|nr| nr * nr * 3));
         for bucket_ns in [1, 7, 300, 1_000, 1_500, 20_000] {
-            let rows = rows(&h, Scale::Linear { bucket_ns, max_rows: 100_000 });
+            let rows = histogram_rows(&h, Scale::Linear { bucket_ns, max_rows: 100_000 });
             for pair in rows.windows(2) {
                 assert!(pair[0].high.is_some_and(|high| high <= pair[1].low), "{bucket_ns}");
             }

@@ -9,10 +9,13 @@ use irqpath_model::{
     Cause, CauseKind, Interruption, InterruptionCause, Interruptions, Jitter, Loops, Meta, Summary,
 };
 
-use super::hist::{Scale, buckets, histogram};
-use super::style::{align, clean, grouped, percent, us, us2, width, wrapped};
+use super::hist::{Scale, write_buckets, write_histogram};
+use super::style::{
+    align_points, escape_line, format_us, format_us2, group_digits, text_width, to_percent,
+    wrap_text,
+};
 use super::table::{Column, GAP, Table};
-use super::{TextOptions, footer, heading, write_header};
+use super::{TextOptions, footer, write_header, write_heading};
 use crate::{causes, conditions};
 
 /// Causes shown in the line of one interruption.
@@ -33,29 +36,29 @@ pub fn write_jitter(
     write_header(&mut out, meta, options)?;
     for jitter in summary.jitter() {
         if let Some(loops) = &jitter.loops {
-            legend(&mut out, jitter, loops, options)?;
+            write_legend(&mut out, jitter, loops, options)?;
         }
     }
     let continuous: Vec<_> =
         summary.jitter().iter().filter_map(|j| Some((j, j.interruptions.as_ref()?))).collect();
     if !continuous.is_empty() {
-        overview(&mut out, &continuous, options)?;
+        write_overview(&mut out, &continuous, options)?;
     }
     for (jitter, all) in continuous.iter().filter(|(_, all)| all.quantiles.n > 0) {
-        kinds(&mut out, jitter, all, options)?;
-        list(&mut out, meta, jitter, all, max_list, options)?;
+        write_kinds(&mut out, jitter, all, options)?;
+        write_longest(&mut out, meta, jitter, all, max_list, options)?;
     }
-    accounting(&mut out, meta, summary, options)
+    write_accounting(&mut out, meta, summary, options)
 }
 
-fn legend(
+fn write_legend(
     out: &mut impl Write,
     jitter: &Jitter,
     loops: &Loops,
     options: &TextOptions,
 ) -> io::Result<()> {
-    let about = format!("{}, {} sines a loop", jitter.sched, grouped(loops.nr_sines));
-    heading(out, options, &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
+    let about = format!("{}, {} sines a loop", jitter.sched, group_digits(loops.nr_sines));
+    write_heading(out, options, &format!("LOOPS on CPU {}", jitter.cpu), &about)?;
     let seconds = |ns: u64| format!("{:.6}sec", ns as f64 / 1e9);
     let from = conditions::of_ideal(loops.ideal_from);
     writeln!(out, "measured {} loops", loops.excess.n)?;
@@ -64,19 +67,20 @@ fn legend(
     let share = loops.jitter_percent();
     writeln!(out, "jitter: {} ({share:.2}%)", seconds(loops.jitter_ns))?;
     let q = &loops.excess;
-    let [min, mean, q50, q95, max] = [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.max_ns].map(us);
+    let [min, mean, q50, q95, max] =
+        [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.max_ns].map(format_us);
     writeln!(out, "beyond the ideal, us: min {min}, avg {mean}, Q50 {q50}, Q95 {q95}, max {max}")?;
-    histogram(out, &loops.histogram, Scale::default(), options)
+    write_histogram(out, &loops.histogram, Scale::default(), options)
 }
 
-fn overview(
+fn write_overview(
     out: &mut impl Write,
     all: &[(&Jitter, &Interruptions)],
     options: &TextOptions,
 ) -> io::Result<()> {
     let threshold = all.first().map_or(0, |(_, a)| a.threshold_ns);
-    let about = format!("of {} us and more, us", us2(threshold));
-    heading(out, options, "INTERRUPTIONS", &about)?;
+    let about = format!("of {} us and more, us", format_us2(threshold));
+    write_heading(out, options, "INTERRUPTIONS", &about)?;
     let mut table = Table::new(&[
         Column::number("CPU"),
         Column::text("sched", 4),
@@ -92,18 +96,18 @@ fn overview(
     ]);
     for (jitter, a) in all {
         let q = &a.quantiles;
-        let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), grouped(q.n)];
+        let mut row = vec![jitter.cpu.to_string(), jitter.sched.clone(), group_digits(q.n)];
         row.push(format!("{:.1}", conditions::per_second(a)));
-        row.extend([q.min_ns, q.mean_ns, q.q50_ns, q.q99_ns, q.max_ns].map(us2));
-        row.push(format!("{:.4}", percent(a.total_ns, a.lasted_ns)));
-        row.push(grouped(a.look_ns));
-        table.row(row);
+        row.extend([q.min_ns, q.mean_ns, q.q50_ns, q.q99_ns, q.max_ns].map(format_us2));
+        row.push(format!("{:.4}", to_percent(a.total_ns, a.lasted_ns)));
+        row.push(group_digits(a.look_ns));
+        table.add_row(row);
     }
     table.write(out, options.style(), options.width)
 }
 
 /// What took the time on one CPU.
-fn kinds(
+fn write_kinds(
     out: &mut impl Write,
     jitter: &Jitter,
     all: &Interruptions,
@@ -111,43 +115,43 @@ fn kinds(
 ) -> io::Result<()> {
     let style = options.style();
     let title = format!("HISTOGRAM of CPU {}", jitter.cpu);
-    heading(out, options, &title, "us, bounds double")?;
-    buckets(out, &all.doubling, all.quantiles.n, options)?;
+    write_heading(out, options, &title, "us, bounds double")?;
+    write_buckets(out, &all.doubling, all.quantiles.n, options)?;
     if all.causes.is_empty() {
         return Ok(());
     }
-    heading(out, options, &format!("CAUSES on CPU {}", jitter.cpu), "us")?;
+    write_heading(out, options, &format!("CAUSES on CPU {}", jitter.cpu), "us")?;
     let mut table = Table::new(&[
-        Column::text("cause", 16).rather(34),
+        Column::text("cause", 16).rather_than_cut(34),
         Column::number("in"),
         Column::number("total"),
         Column::number("%"),
         Column::number("max"),
     ]);
     for cause in all.causes.iter().take(MAX_KINDS) {
-        let share = percent(cause.total_ns, all.total_ns);
-        table.row(vec![
+        let share = to_percent(cause.total_ns, all.total_ns);
+        table.add_row(vec![
             kind_words(cause),
-            grouped(cause.n),
-            us2(cause.total_ns),
+            group_digits(cause.n),
+            format_us2(cause.total_ns),
             format!("{share:.1}"),
-            us2(cause.max_ns),
+            format_us2(cause.max_ns),
         ]);
     }
     table.write(out, style, options.width)?;
     if let Some(rest) = all.causes.get(MAX_KINDS..).filter(|rest| !rest.is_empty()) {
         let ns = rest.iter().map(|c| c.total_ns).sum();
-        writeln!(out, "{} more causes: {} us", grouped(rest.len() as u64), us(ns))?;
+        writeln!(out, "{} more causes: {} us", group_digits(rest.len() as u64), format_us(ns))?;
     }
     Ok(())
 }
 
 fn kind_words(cause: &InterruptionCause) -> String {
-    words(cause.kind, &cause.who)
+    cause_words(cause.kind, &cause.who)
 }
 
 /// `hardirq LOC:local_timer`, `thread ksoftirqd/1:20 o:0`.
-pub(crate) fn words(kind: CauseKind, who: &str) -> String {
+pub(crate) fn cause_words(kind: CauseKind, who: &str) -> String {
     match kind {
         CauseKind::Own => "kernel entry and exit, or unseen".to_owned(),
         // Not an exit from idle: the task never sleeps, so the kernel kept it from running.
@@ -158,7 +162,7 @@ pub(crate) fn words(kind: CauseKind, who: &str) -> String {
     }
 }
 
-fn list(
+fn write_longest(
     out: &mut impl Write,
     meta: &Meta,
     jitter: &Jitter,
@@ -172,32 +176,36 @@ fn list(
     }
     let about = match shown as u64 {
         nr if nr < all.quantiles.n => {
-            format!("the {shown} longest of {}, in order of time", grouped(all.quantiles.n))
+            format!("the {shown} longest of {}, in order of time", group_digits(all.quantiles.n))
         }
         _ => "in order of time".to_owned(),
     };
-    heading(out, options, &format!("LIST of CPU {}", jitter.cpu), &about)?;
+    write_heading(out, options, &format!("LIST of CPU {}", jitter.cpu), &about)?;
     let mut table = Table::new(&[
         Column::number("at, s"),
         Column::number("us"),
-        Column::text("what ran", 30).rather(60),
+        Column::text("what ran", 30).rather_than_cut(60),
     ]);
     let mut longest: Vec<_> = all.longest.iter().take(shown).collect();
     longest.sort_by_key(|i| i.at_ns);
     let ats: Vec<_> = longest.iter().map(|i| format!("{:.6}", i.at_ns as f64 / 1e9)).collect();
-    let mut took: Vec<_> = longest.iter().map(|i| us2(i.ns)).collect();
-    align(&mut took);
-    let widest = |cells: &[String]| cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+    let mut took: Vec<_> = longest.iter().map(|i| format_us2(i.ns)).collect();
+    align_points(&mut took);
+    let widest = |cells: &[String]| cells.iter().map(|cell| text_width(cell)).max().unwrap_or(0);
     let room = options.width.saturating_sub(widest(&ats) + widest(&took) + 2 * GAP);
     for ((i, at), us) in longest.into_iter().zip(ats).zip(took) {
-        table.row(vec![at, us.trim_end().to_owned(), what(meta, i, room)]);
+        table.add_row(vec![at, us.trim_end().to_owned(), describe_interruption(meta, i, room)]);
     }
     table.write(out, options.style(), options.width)
 }
 
 /// The causes of one interruption with their times, longest first, in `columns` where that is
 /// possible: then fewer are named. What they leave of the interruption is always told.
-pub(crate) fn what(meta: &Meta, interruption: &Interruption, columns: usize) -> String {
+pub(crate) fn describe_interruption(
+    meta: &Meta,
+    interruption: &Interruption,
+    columns: usize,
+) -> String {
     let others = |c: &&Cause| c.kind != CauseKind::Own && c.ns > 0;
     let mut found: Vec<&Cause> = interruption.causes.iter().filter(others).collect();
     if found.is_empty() {
@@ -213,8 +221,8 @@ pub(crate) fn what(meta: &Meta, interruption: &Interruption, columns: usize) -> 
     let line = |nr: usize| {
         let (named, more) = found.split_at(nr);
         let mut parts: Vec<(u64, String)> =
-            named.iter().map(|c| (c.ns, words(c.kind, &c.who))).collect();
-        if percent(rest, interruption.ns) > MUCH {
+            named.iter().map(|c| (c.ns, cause_words(c.kind, &c.who))).collect();
+        if to_percent(rest, interruption.ns) > MUCH {
             parts.push((rest, "nothing seen".to_owned()));
         }
         parts.sort_by_key(|(ns, _)| Reverse(*ns));
@@ -222,33 +230,33 @@ pub(crate) fn what(meta: &Meta, interruption: &Interruption, columns: usize) -> 
             parts.push((more.iter().map(|c| c.ns).sum(), format!("{} more", more.len())));
         }
         let parts: Vec<String> =
-            parts.into_iter().map(|(ns, text)| format!("{text} {}", us2(ns))).collect();
+            parts.into_iter().map(|(ns, text)| format!("{text} {}", format_us2(ns))).collect();
         parts.join(", ")
     };
     let most = found.len().min(MAX_CAUSES);
-    (1..=most).rev().map(line).find(|text| width(text) <= columns).unwrap_or_else(|| line(1))
+    (1..=most).rev().map(line).find(|text| text_width(text) <= columns).unwrap_or_else(|| line(1))
 }
 
-fn accounting(
+fn write_accounting(
     out: &mut impl Write,
     meta: &Meta,
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    heading(out, options, "ACCOUNTING", "")?;
+    write_heading(out, options, "ACCOUNTING", "")?;
     let continuous = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
     let continuous = continuous.map(|a| (a.nr_lost, a.quantiles.nr_overflow));
     let loops = summary.jitter().iter().filter_map(|j| j.loops.as_ref());
     let loops = loops.map(|l| (l.nr_lost, l.excess.nr_overflow));
     let (lost, overflow) =
         continuous.chain(loops).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-    let (lost, overflow) = (grouped(lost), grouped(overflow));
+    let (lost, overflow) = (group_digits(lost), group_digits(overflow));
     writeln!(out, "lost: {lost}, too long for the histogram: {overflow}")?;
-    footer::tracer(out, summary, options)?;
+    footer::write_tracer(out, summary, options)?;
     if let Some(note) = causes::virtual_note(meta) {
-        writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
+        writeln!(out, "{}", wrap_text(&escape_line(&note), options.width))?;
     }
-    footer::notes(out, meta, summary, options)
+    footer::write_notes(out, meta, summary, options)
 }
 
 #[cfg(test)]
@@ -297,7 +305,7 @@ mod tests {
             ),
         ] {
             let interruption = Interruption { at_ns: 0, ns, causes };
-            assert_eq!(what(&Meta::default(), &interruption, columns), want);
+            assert_eq!(describe_interruption(&Meta::default(), &interruption, columns), want);
         }
     }
 }

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 
 use irqpath_model::{PathSummary, StageSummary, Summary};
 
-use super::style::{bar, clean, cut, grouped, percent, us, us2};
+use super::style::{
+    cut_to, draw_bar, escape_line, format_us, format_us2, group_digits, to_percent,
+};
 use super::table::{Column, Table};
-use super::{TextOptions, heading};
+use super::{TextOptions, write_heading};
 use crate::causes::stage_word;
 use crate::target::Targets;
 
@@ -22,20 +24,20 @@ pub(super) fn write_table(
     options: &TextOptions,
 ) -> io::Result<()> {
     let nr = summary.traced().paths.len();
-    let (shown, rest) = chosen(summary, options);
+    let (shown, rest) = choose_paths(summary, options);
     let about = match (nr, shown.len()) {
         (0, _) => String::new(),
         (nr, shown) if shown < nr => format!("{shown} of {nr}, slowest to run first, us"),
         _ => format!("{nr}, slowest to run first, us"),
     };
-    heading(out, options, "PATHS", &about)?;
+    write_heading(out, options, "PATHS", &about)?;
     if nr == 0 {
         return writeln!(out, "no path was completed in this time");
     }
     let mut table = Table::new(&[
-        Column::text("origin", 12).rather(15),
-        Column::text("via", 5).rather(12),
-        Column::text("target", 8).rather(18),
+        Column::text("origin", 12).rather_than_cut(15),
+        Column::text("via", 5).rather_than_cut(12),
+        Column::text("target", 8).rather_than_cut(18),
         Column::number("n"),
         Column::number("min").or_drop(4),
         Column::number("q50"),
@@ -46,37 +48,40 @@ pub(super) fn write_table(
         Column::text("main stage", 10).or_drop(1),
         Column::number("").or_drop(2),
     ]);
-    let targets = Targets::of(&summary.traced().paths);
+    let targets = Targets::from_paths(&summary.traced().paths);
     for path in shown {
         let q = &path.total;
-        let name = targets.name(path);
-        let mut row = vec![path.origin_name.clone(), path.via.clone(), name, grouped(q.n)];
-        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns, path.slowest_ns].map(us));
+        let name = targets.target_name(path);
+        let mut row = vec![path.origin_name.clone(), path.via.clone(), name, group_digits(q.n)];
+        row.extend(
+            [q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns, path.slowest_ns].map(format_us),
+        );
         let (stage, share) = main_stage(path).map_or(("", String::new()), |(stage, share)| {
             (stage_word(stage.stage), format!("{share:.0}%"))
         });
         row.extend([stage.to_owned(), share]);
-        table.row(row);
+        table.add_row(row);
     }
     table.write(out, options.style(), options.width)?;
     let (once, often): (Vec<_>, Vec<_>) = rest.into_iter().partition(|path| path.total.n == 1);
     for (paths, what) in [(once, "seen once"), (often, "more")] {
         if let Some(longest) = paths.iter().map(|path| path.slowest_ns).max() {
-            let nr = grouped(paths.len() as u64);
-            let line = format!("{nr} {} {what}, longest {} us", noun(paths.len()), us(longest));
+            let nr = group_digits(paths.len() as u64);
+            let line =
+                format!("{nr} {} {what}, longest {} us", row_noun(paths.len()), format_us(longest));
             writeln!(out, "{}", options.style().dim(&line))?;
         }
     }
     Ok(())
 }
 
-const fn noun(nr: usize) -> &'static str {
+const fn row_noun(nr: usize) -> &'static str {
     if nr == 1 { "path" } else { "paths" }
 }
 
 /// Paths that get a row, and the others. One that was seen once says little: it has a row if it
 /// was slow, or if there are few.
-fn chosen<'a>(
+fn choose_paths<'a>(
     summary: &'a Summary,
     options: &TextOptions,
 ) -> (Vec<&'a PathSummary>, Vec<&'a PathSummary>) {
@@ -103,7 +108,7 @@ fn sum_ns(stage: &StageSummary) -> u64 {
 fn main_stage(path: &PathSummary) -> Option<(&StageSummary, f64)> {
     let all = path.stages.iter().map(sum_ns).fold(0, u64::saturating_add);
     let stage = path.stages.iter().max_by_key(|s| sum_ns(s))?;
-    (all > 0).then(|| (stage, percent(sum_ns(stage), all)))
+    (all > 0).then(|| (stage, to_percent(sum_ns(stage), all)))
 }
 
 pub(super) fn write_stages(
@@ -113,9 +118,13 @@ pub(super) fn write_stages(
     options: &TextOptions,
 ) -> io::Result<()> {
     let style = options.style();
-    let title = format!("{} \u{2192} {}", clean(&path.origin_name), clean(&targets.name(path)));
-    let about = format!("via {}, stages, us", clean(&path.via));
-    heading(out, options, &cut(&title, options.width), &about)?;
+    let title = format!(
+        "{} \u{2192} {}",
+        escape_line(&path.origin_name),
+        escape_line(&targets.target_name(path))
+    );
+    let about = format!("via {}, stages, us", escape_line(&path.via));
+    write_heading(out, options, &cut_to(&title, options.width), &about)?;
     let mut table = Table::new(&[
         Column::text("stage", 13),
         Column::text("what", 24).or_drop(2),
@@ -132,16 +141,16 @@ pub(super) fn write_stages(
     for stage in &path.stages {
         let q = &stage.quantiles;
         let mut row = vec![stage.stage.name().to_owned(), stage.stage.stage_title().to_owned()];
-        row.push(grouped(q.n));
-        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
-        row.push(format!("{:.1}%", percent(sum_ns(stage), all)));
-        row.push(bar(sum_ns(stage), all, BAR));
-        table.row(row);
+        row.push(group_digits(q.n));
+        row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(format_us2));
+        row.push(format!("{:.1}%", to_percent(sum_ns(stage), all)));
+        row.push(draw_bar(sum_ns(stage), all, BAR));
+        table.add_row(row);
     }
     let q = &path.total;
-    let mut row = vec!["total".to_owned(), String::new(), grouped(q.n)];
-    row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(us2));
+    let mut row = vec!["total".to_owned(), String::new(), group_digits(q.n)];
+    row.extend([q.min_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.max_ns].map(format_us2));
     row.extend([String::new(), String::new()]);
-    table.row(row);
+    table.add_row(row);
     table.write(out, style, options.width)
 }

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use irqpath_model::{Bucket, Exceeded, Meta, Point, Response, SlowPath, Summary};
 
-use super::hist::buckets;
-use super::style::{clean, grouped, us, us2, wrapped};
+use super::hist::write_buckets;
+use super::style::{escape_line, format_us, format_us2, group_digits, wrap_text};
 use super::table::{Column, Table};
-use super::{TextOptions, footer, heading, write_header, write_slow};
+use super::{TextOptions, footer, write_header, write_heading, write_slow};
 use crate::causes;
-use crate::conditions::{self, ms};
+use crate::conditions::{self, format_ms};
 
 /// Everything that `respond` prints.
 pub fn write_response(
@@ -22,31 +22,35 @@ pub fn write_response(
 ) -> io::Result<()> {
     write_header(&mut out, meta, options)?;
     let all = summary.response();
-    thresholds(&mut out, summary, options)?;
-    numbers(&mut out, all, options)?;
+    write_thresholds(&mut out, summary, options)?;
+    write_numbers(&mut out, all, options)?;
     for response in all.iter().filter(|r| r.quantiles.n > 0) {
-        table(&mut out, response, options)?;
+        write_table(&mut out, response, options)?;
         let title = format!("HISTOGRAM {} on CPU {}", response.source, response.cpu);
-        heading(&mut out, options, &title, "us, bounds double")?;
-        buckets(&mut out, &response.doubling, response.quantiles.n, options)?;
+        write_heading(&mut out, options, &title, "us, bounds double")?;
+        write_buckets(&mut out, &response.doubling, response.quantiles.n, options)?;
     }
     if !summary.slow().is_empty() {
         write_slow(&mut out, meta, summary, options)?;
     }
-    accounting(&mut out, meta, summary, options)
+    write_accounting(&mut out, meta, summary, options)
 }
 
 /// What became of the threshold: what was over it, by how much, and when.
-fn thresholds(out: &mut impl Write, summary: &Summary, options: &TextOptions) -> io::Result<()> {
+fn write_thresholds(
+    out: &mut impl Write,
+    summary: &Summary,
+    options: &TextOptions,
+) -> io::Result<()> {
     for r in summary.response() {
         let Some(threshold_ns) = r.threshold_ns else { continue };
-        let limit = us(threshold_ns);
+        let limit = format_us(threshold_ns);
         let line = match r.exceeded {
             Some(over) => {
-                let (nr, took) = (grouped(over.nr), us(over.ns));
+                let (nr, took) = (group_digits(over.nr), format_us(over.ns));
                 let after = over.nr.saturating_mul(r.period_ns) as f64 / 1e9;
-                let beyond = us(over.ns.saturating_sub(threshold_ns));
-                options.style().bad(&wrapped(
+                let beyond = format_us(over.ns.saturating_sub(threshold_ns));
+                options.style().bad(&wrap_text(
                     &format!(
                         "Ended at the threshold of {limit} us: response {nr} on CPU {}, {after:.3} s \
                          after the start, took {took} us, {beyond} us too long.",
@@ -60,7 +64,7 @@ fn thresholds(out: &mut impl Write, summary: &Summary, options: &TextOptions) ->
         writeln!(out, "{line}")?;
         let rest = r.exceeded.and_then(|over| beside_the_path(r.tid, over, summary.slow()));
         if let Some(rest) = rest {
-            writeln!(out, "{}", wrapped(&rest, options.width))?;
+            writeln!(out, "{}", wrap_text(&rest, options.width))?;
         }
     }
     Ok(())
@@ -100,19 +104,19 @@ fn beside_the_path(tid: u32, over: Exceeded, slow: &[SlowPath]) -> Option<String
     let mut text = format!(
         "Of these {} us, the path that began at {began} s explains {} us; {} us went by between \
          the return to user space and the task's reading of the clock",
-        us(over.ns),
-        us(total),
-        us(after)
+        format_us(over.ns),
+        format_us(total),
+        format_us(after)
     );
     if before > 0 {
-        text.extend([", ", &us(before), " us before the first point that was traced"]);
+        text.extend([", ", &format_us(before), " us before the first point that was traced"]);
     }
     text.push('.');
     Some(text)
 }
 
-fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
-    heading(out, options, "RESPONSE TIMES", &clean(&conditions::of_responses(all)))?;
+fn write_numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io::Result<()> {
+    write_heading(out, options, "RESPONSE TIMES", &escape_line(&conditions::of_responses(all)))?;
     let mut table = Table::new(&[
         Column::text("source", 7),
         Column::number("CPU"),
@@ -129,45 +133,47 @@ fn numbers(out: &mut impl Write, all: &[Response], options: &TextOptions) -> io:
     ]);
     for r in all {
         let q = &r.quantiles;
-        let mut row = vec![r.source.to_string(), r.cpu.to_string(), r.sched.clone(), grouped(q.n)];
+        let mut row =
+            vec![r.source.to_string(), r.cpu.to_string(), r.sched.clone(), group_digits(q.n)];
         row.extend(
-            [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns].map(us2),
+            [q.min_ns, q.mean_ns, q.q50_ns, q.q95_ns, q.q99_ns, q.q999_ns, q.max_ns]
+                .map(format_us2),
         );
-        row.push(grouped(r.nr_missed));
-        table.row(row);
+        row.push(group_digits(r.nr_missed));
+        table.add_row(row);
     }
     table.write(out, options.style(), options.width)?;
     for r in all {
         let Some(stand_in) = &r.stand_in else { continue };
-        let (origin, stand_in) = (clean(&r.origin), clean(stand_in));
+        let (origin, stand_in) = (escape_line(&r.origin), escape_line(stand_in));
         let text = format!("The {origin} is emulated: what interrupted was {stand_in}.");
-        writeln!(out, "{}", options.style().warn(&wrapped(&text, options.width)))?;
+        writeln!(out, "{}", options.style().warn(&wrap_text(&text, options.width)))?;
     }
     Ok(())
 }
 
 /// The table of the documents: how many took less than this, up to where all are.
-fn table(out: &mut impl Write, response: &Response, options: &TextOptions) -> io::Result<()> {
+fn write_table(out: &mut impl Write, response: &Response, options: &TextOptions) -> io::Result<()> {
     let title = format!("TABLE {} on CPU {}", response.source, response.cpu);
-    heading(out, options, &title, "")?;
+    write_heading(out, options, &title, "")?;
     let q = &response.quantiles;
     writeln!(out, "measured {} {} interrupts", q.n, response.source)?;
     for (name, ns) in [("minimum", q.min_ns), ("maximum", q.max_ns), ("average", q.mean_ns)] {
-        writeln!(out, "{name} latency: {} ms", ms(ns))?;
+        writeln!(out, "{name} latency: {} ms", format_ms(ns))?;
     }
-    conditions::below(&response.table)
-        .try_for_each(|(bucket, sum)| writeln!(out, "{}", row(bucket, sum, q.n)))
+    conditions::cumulative_buckets(&response.table)
+        .try_for_each(|(bucket, sum)| writeln!(out, "{}", bucket_row(bucket, sum, q.n)))
 }
 
-fn row(bucket: &Bucket, sum: u64, n: u64) -> String {
+fn bucket_row(bucket: &Bucket, sum: u64, n: u64) -> String {
     match bucket.high_ns {
-        Some(high) => format!("{sum} samples < {} ms ({}%)", ms(high), share(sum, n)),
-        None => format!("{} samples >= {} ms", bucket.n, ms(bucket.low_ns)),
+        Some(high) => format!("{sum} samples < {} ms ({}%)", format_ms(high), format_share(sum, n)),
+        None => format!("{} samples >= {} ms", bucket.n, format_ms(bucket.low_ns)),
     }
 }
 
 /// A share in percent, cut and not rounded, with the digits that tell it from all: 99.99997.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+pub(crate) fn format_share(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100".to_owned();
     }
@@ -183,27 +189,27 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     unreachable!("the last number of digits returns")
 }
 
-fn accounting(
+fn write_accounting(
     out: &mut impl Write,
     meta: &Meta,
     summary: &Summary,
     options: &TextOptions,
 ) -> io::Result<()> {
-    heading(out, options, "ACCOUNTING", "")?;
+    write_heading(out, options, "ACCOUNTING", "")?;
     let sum = |of: fn(&Response) -> u64| summary.response().iter().map(of).sum::<u64>();
     writeln!(
         out,
         "missed: {}, early: {}, lost: {}, too long for the histogram: {}",
-        grouped(sum(|r| r.nr_missed)),
-        grouped(sum(|r| r.nr_early)),
-        grouped(sum(|r| r.nr_lost)),
-        grouped(sum(|r| r.quantiles.nr_overflow))
+        group_digits(sum(|r| r.nr_missed)),
+        group_digits(sum(|r| r.nr_early)),
+        group_digits(sum(|r| r.nr_lost)),
+        group_digits(sum(|r| r.quantiles.nr_overflow))
     )?;
-    footer::tracer(out, summary, options)?;
+    footer::write_tracer(out, summary, options)?;
     if let Some(note) = causes::virtual_note(meta) {
-        writeln!(out, "{}", wrapped(&clean(&note), options.width))?;
+        writeln!(out, "{}", wrap_text(&escape_line(&note), options.width))?;
     }
-    footer::notes(out, meta, summary, options)
+    footer::write_notes(out, meta, summary, options)
 }
 
 #[cfg(test)]
@@ -221,7 +227,7 @@ mod tests {
             (0, 5, "0.000"),
             (999_999_999_999, 1_000_000_000_000, "99.999999999"),
         ] {
-            assert_eq!(share(part, whole), want);
+            assert_eq!(format_share(part, whole), want);
         }
     }
 }

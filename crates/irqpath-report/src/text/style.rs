@@ -4,7 +4,6 @@
 use irqpath_model::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     colour: bool,
@@ -15,7 +14,7 @@ impl Style {
         Self { colour }
     }
 
-    fn paint(self, code: &str, text: &str) -> String {
+    fn paint_code(self, code: &str, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
@@ -24,35 +23,34 @@ impl Style {
     }
 
     pub fn bold(self, text: &str) -> String {
-        self.paint("1", text)
+        self.paint_code("1", text)
     }
 
     pub fn dim(self, text: &str) -> String {
-        self.paint("2", text)
+        self.paint_code("2", text)
     }
 
     /// What took the time.
     pub fn bad(self, text: &str) -> String {
-        self.paint("31", text)
+        self.paint_code("31", text)
     }
 
     /// What cannot be vouched for.
     pub fn warn(self, text: &str) -> String {
-        self.paint("33", text)
+        self.paint_code("33", text)
     }
 
     pub fn bar(self, text: &str) -> String {
-        self.paint("36", text)
+        self.paint_code("36", text)
     }
 }
 
 /// Columns that `text` takes.
-pub(super) fn width(text: &str) -> usize {
+pub(super) fn text_width(text: &str) -> usize {
     text.width()
 }
 
-/// One printable line.
-pub(super) fn clean(text: &str) -> String {
+pub(super) fn escape_line(text: &str) -> String {
     printable(text).into_owned()
 }
 
@@ -61,15 +59,15 @@ const REMOTE: &str = " @cpu";
 
 /// At most `max` columns, the cut marked. The number behind a task's name is kept: it is what
 /// tells tasks with one name apart. So is the `@cpu` of a path.
-pub fn cut(text: &str, max: usize) -> String {
-    if width(text) <= max {
+pub fn cut_to(text: &str, max: usize) -> String {
+    if text_width(text) <= max {
         return text.to_owned();
     }
     let kept = text.strip_suffix(REMOTE).map(str::len).or_else(|| tid_in(text));
     match kept {
-        Some(at) if width(&text[at..]) + FEW_LETTERS <= max => {
+        Some(at) if text_width(&text[at..]) + FEW_LETTERS <= max => {
             let (name, tid) = text.split_at(at);
-            cut_end(name, max - width(tid)) + tid
+            cut_end(name, max - text_width(tid)) + tid
         }
         _ => cut_end(text, max),
     }
@@ -106,11 +104,11 @@ fn cut_end(text: &str, max: usize) -> String {
 }
 
 /// Broken at spaces into lines of at most `columns`, where words allow it.
-pub fn wrapped(text: &str, columns: usize) -> String {
+pub fn wrap_text(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
-    for word in words(text) {
-        if used > 0 && used + 1 + width(word) > columns {
+    for word in unbroken_words(text) {
+        if used > 0 && used + 1 + text_width(word) > columns {
             out.push('\n');
             used = 0;
         } else if used > 0 {
@@ -118,13 +116,13 @@ pub fn wrapped(text: &str, columns: usize) -> String {
             used += 1;
         }
         out.push_str(word);
-        used += width(word);
+        used += text_width(word);
     }
     out
 }
 
 /// What is not broken: words, and numbers with their groups of digits.
-fn words(text: &str) -> Vec<&str> {
+fn unbroken_words(text: &str) -> Vec<&str> {
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let (mut words, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices(' ') {
@@ -139,34 +137,32 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Left-aligned in `columns`.
-pub(super) fn left(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+pub(super) fn align_left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text_width(text))))
 }
 
-/// Right-aligned in `columns`.
-pub(super) fn right(text: &str, columns: usize) -> String {
-    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+pub(super) fn align_right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(text_width(text))))
 }
 
 /// From here on a fraction of a us says nothing, ns.
 const WHOLE_US: u64 = 99_950;
 
 /// A time in us: one decimal below 100 us, whole ones in thin groups from there on.
-pub fn us(ns: u64) -> String {
+pub fn format_us(ns: u64) -> String {
     if ns >= WHOLE_US {
-        return grouped(ns.saturating_add(500) / 1_000);
+        return group_digits(ns.saturating_add(500) / 1_000);
     }
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-/// As [`us`] with two decimals below 10 us, where handlers and stages are shown.
-pub(crate) fn us2(ns: u64) -> String {
-    if ns < 9_995 { format!("{:.2}", ns as f64 / 1e3) } else { us(ns) }
+/// As [`format_us`] with two decimals below 10 us, where handlers and stages are shown.
+pub(crate) fn format_us2(ns: u64) -> String {
+    if ns < 9_995 { format!("{:.2}", ns as f64 / 1e3) } else { format_us(ns) }
 }
 
 /// Numbers of one column with their decimal points one below the other.
-pub(super) fn align(cells: &mut [String]) {
+pub(super) fn align_points(cells: &mut [String]) {
     let decimals = |cell: &str| cell.find('.').map_or(0, |at| cell.len() - at);
     let most = cells.iter().map(|c| decimals(c)).max().unwrap_or(0);
     for cell in cells.iter_mut().filter(|c| !c.is_empty()) {
@@ -176,12 +172,12 @@ pub(super) fn align(cells: &mut [String]) {
 }
 
 /// `part` of `whole` in percent.
-pub(super) fn percent(part: u64, whole: u64) -> f64 {
+pub(super) fn to_percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// A bar of at most `columns`, in eighths; something that is not zero shows.
-pub(super) fn bar(part: u64, whole: u64, columns: usize) -> String {
+pub(super) fn draw_bar(part: u64, whole: u64, columns: usize) -> String {
     const EIGHTHS: [char; 8] =
         [' ', '\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}'];
     if part == 0 || whole == 0 {
@@ -197,7 +193,7 @@ pub(super) fn bar(part: u64, whole: u64, columns: usize) -> String {
 }
 
 /// A count in groups: `1 234 567`.
-pub fn grouped(n: u64) -> String {
+pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -216,7 +212,7 @@ mod tests {
     #[test]
     fn names_cannot_steer_the_terminal() {
         let escaped = r"a\x1b[31m\nb\u{202e}c";
-        assert_eq!(clean("a\x1b[31m\nb\u{202e}c\u{fffd}"), format!("{escaped}\u{fffd}"));
+        assert_eq!(escape_line("a\x1b[31m\nb\u{202e}c\u{fffd}"), format!("{escaped}\u{fffd}"));
     }
 
     #[test]
@@ -233,41 +229,41 @@ mod tests {
             ("rcu+ksoftirqd @cpu", 9, "rcu\u{2026} @cpu"),
             ("rcu+ksoftirqd @cpu", 8, "rcu+kso\u{2026}"),
         ] {
-            let got = cut(text, max);
+            let got = cut_to(text, max);
             assert_eq!(got, want);
-            assert!(width(&got) <= max);
+            assert!(text_width(&got) <= max);
         }
     }
 
     #[test]
     fn bars_end_at_their_width_and_show_the_smallest_share() {
-        assert_eq!(bar(1, 1, 4), "\u{2588}".repeat(4));
-        assert_eq!(bar(1, 1_000_000, 4), "\u{258f}");
-        assert_eq!(bar(0, 10, 4), "");
-        assert_eq!(bar(0, 0, 4), "");
+        assert_eq!(draw_bar(1, 1, 4), "\u{2588}".repeat(4));
+        assert_eq!(draw_bar(1, 1_000_000, 4), "\u{258f}");
+        assert_eq!(draw_bar(0, 10, 4), "");
+        assert_eq!(draw_bar(0, 0, 4), "");
     }
 
     #[test]
     fn times_are_short_and_their_points_align() {
-        let mut cells = [4_040, 99_949, 99_950, 1_011_276_000].map(us);
+        let mut cells = [4_040, 99_949, 99_950, 1_011_276_000].map(format_us);
         assert_eq!(cells, ["4.0", "99.9", "100", "1 011 276"]);
-        align(&mut cells);
+        align_points(&mut cells);
         assert_eq!(cells, ["4.0", "99.9", "100  ", "1 011 276  "]);
-        assert_eq!([9_994, 9_995, 123_456].map(us2), ["9.99", "10.0", "123"]);
+        assert_eq!([9_994, 9_995, 123_456].map(format_us2), ["9.99", "10.0", "123"]);
     }
 
     #[test]
     fn breaks_lines_at_spaces() {
         for (columns, want) in [(7, "aa bb\ncccc"), (2, "aa\nbb\ncccc"), (20, "aa bb cccc")] {
-            assert_eq!(wrapped("aa bb cccc", columns), want);
+            assert_eq!(wrap_text("aa bb cccc", columns), want);
         }
-        assert_eq!(wrapped("took 50 000 us", 8), "took\n50 000\nus");
+        assert_eq!(wrap_text("took 50 000 us", 8), "took\n50 000\nus");
     }
 
     #[test]
     fn groups_digits() {
         for (n, want) in [(0, "0"), (999, "999"), (1_000, "1 000"), (1_234_567, "1 234 567")] {
-            assert_eq!(grouped(n), want);
+            assert_eq!(group_digits(n), want);
         }
     }
 }

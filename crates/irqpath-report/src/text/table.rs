@@ -8,14 +8,12 @@
 
 use std::io::{self, Write};
 
-use super::style::{Style, align, clean, cut, left, right, width};
+use super::style::{Style, align_left, align_points, align_right, cut_to, escape_line, text_width};
 
-/// Spaces between columns.
 pub(super) const GAP: usize = 2;
 
-/// One column.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column {
+pub(crate) struct Column {
     title: &'static str,
     is_text: bool,
     /// A text is not cut below this while another column could be left out.
@@ -33,11 +31,11 @@ impl Column {
     }
 
     /// Rather leave out numbers than cut this text below `want`.
-    pub const fn rather(self, want: usize) -> Self {
+    pub const fn rather_than_cut(self, want: usize) -> Self {
         Self { want, ..self }
     }
 
-    /// Right-aligned, never cut.
+    /// A number: aligned to the right, and never cut.
     pub const fn number(title: &'static str) -> Self {
         Self { title, is_text: false, want: usize::MAX, min: usize::MAX, drop: 0 }
     }
@@ -48,9 +46,8 @@ impl Column {
     }
 }
 
-/// Rows under columns.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
@@ -61,68 +58,81 @@ impl Table {
     }
 
     /// Add a row; one cell per column. Cells become printable.
-    pub fn row(&mut self, mut cells: Vec<String>) {
+    pub fn add_row(&mut self, mut cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         for cell in &mut cells {
-            *cell = clean(cell);
+            *cell = escape_line(cell);
         }
         self.rows.push(cells);
     }
 
     /// Print within `max` columns.
-    pub fn write(mut self, out: &mut impl Write, style: Style, max: usize) -> io::Result<()> {
+    pub(super) fn write(self, out: &mut impl Write, style: Style, max: usize) -> io::Result<()> {
+        let mut lines = self.into_lines(max).into_iter();
+        lines.next().map_or(Ok(()), |titles| writeln!(out, "{}", style.dim(&titles)))?;
+        lines.try_for_each(|line| writeln!(out, "{line}"))
+    }
+
+    /// The titles and the rows as lines of at most `max` columns.
+    pub fn into_lines(mut self, max: usize) -> Vec<String> {
         for (i, _) in self.columns.iter().enumerate().filter(|(_, c)| !c.is_text) {
             let mut cells: Vec<String> =
                 self.rows.iter_mut().map(|row| std::mem::take(&mut row[i])).collect();
-            align(&mut cells);
+            align_points(&mut cells);
             self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row[i] = cell);
         }
-        let layout = self.layout(max);
+        let layout = self.fit_layout(max);
         let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
-        writeln!(out, "{}", style.dim(&self.line(&titles, &layout)))?;
-        self.rows.iter().try_for_each(|row| writeln!(out, "{}", self.line(row, &layout)))
+        std::iter::once(&titles)
+            .chain(&self.rows)
+            .map(|row| self.format_line(row, &layout))
+            .collect()
     }
 
-    fn line(&self, cells: &[String], layout: &[(usize, usize)]) -> String {
+    fn format_line(&self, cells: &[String], layout: &[(usize, usize)]) -> String {
         let cells: Vec<String> = layout
             .iter()
             .map(|&(i, columns)| {
-                let cell = cut(&cells[i], columns);
-                if self.columns[i].is_text { left(&cell, columns) } else { right(&cell, columns) }
+                let cell = cut_to(&cells[i], columns);
+                if self.columns[i].is_text {
+                    align_left(&cell, columns)
+                } else {
+                    align_right(&cell, columns)
+                }
             })
             .collect();
         cells.join(&" ".repeat(GAP)).trim_end().to_owned()
     }
 
-    fn natural(&self, i: usize) -> usize {
-        let cells = self.rows.iter().map(|row| width(&row[i])).max().unwrap_or(0);
-        cells.max(width(self.columns[i].title))
+    fn natural_width(&self, i: usize) -> usize {
+        let cells = self.rows.iter().map(|row| text_width(&row[i])).max().unwrap_or(0);
+        cells.max(text_width(self.columns[i].title))
     }
 
     /// Index and width of each column that is shown.
-    fn layout(&self, max: usize) -> Vec<(usize, usize)> {
+    fn fit_layout(&self, max: usize) -> Vec<(usize, usize)> {
         let mut levels: Vec<u8> = self.columns.iter().map(|c| c.drop).filter(|&d| d > 0).collect();
         levels.sort_unstable_by(|a, b| b.cmp(a));
         levels.dedup();
         // Everything, then all but the highest level, and so on down to what always stays.
         let steps = || std::iter::once(u8::MAX).chain(levels.iter().map(|level| level - 1));
-        let well = steps().find_map(|level| self.fit(level, max, |c| c.want));
+        let well = steps().find_map(|level| self.fit_level(level, max, |c| c.want));
         // A name that does not read well costs more than a column that may be left out.
-        let tight = || self.fit(0, max, |c| c.min);
+        let tight = || self.fit_level(0, max, |c| c.min);
         well.or_else(tight).unwrap_or_else(|| {
             let mut least = self.natural_widths(0);
-            self.shrink(&mut least, usize::MAX, |c| c.min);
+            self.shrink_texts(&mut least, usize::MAX, |c| c.min);
             least
         })
     }
 
     fn natural_widths(&self, level: u8) -> Vec<(usize, usize)> {
         let kept = |i: &usize| self.columns[*i].drop <= level;
-        (0..self.columns.len()).filter(kept).map(|i| (i, self.natural(i))).collect()
+        (0..self.columns.len()).filter(kept).map(|i| (i, self.natural_width(i))).collect()
     }
 
     /// The columns up to a level of `drop` in `max`, if texts can shrink that far.
-    fn fit(
+    fn fit_level(
         &self,
         level: u8,
         max: usize,
@@ -130,11 +140,11 @@ impl Table {
     ) -> Option<Vec<(usize, usize)>> {
         let mut shown = self.natural_widths(level);
         let total = shown.iter().map(|(_, w)| w + GAP).sum::<usize>().saturating_sub(GAP);
-        self.shrink(&mut shown, total.saturating_sub(max), least).then_some(shown)
+        self.shrink_texts(&mut shown, total.saturating_sub(max), least).then_some(shown)
     }
 
     /// Take `excess` columns from the texts; false if they cannot give that much.
-    fn shrink(
+    fn shrink_texts(
         &self,
         shown: &mut [(usize, usize)],
         mut excess: usize,
@@ -159,11 +169,11 @@ mod tests {
 
     fn lines(max: usize) -> Vec<String> {
         let mut table = Table::new(&[
-            Column::text("name", 5).rather(8),
+            Column::text("name", 5).rather_than_cut(8),
             Column::number("n"),
             Column::number("q05").or_drop(1),
         ]);
-        table.row(vec!["a long name here".into(), "12345".into(), "1.5".into()]);
+        table.add_row(vec!["a long name here".into(), "12345".into(), "1.5".into()]);
         let mut out = Vec::new();
         table.write(&mut out, Style::new(false), max).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()

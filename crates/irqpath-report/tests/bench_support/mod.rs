@@ -6,7 +6,7 @@
 //! test fails again. Nothing in here was measured, and nothing in here leaves the tests.
 #![allow(dead_code, clippy::unwrap_used)] // each test uses its part; a panic is how one fails
 
-use irqpath_analysis::bench::{Options, analyse, finish};
+use irqpath_analysis::bench::{Options, analyse_series, sort_and_label};
 use irqpath_model::bench::{
     BenchCapture, BenchConfig, BenchOverflow, BenchSeries, Clock, ClockRate, Mechanism, RateSource,
     Runs, Wait,
@@ -138,19 +138,19 @@ fn config(mechanism: Mechanism, load: u32, nr_reps: u64) -> BenchConfig {
 
 fn one(mechanism: Mechanism, load: u32, nr: u64, clock: Clock) -> BenchSeries {
     let all = [Clock::Tsc, Clock::KtimeMonoFast, Clock::Ktime];
-    analyse(&capture(mechanism, load, nr, &all), clock, &Options::default()).unwrap()
+    analyse_series(&capture(mechanism, load, nr, &all), clock, &Options::default()).unwrap()
 }
 
 /// `nr` runs of each of these mechanisms under each of these loads.
 pub fn series(mechanisms: &[Mechanism], loads: &[u32], nr: u64) -> Vec<BenchSeries> {
     let pairs = mechanisms.iter().flat_map(|&m| loads.iter().map(move |&load| (m, load)));
-    finish(pairs.map(|(m, load)| one(m, load, nr, Clock::Tsc)).collect())
+    sort_and_label(pairs.map(|(m, load)| one(m, load, nr, Clock::Tsc)).collect())
 }
 
 /// Two checkpoints back to back by three clocks.
 pub fn clocks(nr: u64) -> Vec<BenchSeries> {
     let clocks = [Clock::Tsc, Clock::KtimeMonoFast, Clock::Ktime];
-    finish(clocks.map(|clock| one(Mechanism::None, 0, nr, clock)).to_vec())
+    sort_and_label(clocks.map(|clock| one(Mechanism::None, 0, nr, clock)).to_vec())
 }
 
 /// A result of all that.
@@ -158,7 +158,7 @@ pub fn result(nr: u64) -> (Meta, Summary) {
     use Mechanism::{Softirq, Tasklet, ThreadedIrq, Workqueue};
     let mut bench = series(&[Softirq, Tasklet, Workqueue, ThreadedIrq], &[0, 1, 256], nr);
     bench.extend(clocks(nr));
-    let summary = Summary::of(Measured::Bench { bench: finish(bench) });
+    let summary = Summary::from_measured(Measured::Bench { bench: sort_and_label(bench) });
     (meta(), summary)
 }
 

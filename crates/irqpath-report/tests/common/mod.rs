@@ -84,14 +84,20 @@ pub fn slow() -> SlowPath {
 fn histogram(values: &[(u64, u32)]) -> Histogram {
     let mut h = Histogram::default();
     for &(ns, n) in values {
-        (0..n).for_each(|_| h.record(ns));
+        (0..n).for_each(|_| h.record_ns(ns));
     }
     h
 }
 
 fn path(origin: Origin, via: Via, comm: &str, scale: u64) -> PathSummary {
-    let mut stats =
-        PathStats::new(PathKey { origin, via, comm: comm.into(), sched: None, folded: false });
+    let mut stats = PathStats::new(PathKey {
+        origin,
+        via,
+        comm: comm.into(),
+        sched: None,
+        folded: false,
+        cgroup: None,
+    });
     let times = [(4_100, 40), (6_000, 200), (12_400, 50), (33_100, 9), (813_900, 1)];
     stats.tid = Some(1234);
     stats.total = histogram(&times.map(|(ns, n)| (ns * scale, n)));
@@ -109,8 +115,8 @@ fn line(origin: Origin, cpu: u16, nr: u64) -> LineStats {
 
 pub fn summary() -> Summary {
     let mut loss = Loss::default();
-    loss.add(LossReason::RingbufFull, 12);
-    loss.add(LossReason::TaskExit, 3);
+    loss.add_loss(LossReason::RingbufFull, 12);
+    loss.add_loss(LossReason::TaskExit, 3);
     let paths = Paths {
         paths: vec![
             path(Origin::Vector(Vector::LocalTimer), Via::default(), "cyclictest", 2),
@@ -157,7 +163,7 @@ pub fn summary() -> Summary {
             what: "ipi:ipi_send_cpu".to_owned(),
             consequence: "remote wakeups have no raise stamp; Linux 6.4 or newer has it".to_owned(),
         }],
-        ..Summary::of(Measured::Paths(paths))
+        ..Summary::from_measured(Measured::Paths(paths))
     }
 }
 
@@ -198,7 +204,7 @@ fn any_origin() -> impl Strategy<Value = Origin> {
 
 fn any_task() -> impl Strategy<Value = Task> {
     let comm = prop::collection::vec(any::<u8>(), 0..16).prop_map(|b| Comm::from_bytes(&b));
-    let policy = any::<u8>().prop_map(Policy::from_nr);
+    let policy = any::<u8>().prop_map(|n| Policy::from_repr(n.into()).unwrap_or_default());
     (any::<u32>(), any::<u32>(), comm, any::<i16>(), any::<i16>(), policy).prop_map(
         |(tid, tgid, comm, prio, normal_prio, policy)| Task {
             tid,

@@ -37,6 +37,9 @@ pub fn meta() -> Meta {
         schema_version: SCHEMA_VERSION,
         irqpath_version: text("0.1.0"),
         command: ["irqpath", "trace", "-d", "10s", "-T", "200"].map(text).to_vec(),
+        boot_id: text(""),
+        run_id: text(""),
+        commit: text(""),
         host: text("bench-7"),
         started_at: text("2025-11-21T10:15:04Z"),
         duration_ns: 10_004_211_532,
@@ -73,6 +76,7 @@ pub fn meta() -> Meta {
         names: names(),
         is_exact: false,
         observer_effects: vec![text("Programs were attached to 23 tracepoints.")],
+        ..Meta::default()
     }
 }
 

@@ -61,10 +61,10 @@ pub fn result(nr_paths: usize) -> (Meta, Summary) {
     traced.lines = lines(&meta.names, &mut dice);
     traced.softirqs = softirqs(&mut dice);
     traced.napi = vec![NapiStats { cpu: 7, nr: 4_321, nr_packets: 98_765, nr_exhausted: 12 }];
-    let mut summary = Summary::of(Measured::Paths(traced));
+    let mut summary = Summary::from_measured(Measured::Paths(traced));
     summary.loss = Loss::default();
-    summary.loss.add(LossReason::RingbufFull, 52);
-    summary.loss.add(LossReason::TaskExit, 7);
+    summary.loss.add_loss(LossReason::RingbufFull, 52);
+    summary.loss.add_loss(LossReason::TaskExit, 7);
     summary.overhead = machine::overhead();
     summary.missing = machine::missing();
     (meta, summary)
@@ -144,6 +144,7 @@ fn path(nr: usize, dice: &mut Dice) -> (PathStats, Vec<SlowPath>) {
         comm: target.comm.clone(),
         sched: None,
         folded: false,
+        cgroup: None,
     });
     let mut slow = Vec::new();
     let nr_runs = if nr < 12 { 9_000 } else { 5 + dice.below(400) };
@@ -152,7 +153,7 @@ fn path(nr: usize, dice: &mut Dice) -> (PathStats, Vec<SlowPath>) {
         if nr == 0 && run == 77 {
             stretch(&mut record, 3_000_000);
         }
-        stats.record(&record);
+        stats.record_path(&record);
         if record.total_ns() > THRESHOLD_NS {
             slow.push(explain(record, dice));
         }
@@ -256,7 +257,8 @@ fn lines(names: &Names, dice: &mut Dice) -> Vec<LineStats> {
 }
 
 fn softirqs(dice: &mut Dice) -> Vec<SoftirqStats> {
-    let rows = SoftirqVec::ALL.into_iter().flat_map(|vec| (0..NR_CPUS).map(move |cpu| (vec, cpu)));
+    let rows =
+        SoftirqVec::ALL.iter().copied().flat_map(|vec| (0..NR_CPUS).map(move |cpu| (vec, cpu)));
     let mut of = |(vec, cpu)| {
         let nr = 10 + dice.below(20_000);
         SoftirqStats {

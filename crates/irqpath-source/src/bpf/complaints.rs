@@ -24,18 +24,18 @@ thread_local! {
 }
 
 /// Forget what was said, and listen.
-pub fn begin() {
+pub fn start_listening() {
     HEARD.take();
-    libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
+    libbpf_rs::set_print(Some((PrintLevel::Warn, hear_libbpf)));
 }
 
 /// Put on record that a program could not be attached, of which libbpf does not always speak.
-pub fn note(program: &str, error: &libbpf_rs::Error) {
-    HEARD.with_borrow_mut(|heard| heard.add(&format!("prog '{program}': {error:#}")));
+pub fn note_failure(program: &str, error: &libbpf_rs::Error) {
+    HEARD.with_borrow_mut(|heard| heard.add_line(&format!("prog '{program}': {error:#}")));
 }
 
-/// The program that libbpf failed at since [`begin`], if it named one.
-pub fn refusal() -> Option<Refusal> {
+/// The program that libbpf failed at since [`start_listening`], if it named one.
+pub fn last_refusal() -> Option<Refusal> {
     HEARD.with_borrow(|heard| {
         let tracepoint = heard.program.strip_prefix("ip_")?.to_owned();
         Some(Refusal { tracepoint, reason: heard.reason.clone() })
@@ -51,14 +51,14 @@ pub fn load_error(error: libbpf_rs::Error) -> SourceError {
 }
 
 #[allow(clippy::needless_pass_by_value)] // libbpf-rs's callback type
-fn hear(level: PrintLevel, text: String) {
+fn hear_libbpf(level: PrintLevel, text: String) {
     if level == PrintLevel::Warn {
-        HEARD.with_borrow_mut(|heard| heard.add(&text));
+        HEARD.with_borrow_mut(|heard| heard.add_line(&text));
     }
 }
 
 impl Heard {
-    fn add(&mut self, text: &str) {
+    fn add_line(&mut self, text: &str) {
         let text = text.trim().trim_start_matches("libbpf: ");
         if self.first.is_empty() {
             text.lines().next().unwrap_or_default().clone_into(&mut self.first);
@@ -72,7 +72,7 @@ impl Heard {
             name.clone_into(&mut self.program);
             self.reason.clear();
         }
-        if let Some(reason) = verdict(said) {
+        if let Some(reason) = find_verdict(said) {
             reason.clone_into(&mut self.reason);
         } else if self.reason.is_empty() {
             said.lines().next().unwrap_or_default().clone_into(&mut self.reason);
@@ -81,7 +81,7 @@ impl Heard {
 }
 
 /// The last line of the verifier's log before its statistics, which says what it did not like.
-fn verdict(said: &str) -> Option<&str> {
+fn find_verdict(said: &str) -> Option<&str> {
     let log = said.strip_prefix("-- BEGIN PROG LOAD LOG --")?;
     let mut lines = log.lines().map(str::trim).rev();
     lines.find(|l| !(l.is_empty() || l.starts_with("processed ") || l.starts_with("-- END")))
@@ -94,7 +94,7 @@ mod tests {
     fn heard(lines: &[&str]) -> Heard {
         let mut heard = Heard::default();
         for line in lines {
-            heard.add(line);
+            heard.add_line(line);
         }
         heard
     }
@@ -128,8 +128,11 @@ mod tests {
 
     #[test]
     fn a_failure_that_names_no_program_is_no_refusal() {
-        begin();
-        hear(PrintLevel::Warn, "libbpf: map 'ip_cpus': failed to create: -ENOMEM\n".to_owned());
-        assert!(refusal().is_none());
+        start_listening();
+        hear_libbpf(
+            PrintLevel::Warn,
+            "libbpf: map 'ip_cpus': failed to create: -ENOMEM\n".to_owned(),
+        );
+        assert!(last_refusal().is_none());
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Contract records to model types. Pure: bytes in, events out; unknown bytes are refused.
 
+use irqpath_model::record::{Blocked, KernelStack};
 use irqpath_model::{
     Comm, Event, Folded, Histogram, Occupancy, Origin, PathEnd, PathKey, PathRecord, Point, Policy,
     RunQueue, Scheduling, SoftirqVec, Stamp, Task, Transition, Vector, Via,
@@ -11,7 +12,12 @@ use super::skel::{read, types};
 const HIST_BITS: u32 = types::ip_scale::IP_HIST_BITS.0;
 const PRIO_BIAS: i16 = types::ip_scale::IP_PRIO_BIAS.0 as i16;
 
-fn comm(words: [u64; 2]) -> Comm {
+/// Of a policy that no kernel up to 6.18 has nothing is known: it counts as the normal one.
+fn decode_policy(number: u8) -> Policy {
+    Policy::from_repr(number.into()).unwrap_or_default()
+}
+
+fn decode_comm(words: [u64; 2]) -> Comm {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&words[0].to_ne_bytes());
     bytes[8..].copy_from_slice(&words[1].to_ne_bytes());
@@ -29,7 +35,7 @@ pub fn comm_words(name: &Comm) -> [u64; 2] {
 }
 
 /// `ip_origin_kind` and number to an origin.
-pub fn origin(kind: u32, nr: u32) -> Option<Origin> {
+pub fn decode_origin(kind: u32, nr: u32) -> Option<Origin> {
     use types::ip_origin_kind as k;
     match k(kind) {
         k::IP_ORIGIN_IRQ => Some(Origin::Irq(nr)),
@@ -50,12 +56,12 @@ pub fn origin_words(origin: Origin) -> (u16, u32) {
 }
 
 /// One ring buffer record.
-pub fn record(bytes: &[u8]) -> Option<Event> {
+pub fn decode_record(bytes: &[u8]) -> Option<Event> {
     use types::ip_record as r;
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     match r(kind) {
-        r::IP_REC_PATH => path(&read(bytes)?).map(|p| Event::Path(Box::new(p))),
-        r::IP_REC_OCC => Some(Event::Occupancy(chunk(&read(bytes)?, u64::MAX))),
+        r::IP_REC_PATH => decode_path(&read(bytes)?).map(|p| Event::Path(Box::new(p))),
+        r::IP_REC_OCC => Some(Event::Occupancy(decode_chunk(&read(bytes)?, u64::MAX))),
         r::IP_REC_NMI => {
             let nmi: types::ip_rec_nmi = read(bytes)?;
             Some(Event::Occupancy(vec![Occupancy {
@@ -69,7 +75,8 @@ pub fn record(bytes: &[u8]) -> Option<Event> {
     }
 }
 
-fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
+/// A record of a path; `None` if its origin is of a kind that this irqpath does not know.
+pub fn decode_path(r: &types::ip_rec_path) -> Option<PathRecord> {
     let mut stamps = [None; Point::COUNT];
     for (i, stamp) in stamps.iter_mut().enumerate() {
         if r.chain.ns[i] != 0 {
@@ -77,17 +84,17 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
         }
     }
     Some(PathRecord {
-        origin: origin(u32::from(r.chain.origin_kind), r.chain.origin_nr)?,
+        origin: decode_origin(u32::from(r.chain.origin_kind), r.chain.origin_nr)?,
         via: Via::from_bits_retain(r.chain.via),
         stamps,
         timer_fn: r.chain.timer_fn,
         target: Task {
             tid: r.tid,
             tgid: r.tgid,
-            comm: comm(r.comm),
+            comm: decode_comm(r.comm),
             prio: r.prio,
             normal_prio: r.normal_prio,
-            policy: Policy::from_nr(r.policy as u8),
+            policy: decode_policy(r.policy as u8),
         },
         queues: queues_of_carrier(&r.chain).chain(queues_of_target(r)).collect(),
         end: match r.end {
@@ -99,7 +106,7 @@ fn path(r: &types::ip_rec_path) -> Option<PathRecord> {
     })
 }
 
-const fn known(cpu: u16) -> Option<u16> {
+const fn known_cpu(cpu: u16) -> Option<u16> {
     if cpu as u32 == types::ip_scale::IP_CPU_UNKNOWN.0 { None } else { Some(cpu) }
 }
 
@@ -107,7 +114,7 @@ const fn known(cpu: u16) -> Option<u16> {
 fn queues_of_carrier(chain: &types::ip_chain) -> impl Iterator<Item = RunQueue> {
     let (hardirq, thread) = (Point::Hardirq.index(), Point::IrqThread.index());
     let is_moved = chain.carried_ns != 0 && chain.ns[thread] != 0;
-    let first = RunQueue { since_ns: chain.ns[hardirq], cpu: known(chain.carried_from) };
+    let first = RunQueue { since_ns: chain.ns[hardirq], cpu: known_cpu(chain.carried_from) };
     let last = RunQueue { since_ns: chain.carried_ns, cpu: Some(chain.cpu[thread]) };
     [first, last].into_iter().filter(move |_| is_moved)
 }
@@ -122,34 +129,36 @@ fn queues_of_target(r: &types::ip_rec_path) -> Vec<RunQueue> {
         return Vec::new();
     }
     let moves = q.move_ns.iter().zip(&q.move_cpu).take(usize::from(q.nr_moves));
-    let first = RunQueue { since_ns: r.chain.ns[waking], cpu: known(q.cpu) };
-    let later = moves.map(|(&since_ns, &cpu)| RunQueue { since_ns, cpu: known(cpu) });
+    let first = RunQueue { since_ns: r.chain.ns[waking], cpu: known_cpu(q.cpu) };
+    let later = moves.map(|(&since_ns, &cpu)| RunQueue { since_ns, cpu: known_cpu(cpu) });
     std::iter::once(first).chain(later).collect()
 }
 
 /// The valid transitions of a chunk that are not newer than `until_ns`.
-pub fn chunk(chunk: &types::ip_occ_chunk, until_ns: u64) -> Vec<Occupancy> {
+pub fn decode_chunk(chunk: &types::ip_occ_chunk, until_ns: u64) -> Vec<Occupancy> {
     let mut out = Vec::with_capacity(chunk.e.len());
     for (i, e) in chunk.e.iter().enumerate() {
         // Older than the chunk: not written yet in this lap of the ring.
         if e.ns < chunk.begin_ns || e.ns > until_ns {
             break;
         }
-        let Some(what) = transition(e) else { break };
+        let Some(what) = decode_transition(e) else { break };
         out.push(Occupancy { ns: e.ns, cpu: chunk.cpu as u16, seq: chunk.seq + i as u64, what });
     }
     out
 }
 
-fn transition(e: &types::ip_occ) -> Option<Transition> {
+fn decode_transition(e: &types::ip_occ) -> Option<Transition> {
     use types::ip_occ_kind as k;
     match k(u32::from(e.kind)) {
-        k::IP_OCC_HARDIRQ_ENTRY => origin(u32::from(e.flags), e.id).map(Transition::HardirqEntry),
+        k::IP_OCC_HARDIRQ_ENTRY => {
+            decode_origin(u32::from(e.flags), e.id).map(Transition::HardirqEntry)
+        }
         k::IP_OCC_HARDIRQ_EXIT => Some(Transition::HardirqExit),
         k::IP_OCC_SOFTIRQ_ENTRY => SoftirqVec::from_nr(e.id).map(Transition::SoftirqEntry),
         k::IP_OCC_SOFTIRQ_EXIT => Some(Transition::SoftirqExit),
-        k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(task(e))),
-        k::IP_OCC_UNSEEN => Some(Transition::Unseen(task(e))),
+        k::IP_OCC_SWITCH_IN => Some(Transition::SwitchIn(decode_task(e))),
+        k::IP_OCC_UNSEEN => Some(Transition::Unseen(decode_task(e))),
         k::IP_OCC_STOLEN => {
             let duration_ns = u64::from(e.flags) << 32 | u64::from(e.id);
             Some(Transition::Stolen { duration_ns })
@@ -158,43 +167,60 @@ fn transition(e: &types::ip_occ) -> Option<Transition> {
     }
 }
 
-fn task(e: &types::ip_occ) -> Task {
+fn decode_task(e: &types::ip_occ) -> Task {
     Task {
         tid: e.id,
-        comm: comm(e.comm),
+        comm: decode_comm(e.comm),
         prio: i16::from(e.prio) + PRIO_BIAS,
         normal_prio: i16::from(e.normal_prio) + PRIO_BIAS,
         ..Task::default()
     }
 }
 
-/// A path's key.
-pub fn path_key(key: &types::ip_path_key) -> Option<PathKey> {
-    let origin = origin(u32::from(key.origin_kind), key.origin_nr)?;
-    if key.others != 0 {
-        return Some(PathKey::others(origin));
+/// The stack of who blocked a path on `cpu`.
+pub fn decode_stack(cpu: u16, stack: &types::ip_stack) -> KernelStack {
+    let nr = (stack.nr_ips as usize).min(stack.ip.len());
+    KernelStack {
+        cpu,
+        from_ns: stack.from_ns,
+        until_ns: stack.until_ns,
+        why: Blocked::from_repr(stack.why).unwrap_or(Blocked::Cpu),
+        tid: stack.tid,
+        comm: decode_comm(stack.comm),
+        waiter: stack.waiter,
+        frames: stack.ip[..nr].to_vec(),
     }
+}
+
+/// `None` if the origin is of a kind that this irqpath does not know.
+pub fn path_key(key: &types::ip_path_key, by_cgroup: bool) -> Option<PathKey> {
+    let origin = decode_origin(u32::from(key.origin_kind), key.origin_nr)?;
+    if key.others != 0 {
+        return Some(PathKey::others_of(origin));
+    }
+    let cgroup = by_cgroup.then_some(key.comm[0]);
     Some(PathKey {
         origin,
         via: Via::from_bits_retain(key.via),
-        comm: comm(key.comm),
-        sched: Some(Scheduling { policy: Policy::from_nr(key.policy), prio: key.normal_prio }),
+        comm: if by_cgroup { Comm::default() } else { decode_comm(key.comm) },
+        sched: Some(Scheduling::from_prio(decode_policy(key.policy), key.normal_prio)),
         folded: false,
+        cgroup,
     })
 }
 
 /// What the rows of others hold.
-pub fn folded(folded: &types::ip_folded) -> Folded {
+pub fn decode_folded(folded: &types::ip_folded) -> Folded {
     Folded {
         nr_paths: folded.nr_paths,
-        nr_names: estimate(&folded.names),
-        nr_tasks: estimate(&folded.tasks),
+        nr_names: estimate_distinct(&folded.names),
+        nr_tasks: estimate_distinct(&folded.tasks),
     }
 }
 
 /// How many different values went into a sketch (HyperLogLog; Flajolet and others, 2007): each
 /// register holds the most leading zeros, plus one, of the values that fell to it.
-fn estimate(registers: &[u8]) -> u64 {
+fn estimate_distinct(registers: &[u8]) -> u64 {
     let m = registers.len() as f64;
     let sum: f64 = registers.iter().map(|&rank| (-f64::from(rank)).exp2()).sum();
     let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / sum;
@@ -204,7 +230,7 @@ fn estimate(registers: &[u8]) -> u64 {
     best.round() as u64
 }
 
-/// Middle of a kernel bucket, ns: the inverse of `ip_bucket` in `bpf/finish.bpf.h`.
+/// Middle of a kernel bucket, ns: the inverse of `ip_bucket` in `bpf/hist.bpf.h`.
 fn bucket_middle_ns(index: u32) -> u64 {
     let sub = 1u64 << HIST_BITS;
     let index = u64::from(index);
@@ -217,7 +243,7 @@ fn bucket_middle_ns(index: u32) -> u64 {
 
 /// A kernel histogram that has times; extremes, sum and count stay exact. `page` fetches one of
 /// its pages.
-pub fn histogram<E>(
+pub fn decode_histogram<E>(
     h: &types::ip_hist,
     mut page: impl FnMut(u32) -> Result<types::ip_hist_page, E>,
 ) -> Result<Histogram, E> {
@@ -230,7 +256,7 @@ pub fn histogram<E>(
         }
     }
     out.add_overflow(h.nr_overflow);
-    out.widen(!h.min_ns_inverted, h.max_ns, h.sum_ns);
+    out.widen_to(!h.min_ns_inverted, h.max_ns, h.sum_ns);
     Ok(out)
 }
 
@@ -273,7 +299,7 @@ mod tests {
             (state ^ (state >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
         let mut registers = [0u8; 1024];
-        assert_eq!(estimate(&registers), 0);
+        assert_eq!(estimate_distinct(&registers), 0);
         let mut nr = 0;
         for want in [1u64, 50, 3_000, 100_000] {
             while nr < want {
@@ -283,35 +309,35 @@ mod tests {
                 registers[at] = registers[at].max(rank);
                 nr += 1;
             }
-            let error = (estimate(&registers) as f64 - want as f64).abs() / want as f64;
-            assert!(error < 0.1, "{want}: {}", estimate(&registers));
+            let error = (estimate_distinct(&registers) as f64 - want as f64).abs() / want as f64;
+            assert!(error < 0.1, "{want}: {}", estimate_distinct(&registers));
         }
     }
 
     #[test]
     fn short_or_unknown_records_are_refused() {
-        assert!(record(&[]).is_none());
-        assert!(record(&[1, 0, 0, 0, 9]).is_none());
-        assert!(record(&[0xff; 4096]).is_none());
+        assert!(decode_record(&[]).is_none());
+        assert!(decode_record(&[1, 0, 0, 0, 9]).is_none());
+        assert!(decode_record(&[0xff; 4096]).is_none());
     }
 
     #[test]
     fn names_survive_the_way_to_the_kernel_and_back() {
         for name in ["", "irq/36-virtio1", "fifteen-letters", "longer-than-fifteen-bytes"] {
             let want: String = name.chars().take(15).collect();
-            assert_eq!(comm(comm_words(&Comm::from(name))).as_str(), want);
+            assert_eq!(decode_comm(comm_words(&Comm::from(name))).as_str(), want);
         }
         let hostile = Comm::from_bytes(b"\x1b[2J\xff\\\n\xe2\x80\xae");
-        assert_eq!(comm(comm_words(&hostile)), hostile);
+        assert_eq!(decode_comm(comm_words(&hostile)), hostile);
     }
 
     #[test]
     fn every_origin_survives_the_way_to_the_kernel_and_back() {
-        let vectors = Vector::ALL.into_iter().map(Origin::Vector);
-        let softirqs = SoftirqVec::ALL.into_iter().map(Origin::Softirq);
+        let vectors = Vector::ALL.iter().copied().map(Origin::Vector);
+        let softirqs = SoftirqVec::ALL.iter().copied().map(Origin::Softirq);
         for want in vectors.chain(softirqs).chain([Origin::Irq(36)]) {
             let (kind, nr) = origin_words(want);
-            assert_eq!(origin(u32::from(kind), nr), Some(want));
+            assert_eq!(decode_origin(u32::from(kind), nr), Some(want));
         }
     }
 }

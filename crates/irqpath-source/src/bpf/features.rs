@@ -25,7 +25,7 @@ pub fn is_essential(tracepoint: &str) -> bool {
 
 /// The tracepoint at the other end of the same interval. One program without the other would leave
 /// a CPU inside an interrupt for ever.
-pub fn partner(tracepoint: &str) -> Option<String> {
+pub fn find_partner(tracepoint: &str) -> Option<String> {
     const ENDS: [(&str, &str); 2] = [("_entry", "_exit"), ("_start", "_end")];
     ENDS.into_iter().find_map(|(opens, closes)| {
         let other = |from, to| tracepoint.strip_suffix(from).map(|stem| format!("{stem}{to}"));
@@ -34,7 +34,7 @@ pub fn partner(tracepoint: &str) -> Option<String> {
 }
 
 /// True if the program closes what another one opens.
-pub fn closes(tracepoint: &str) -> bool {
+pub fn is_closing(tracepoint: &str) -> bool {
     tracepoint.ends_with("_exit") || tracepoint.ends_with("_end")
 }
 
@@ -49,7 +49,7 @@ pub const LAST_ATTACHED: u8 = 3;
 pub fn attach_order(program: &str) -> u8 {
     match program.trim_start_matches("ip_") {
         "sched_switch" | "sched_migrate_task" => 0,
-        name if closes(name) => 1,
+        name if is_closing(name) => 1,
         "sched_waking"
         | "softirq_raise"
         | "workqueue_queue_work"
@@ -101,7 +101,7 @@ pub fn may_be_absent(tracepoint: &str) -> bool {
 }
 
 /// What a trace lacks without the tracepoint.
-pub fn consequence(tracepoint: &str) -> &'static str {
+pub fn explain_absence(tracepoint: &str) -> &'static str {
     match tracepoint {
         "irq_handler_entry" | "irq_handler_exit" => {
             "interrupts of devices are not joined, nor what softirqs and threads wake"
@@ -141,10 +141,13 @@ mod tests {
 
     #[test]
     fn both_ends_of_an_interval_know_each_other() {
-        assert_eq!(partner("ipi_entry").as_deref(), Some("ipi_exit"));
-        assert_eq!(partner("softirq_exit").as_deref(), Some("softirq_entry"));
-        assert_eq!(partner("workqueue_execute_end").as_deref(), Some("workqueue_execute_start"));
-        assert_eq!(partner("softirq_raise"), None);
+        assert_eq!(find_partner("ipi_entry").as_deref(), Some("ipi_exit"));
+        assert_eq!(find_partner("softirq_exit").as_deref(), Some("softirq_entry"));
+        assert_eq!(
+            find_partner("workqueue_execute_end").as_deref(),
+            Some("workqueue_execute_start")
+        );
+        assert_eq!(find_partner("softirq_raise"), None);
     }
 
     #[test]

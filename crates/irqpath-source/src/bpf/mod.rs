@@ -7,8 +7,15 @@
 mod complaints;
 mod decode;
 mod features;
+pub mod flight;
+#[cfg(test)]
+mod kernel_types_tests;
 mod load;
 mod overhead;
+pub mod probes;
+mod rows;
+#[cfg(test)]
+mod rows_tests;
 mod selection;
 mod skel;
 mod stats;
@@ -23,12 +30,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use irqpath_model::{Event, Missing, Snapshot};
+use irqpath_model::{Event, Missing, PathStats, Snapshot};
 use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
 use self::complaints::load_error;
 use self::load::Loaded;
 use self::overhead::StatsSample;
+use self::rows::Retirement;
 use self::selection::Selection;
 use self::skel::{IrqpathSkel, OpenIrqpathSkel};
 use self::transitions::Puller;
@@ -60,14 +68,17 @@ pub struct BpfSource {
     sample: StatsSample,
     urgency: Urgency,
     look_every: Duration,
+    by_cgroup: bool,
+    retirement: Retirement,
     missing: Vec<Missing>,
     window: Window,
 }
 
 impl BpfSource {
-    /// Load and attach. Needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
+    /// Load and attach. Needs `CAP_BPF` and `CAP_PERFMON`, which the caller asks for first: from
+    /// the kernel's answer they cannot be told. Needs a kernel with BTF.
     pub fn open(config: &Config) -> Result<Self, SourceError> {
-        Self::start(config, load::load(config, |_| {})?)
+        Self::start(config, load::load_programs(config, |_| {})?)
     }
 
     fn start(config: &Config, loaded: Loaded) -> Result<Self, SourceError> {
@@ -78,7 +89,7 @@ impl BpfSource {
         let mut builder = RingBufferBuilder::new();
         builder
             .add(&skel.maps.ip_records, move |bytes| {
-                if let Some(event) = decode::record(bytes) {
+                if let Some(event) = decode::decode_record(bytes) {
                     sink.borrow_mut().push_back(event);
                 }
                 0
@@ -97,13 +108,15 @@ impl BpfSource {
             sample,
             urgency: Urgency::new(),
             look_every: config.look_every.unwrap_or(LOOK_EVERY),
+            by_cgroup: config.by_cgroup,
+            retirement: Retirement::default(),
             missing,
             window,
         })
     }
 
     /// Entries first, so that no entry is left without its exit.
-    fn detach(&mut self) {
+    fn detach_programs(&mut self) {
         while let Some(link) = self.links.pop() {
             drop(link);
         }
@@ -111,19 +124,19 @@ impl BpfSource {
 
     /// Move what the kernel has ready into the queue.
     /// Returns how many records that were.
-    fn consume(&mut self) -> Result<usize, SourceError> {
+    fn consume_ring(&mut self) -> Result<usize, SourceError> {
         let nr = self.ring.consume_raw_n(BATCH);
         if nr < 0 {
             return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
         }
-        self.sample.tick(&self.skel);
+        self.sample.stop_when_due(&self.skel);
         let mut queue = self.queue.borrow_mut();
         for event in queue.range(self.nr_seen.min(queue.len())..) {
             if let Event::Path(record) = event {
-                self.puller.want(record);
+                self.puller.want_windows(record);
             }
         }
-        queue.extend(self.puller.pull(&self.skel));
+        queue.extend(self.puller.pull_wanted(&self.skel));
         self.nr_seen = queue.len();
         Ok(nr as usize)
     }
@@ -131,17 +144,17 @@ impl BpfSource {
 
 impl Drop for BpfSource {
     fn drop(&mut self) {
-        self.detach();
+        self.detach_programs();
     }
 }
 
 impl Source for BpfSource {
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
+    fn poll_events(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
         let deadline = Instant::now() + timeout;
         let mut slept = Duration::ZERO;
         loop {
-            self.urgency.tick(slept);
-            self.consume()?;
+            self.urgency.note_sleep(slept);
+            self.consume_ring()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !self.queue.borrow().is_empty() || left.is_zero() {
                 self.nr_seen = 0;
@@ -152,14 +165,21 @@ impl Source for BpfSource {
         }
     }
 
-    fn snapshot(&mut self) -> Result<Snapshot, SourceError> {
-        let mut snapshot = stats::snapshot(&self.skel).map_err(load_error)?;
-        self.sample.fill(&self.skel, &mut snapshot);
-        self.puller.fill(&mut snapshot);
-        self.window.cut(&mut snapshot);
+    fn take_snapshot(&mut self) -> Result<Snapshot, SourceError> {
+        let leaving = self.retirement.leaving();
+        let snapshot = stats::read_snapshot(&self.skel, leaving, self.by_cgroup);
+        let mut snapshot = snapshot.map_err(load_error)?;
+        self.sample.fill_snapshot(&self.skel, &mut snapshot);
+        self.puller.fill_snapshot(&mut snapshot);
+        self.window.cut_snapshot(&mut snapshot);
         snapshot.overhead.urgent_ns = self.urgency.total().as_nanos() as u64;
         snapshot.missing.clone_from(&self.missing);
         Ok(snapshot)
+    }
+
+    fn retire_idle(&mut self, idle: Duration) -> Result<Vec<PathStats>, SourceError> {
+        let retired = self.retirement.retire_idle(&mut self.skel, idle, self.by_cgroup);
+        retired.map_err(load_error)
     }
 
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
@@ -167,14 +187,14 @@ impl Source for BpfSource {
         self.window.close(&self.skel).map_err(load_error)?;
         self.sample.stop(&self.skel);
         let until_ns = now_ns();
-        self.detach();
-        while self.consume()? > 0 {}
+        self.detach_programs();
+        while self.consume_ring()? > 0 {}
         let mut events: Vec<Event> = self.queue.borrow_mut().drain(..).collect();
         if attached {
             events.extend(self.puller.pull_rest(&self.skel));
-            events = events.into_iter().filter_map(|event| happened(event, until_ns)).collect();
+            events = events.into_iter().filter_map(|event| clip_event(event, until_ns)).collect();
         }
-        Ok((events, self.snapshot()?))
+        Ok((events, self.take_snapshot()?))
     }
 }
 
@@ -192,7 +212,7 @@ fn ring_chunks(nr_cpus: u32, record_all: bool) -> u32 {
 }
 
 /// Settings and table sizes, before loading.
-fn configure(
+fn configure_programs(
     open: &mut OpenIrqpathSkel<'static>,
     config: &Config,
     selection: &Selection,
@@ -210,6 +230,8 @@ fn configure(
         .ip_records
         .set_max_entries(bytes.max(4096).next_power_of_two())
         .map_err(load_error)?;
+    let max_paths = config.max_paths.map_or(rows::MAX_PATHS, u32::from).min(rows::MAX_PATHS);
+    rows::size_tables(open, max_paths, nr_cpus).map_err(load_error)?;
     let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
     let c = &mut rodata.ip_config;
     c.threshold_ns = config.threshold_ns.unwrap_or(0);
@@ -219,6 +241,8 @@ fn configure(
     c.hardirqs_only = u8::from(selection.hardirqs_only());
     c.nr_chunks = nr_chunks;
     c.slot_salt = RandomState::new().hash_one(0) as u32 | 1;
+    c.by_cgroup = u8::from(config.by_cgroup);
+    c.max_paths = max_paths;
     c.self_tgid = std::process::id();
     let max = c.tid.len();
     for (what, n) in [
@@ -246,12 +270,12 @@ fn configure(
             c.cpus[usize::from(cpu >> 6)] |= 1 << (cpu & 63);
         }
     }
-    Ok(())
+    config.flight.as_ref().map_or(Ok(()), |flight| flight::configure(open, flight, nr_cpus))
 }
 
 /// The part of an event that lies before `until_ns`, when the first program was detached: an exit
 /// after that may have had an entry which nobody saw.
-fn happened(event: Event, until_ns: u64) -> Option<Event> {
+fn clip_event(event: Event, until_ns: u64) -> Option<Event> {
     match event {
         Event::Path(record) => {
             record.last().is_none_or(|last| last.ns <= until_ns).then_some(Event::Path(record))

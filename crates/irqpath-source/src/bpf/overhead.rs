@@ -42,7 +42,7 @@ impl StatsSample {
     }
 
     /// Switch them off when the time is over.
-    pub fn tick(&mut self, skel: &IrqpathSkel<'_>) {
+    pub fn stop_when_due(&mut self, skel: &IrqpathSkel<'_>) {
         if self.since.elapsed() >= SAMPLE_FOR {
             self.stop(skel);
         }
@@ -51,23 +51,23 @@ impl StatsSample {
     /// Take the result and switch the statistics off.
     pub fn stop(&mut self, skel: &IrqpathSkel<'_>) {
         if self.fd.is_some() {
-            self.result = totals(skel);
+            self.result = read_totals(skel);
             self.fd = None;
         }
     }
 
     /// Put cost and missed runs into a snapshot.
-    pub fn fill(&self, skel: &IrqpathSkel<'_>, snapshot: &mut Snapshot) {
-        let now = totals(skel);
+    pub fn fill_snapshot(&self, skel: &IrqpathSkel<'_>, snapshot: &mut Snapshot) {
+        let now = read_totals(skel);
         let sample = if self.fd.is_some() { now } else { self.result };
         snapshot.overhead.nr_sampled = sample.nr_runs;
         snapshot.overhead.mean_event_ns = sample.run_ns.checked_div(sample.nr_runs).unwrap_or(0);
         snapshot.overhead.map_bytes = map_bytes(skel);
-        snapshot.loss.add(LossReason::ProgramMissed, now.nr_missed);
+        snapshot.loss.add_loss(LossReason::ProgramMissed, now.nr_missed);
     }
 }
 
-fn totals(skel: &IrqpathSkel<'_>) -> Totals {
+fn read_totals(skel: &IrqpathSkel<'_>) -> Totals {
     let mut sum = Totals::default();
     for prog in skel.object().progs().filter(libbpf_rs::ProgramImpl::autoload) {
         let mut info = libbpf_sys::bpf_prog_info::default();

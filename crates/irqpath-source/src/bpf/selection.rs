@@ -50,7 +50,8 @@ impl Selection {
             };
             left_out.insert(tracepoint.clone(), why);
         }
-        let partners: Vec<String> = left_out.keys().filter_map(|t| features::partner(t)).collect();
+        let partners: Vec<String> =
+            left_out.keys().filter_map(|t| features::find_partner(t)).collect();
         for partner in partners.into_iter().filter(|p| all.contains(p)) {
             left_out.entry(partner).or_insert(Why::Partner);
         }
@@ -73,17 +74,17 @@ impl Selection {
         let mut missing = Vec::new();
         for (tracepoint, why) in &self.left_out {
             let other_end_absent = || {
-                let partner = features::partner(tracepoint);
+                let partner = features::find_partner(tracepoint);
                 partner.is_some_and(|p| self.left_out.get(&p) == Some(&Why::Absent))
             };
             let what = match why {
                 Why::Unwanted | Why::Partner => continue,
                 Why::Absent if is_normal(tracepoint, why) => continue,
-                Why::Absent if features::closes(tracepoint) && other_end_absent() => continue,
+                Why::Absent if features::is_closing(tracepoint) && other_end_absent() => continue,
                 Why::Absent => format!("tracepoint {tracepoint}"),
                 Why::Refused(reason) => format!("program of {tracepoint} (refused: {reason})"),
             };
-            let consequence = features::consequence(tracepoint).to_owned();
+            let consequence = features::explain_absence(tracepoint).to_owned();
             missing.push(Missing { what, consequence });
         }
         missing

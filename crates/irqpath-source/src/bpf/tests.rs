@@ -9,13 +9,20 @@ use std::process::Command;
 
 use libbpf_rs::ProgramType;
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::*;
+
+/// True if the kernel may refuse the programs for what they are only.
+fn may_trace() -> bool {
+    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    capabilities(None).is_ok_and(|held| held.effective.contains(needed))
+}
 
 /// A trace with these programs spoiled; `None` where the machine cannot trace.
 fn spoiled(programs: &[&str]) -> Option<Result<BpfSource, SourceError>> {
     let config = Config { record_all: true, ..Config::default() };
-    let loaded = load::load(&config, |open| {
+    let loaded = load::load_programs(&config, |open| {
         for mut prog in open.open_object_mut().progs_mut() {
             if programs.contains(&prog.name().to_string_lossy().as_ref()) {
                 prog.set_prog_type(ProgramType::SocketFilter);
@@ -23,7 +30,7 @@ fn spoiled(programs: &[&str]) -> Option<Result<BpfSource, SourceError>> {
         }
     });
     match loaded.and_then(|loaded| BpfSource::start(&config, loaded)) {
-        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
+        Err(error) if !may_trace() || matches!(error, SourceError::NoBtf(_)) => {
             println!("skipped: {error}");
             None
         }
@@ -93,12 +100,12 @@ fn a_refused_wakeup_or_too_many_refusals_are_an_error_that_says_why() {
 fn every_program_is_named_after_its_tracepoint_and_what_it_is_for_is_known() {
     let mut storage = MaybeUninit::uninit();
     let open = skel::IrqpathSkelBuilder::default().open(&mut storage).unwrap();
-    let unknown = features::consequence("of no program");
+    let unknown = features::explain_absence("of no program");
     for prog in open.open_object().progs() {
         let section = prog.section().to_string_lossy().into_owned();
         let Some(tracepoint) = section.strip_prefix("tp_btf/") else { continue };
         assert_eq!(prog.name().to_string_lossy(), format!("ip_{tracepoint}"));
-        let known = features::consequence(tracepoint) != unknown;
+        let known = features::explain_absence(tracepoint) != unknown;
         assert!(known || features::is_essential(tracepoint), "features.rs lacks {tracepoint}");
     }
 }

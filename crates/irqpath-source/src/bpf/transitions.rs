@@ -46,7 +46,7 @@ impl Puller {
     }
 
     /// A path was reported: its CPUs' transitions are wanted since its first stamp.
-    pub fn want(&mut self, record: &PathRecord) {
+    pub fn want_windows(&mut self, record: &PathRecord) {
         let (false, Some(first)) = (self.record_all, record.first()) else { return };
         let queues = record.queues.iter().filter_map(|queue| queue.cpu);
         for cpu in record.stamps.iter().flatten().map(|stamp| stamp.cpu).chain(queues) {
@@ -57,7 +57,7 @@ impl Puller {
 
     /// What has been asked for since the last call, and, a few times a second, what was not
     /// settled then.
-    pub fn pull(&mut self, skel: &IrqpathSkel<'_>) -> Vec<Event> {
+    pub fn pull_wanted(&mut self, skel: &IrqpathSkel<'_>) -> Vec<Event> {
         let mut windows = std::mem::take(&mut self.windows);
         let fresh: Vec<u16> = windows.keys().copied().collect();
         if self.last.elapsed() >= PULL_EVERY {
@@ -105,26 +105,26 @@ impl Puller {
         let floor_ns = until_ns.saturating_sub(2 * PULL_EVERY.as_nanos() as u64);
         let from_ns = if from_ns == 0 { floor_ns } else { from_ns };
         self.read_until_ns.insert(cpu, until_ns);
-        self.read(skel, cpu, from_ns.max(done_ns), until_ns)
+        self.read_range(skel, cpu, from_ns.max(done_ns), until_ns)
     }
 
     /// Windows of which the ring no longer held the beginning.
-    pub fn fill(&self, snapshot: &mut Snapshot) {
-        snapshot.loss.add(LossReason::OccupancyOverrun, self.nr_overruns);
+    pub fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+        snapshot.loss.add_loss(LossReason::OccupancyOverrun, self.nr_overruns);
     }
 
     /// The transitions of `cpu` in `[from_ns, until_ns]`, oldest first.
-    fn read(
+    fn read_range(
         &mut self,
         skel: &IrqpathSkel<'_>,
         cpu: u16,
         from_ns: u64,
         until_ns: u64,
     ) -> Option<Event> {
-        let ring = Ring::of(skel, cpu)?;
+        let ring = Ring::of_cpu(skel, cpu)?;
         let mut parts: Vec<Vec<Occupancy>> = Vec::new();
         for nr in (0..=ring.head).rev().take(ring.nr_chunks as usize) {
-            let Some(chunk) = ring.chunk(skel, nr) else {
+            let Some(chunk) = ring.read_chunk(skel, nr) else {
                 // The head may not be opened yet; further back it was overwritten.
                 if nr == ring.head {
                     continue;
@@ -135,7 +135,7 @@ impl Puller {
             if self.record_all && chunk.delivered == chunk_len() {
                 break; // it came by itself, and so did those before it
             }
-            parts.push(decode::chunk(&chunk, until_ns));
+            parts.push(decode::decode_chunk(&chunk, until_ns));
             if chunk.begin_ns <= from_ns {
                 break;
             }
@@ -145,7 +145,6 @@ impl Puller {
     }
 }
 
-/// One CPU's ring.
 struct Ring {
     cpu: u32,
     nr_chunks: u32,
@@ -154,7 +153,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn of(skel: &IrqpathSkel<'_>, cpu: u16) -> Option<Self> {
+    fn of_cpu(skel: &IrqpathSkel<'_>, cpu: u16) -> Option<Self> {
         let zero = 0u32.to_ne_bytes();
         let cpus = skel.maps.ip_cpus.lookup_percpu(&zero, MapFlags::ANY).ok()??;
         let state: types::ip_cpu = read(cpus.get(usize::from(cpu))?)?;
@@ -165,7 +164,7 @@ impl Ring {
         })
     }
 
-    fn chunk(&self, skel: &IrqpathSkel<'_>, nr: u64) -> Option<types::ip_occ_chunk> {
+    fn read_chunk(&self, skel: &IrqpathSkel<'_>, nr: u64) -> Option<types::ip_occ_chunk> {
         let index = self.cpu * self.nr_chunks + (nr % u64::from(self.nr_chunks)) as u32;
         let bytes = skel.maps.ip_chunks.lookup(&index.to_ne_bytes(), MapFlags::ANY).ok()??;
         // Another lap's chunk is in the slot until the first entry of this lap is written.

@@ -28,7 +28,7 @@ pub struct Urgency {
 }
 
 impl Urgency {
-    /// Start to watch.
+    /// Watches the calling process from now on.
     pub fn new() -> Self {
         Self {
             normal_nice: getpriority_process(None).unwrap_or(0),
@@ -40,7 +40,7 @@ impl Urgency {
     }
 
     /// Call it at every look; `slept` is how long the reader meant to sleep since the last one.
-    pub fn tick(&mut self, slept: Duration) {
+    pub fn note_sleep(&mut self, slept: Duration) {
         let (now, cpu) = (Instant::now(), cpu_time());
         let busy = cpu.saturating_sub(self.last_cpu) + slept;
         let waited = now.duration_since(self.last).saturating_sub(busy);
@@ -52,7 +52,7 @@ impl Urgency {
                 self.urgent = Some((since, now + URGENT_FOR));
             }
         } else if self.urgent.is_some_and(|(_, until)| now >= until) {
-            self.relax();
+            self.relax_priority();
         }
     }
 
@@ -61,7 +61,7 @@ impl Urgency {
         self.total + self.urgent.map_or(Duration::ZERO, |(since, _)| since.elapsed())
     }
 
-    fn relax(&mut self) {
+    fn relax_priority(&mut self) {
         if let Some((since, _)) = self.urgent.take() {
             self.total += since.elapsed();
             let _ = setpriority_process(None, self.normal_nice);
@@ -71,7 +71,7 @@ impl Urgency {
 
 impl Drop for Urgency {
     fn drop(&mut self) {
-        self.relax();
+        self.relax_priority();
     }
 }
 

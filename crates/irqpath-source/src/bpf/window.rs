@@ -18,21 +18,21 @@ pub struct Window {
 }
 
 impl Window {
-    /// It begins now.
+    /// Opens the window with the counts of now.
     pub fn open(skel: &IrqpathSkel<'_>) -> Result<Self> {
-        Ok(Self { start: stats::counts(skel)?, end: None })
+        Ok(Self { start: stats::read_counts(skel)?, end: None })
     }
 
     /// It ends now, unless it has ended before.
     pub fn close(&mut self, skel: &IrqpathSkel<'_>) -> Result<()> {
         if self.end.is_none() {
-            self.end = Some(stats::counts(skel)?);
+            self.end = Some(stats::read_counts(skel)?);
         }
         Ok(())
     }
 
     /// Leave of the counts of a snapshot what lies within.
-    pub fn cut(&self, snapshot: &mut Snapshot) {
+    pub fn cut_snapshot(&self, snapshot: &mut Snapshot) {
         if let Some(end) = &self.end {
             snapshot.lines.clone_from(&end.lines);
             snapshot.softirqs.clone_from(&end.softirqs);

@@ -55,6 +55,7 @@ pub(super) const PLAIN: &[i64] = &[
     libc::SYS_geteuid,
     libc::SYS_getgid,
     libc::SYS_getegid,
+    libc::SYS_capget,
     libc::SYS_getrandom,
     libc::SYS_getrusage,
     libc::SYS_sysinfo,
@@ -79,6 +80,15 @@ pub(super) const PLAIN: &[i64] = &[
     libc::SYS_eventfd2,
     libc::SYS_recvfrom,
     libc::SYS_shutdown,
+];
+
+/// Those of a server whose sockets are open. No new one can be made.
+pub(super) const SERVES: &[i64] = &[
+    libc::SYS_accept4,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
 ];
 
 /// What changes files and their names.

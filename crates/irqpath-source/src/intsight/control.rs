@@ -72,7 +72,7 @@ impl Intsight {
     /// Open the module of the machine below `root` (`/`), and initialise it if that is needed.
     pub fn open(root: &Path) -> Result<Self, IntsightError> {
         let directory = root.join(DIRECTORY);
-        find(&directory)?;
+        check_directory(&directory)?;
         if !directory.join("bottom_handler").exists() {
             write(&directory, "init", "1").map_err(|source| {
                 let what = "initialise itself";
@@ -81,25 +81,27 @@ impl Intsight {
         }
         let mut saved = Vec::new();
         for file in PARAMETERS {
-            if let Some(value) = params::text(&directory, file)? {
+            if let Some(value) = params::read_text(&directory, file)? {
                 saved.push((file, value));
             }
         }
         Ok(Self { directory, saved })
     }
 
-    /// The module's directory.
+    /// The module's debugfs directory, as given or as found.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// What it can do.
-    pub fn available(&self) -> Result<Available, IntsightError> {
-        let words = |file| params::words(&self.directory, file);
+    pub fn read_available(&self) -> Result<Available, IntsightError> {
+        let words = |file| params::read_words(&self.directory, file);
         let path = || self.directory.join("available_clocks");
         let clocks = words("available_clocks")?;
-        let clocks: Result<_, _> =
-            clocks.iter().map(|c| c.parse().map_err(|e| IntsightError::word(path(), &e))).collect();
+        let clocks: Result<_, _> = clocks
+            .iter()
+            .map(|c| c.parse().map_err(|e| IntsightError::from_word(path(), &e)))
+            .collect();
         Ok(Available {
             mechanisms: words("available_bottom_handlers")?,
             triggers: words("available_triggers")?,
@@ -109,13 +111,13 @@ impl Intsight {
     }
 
     /// The parameters in force.
-    pub fn config(&self) -> Result<BenchConfig, IntsightError> {
+    pub fn read_config(&self) -> Result<BenchConfig, IntsightError> {
         params::read(&self.directory)
     }
 
     /// Set the parameters and allocate the buffer.
-    pub fn prepare(&self, config: &BenchConfig) -> Result<(), IntsightError> {
-        for (file, value) in params::writes(config) {
+    pub fn prepare_bench(&self, config: &BenchConfig) -> Result<(), IntsightError> {
+        for (file, value) in params::list_writes(config) {
             write(&self.directory, file, &value).map_err(|source| {
                 let available = match file {
                     "bottom_handler" => "available_bottom_handlers",
@@ -123,11 +125,11 @@ impl Intsight {
                     "tracepoints" => "available_tracepoints",
                     _ => "",
                 };
-                let available = params::words(&self.directory, available).unwrap_or_default();
+                let available = params::read_words(&self.directory, available).unwrap_or_default();
                 IntsightError::Refused { file, value, source, available }
             })?;
         }
-        self.step(
+        self.write_step(
             "prepare_trigger",
             "allocate room for the checkpoints",
             "ask for fewer --reps, or hook fewer tracepoints",
@@ -135,16 +137,16 @@ impl Intsight {
     }
 
     /// Run the benchmark: blocks for its whole length.
-    pub fn run(&self) -> Result<(), IntsightError> {
-        self.step("do_trigger", "run the benchmark", LOOK)
+    pub fn run_bench(&self) -> Result<(), IntsightError> {
+        self.write_step("do_trigger", "run the benchmark", LOOK)
     }
 
     /// Make the results readable.
     pub fn postprocess(&self) -> Result<(), IntsightError> {
-        self.step("postprocess_trigger", "show the results", LOOK)
+        self.write_step("postprocess_trigger", "show the results", LOOK)
     }
 
-    fn step(
+    fn write_step(
         &self,
         file: &str,
         what: &'static str,
@@ -164,17 +166,17 @@ impl Intsight {
     /// Copy parameters and results into `target`, which exists, as `cp -r` would, but for the
     /// files that only take commands.
     pub fn copy_to(&self, target: &Directory) -> Result<(), IntsightError> {
-        let results = target.directory("csv_results")?;
+        let results = target.create_directory("csv_results")?;
         for file in DESCRIPTION {
             let from = self.directory.join(file);
             if from.exists() {
-                copy(&from, target, file)?;
+                copy_file(&from, target, file)?;
             }
         }
         let from = self.directory.join("csv_results");
-        copy(&from.join("name"), &results, "name")?;
-        for clock in raw::clocks(&from)? {
-            copy(&from.join(clock.name()), &results, clock.name())?;
+        copy_file(&from.join("name"), &results, "name")?;
+        for clock in raw::list_clocks(&from)? {
+            copy_file(&from.join(clock.name()), &results, clock.name())?;
         }
         Ok(())
     }
@@ -183,7 +185,7 @@ impl Intsight {
 impl Drop for Intsight {
     fn drop(&mut self) {
         for (file, value) in &self.saved {
-            if params::text(&self.directory, file).ok().flatten().as_ref() != Some(value) {
+            if params::read_text(&self.directory, file).ok().flatten().as_ref() != Some(value) {
                 // Nobody is left to tell; the module refuses what would be unsafe.
                 let _ = write(&self.directory, file, value);
             }
@@ -192,7 +194,7 @@ impl Drop for Intsight {
 }
 
 /// Tell apart why the module's directory is not there.
-fn find(directory: &Path) -> Result<(), IntsightError> {
+fn check_directory(directory: &Path) -> Result<(), IntsightError> {
     let debugfs = directory.parent().unwrap_or(directory);
     match fs::read_dir(debugfs).map(Iterator::count) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
@@ -224,7 +226,7 @@ fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
     if written == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-fn copy(from: &Path, to: &Directory, name: &str) -> Result<(), IntsightError> {
+fn copy_file(from: &Path, to: &Directory, name: &str) -> Result<(), IntsightError> {
     let unreadable = |source| IntsightError::Read { path: from.to_owned(), source };
     let mut source = input::open(from).map_err(unreadable)?;
     Ok(to.write(name, |target| io::copy(&mut source, target).map(drop))?)

@@ -25,7 +25,7 @@ impl Room {
     /// For one that was measured just now, as long as its user asked for.
     pub const OWN: Self = Self(usize::MAX);
 
-    pub(super) fn take(&mut self, nr: usize) -> Result<(), String> {
+    pub(super) fn take_stamps(&mut self, nr: usize) -> Result<(), String> {
         self.0 =
             self.0.checked_sub(nr).ok_or("the capture has more stamps than fit into memory")?;
         Ok(())
@@ -36,7 +36,7 @@ impl Room {
 const MAX_NAME: usize = 128;
 
 /// Calls `each` with every line, without its end, and its number from 1.
-fn lines(
+fn for_each_line(
     path: &Path,
     mut each: impl FnMut(usize, &str) -> Result<(), String>,
 ) -> Result<(), IntsightError> {
@@ -63,12 +63,12 @@ fn lines(
 /// The names of the checkpoints: the runs, without their clocks.
 pub(super) fn read_names(path: &Path, room: &mut Room) -> Result<Runs, IntsightError> {
     let mut runs = Runs::default();
-    lines(path, |_, line| {
-        if let Some(bad) = fields(line).find(|f| !is_name(f)) {
-            return Err(format!("'{}' is not the name of a checkpoint", shortened(bad)));
+    for_each_line(path, |_, line| {
+        if let Some(bad) = split_fields(line).find(|f| !is_name(f)) {
+            return Err(format!("'{}' is not the name of a checkpoint", shorten_text(bad)));
         }
-        room.take(1 + fields(line).count())?;
-        runs.push(fields(line)).map_err(|e| e.to_string())
+        room.take_stamps(1 + split_fields(line).count())?;
+        runs.push(split_fields(line)).map_err(|e| e.to_string())
     })?;
     Ok(runs)
 }
@@ -82,16 +82,16 @@ pub(super) fn read_clock(
 ) -> Result<(), IntsightError> {
     let mut ticks = Vec::new();
     let mut nr_lines = 0;
-    lines(path, |line, text| {
+    for_each_line(path, |line, text| {
         nr_lines = line;
         if line > runs.len() {
             return Err(format!("there are {} runs only", runs.len()));
         }
         let before = ticks.len();
         let want = runs.nr_checkpoints(line - 1);
-        room.take(want)?;
-        for field in fields(text) {
-            ticks.push(stamp(field)?);
+        room.take_stamps(want)?;
+        for field in split_fields(text) {
+            ticks.push(parse_stamp(field)?);
         }
         let got = ticks.len() - before;
         if got == want { Ok(()) } else { Err(format!("{got} stamps for {want} checkpoints")) }
@@ -105,7 +105,7 @@ pub(super) fn read_clock(
 }
 
 /// No field at all in an empty line.
-fn fields(line: &str) -> impl Iterator<Item = &str> {
+fn split_fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').filter(|_| !line.is_empty())
 }
 
@@ -115,14 +115,14 @@ fn is_name(field: &str) -> bool {
         && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:+/".contains(&b))
 }
 
-fn stamp(field: &str) -> Result<u64, String> {
+fn parse_stamp(field: &str) -> Result<u64, String> {
     // parse() would also take a plus sign.
     let is_number = !field.is_empty() && field.bytes().all(|b| b.is_ascii_digit());
     let number = if is_number { field.parse().ok() } else { None };
-    number.ok_or_else(|| format!("'{}' is not a stamp", shortened(field)))
+    number.ok_or_else(|| format!("'{}' is not a stamp", shorten_text(field)))
 }
 
 /// Text for an error line.
-fn shortened(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     text.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -9,6 +9,7 @@ use irqpath_model::bench::{RunsError, UnknownWord};
 
 /// What went wrong with intsight or with its results.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum IntsightError {
     /// The module is not loaded.
     #[error(
@@ -20,12 +21,11 @@ pub enum IntsightError {
     #[error("{path} is empty; run mount -t debugfs none {path}", path = .0.display())]
     NotMounted(PathBuf),
     /// Debugfs belongs to root.
-    #[error("{path} may not be read; run with sudo (files of debugfs belong to root)", path = .0.display())]
+    #[error("this user may not read {path}; run with sudo (files of debugfs belong to root)", path = .0.display())]
     Privilege(PathBuf),
     /// A file could not be read.
-    #[error("{path} cannot be read ({source}); check that it is a directory of intsight", path = .path.display())]
+    #[error("cannot read {path} ({source}); check that it is a directory of intsight", path = .path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -34,11 +34,9 @@ pub enum IntsightError {
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The module did not take a value.
-    #[error("intsight refuses '{value}' for {file} ({source}){}", advice(.available))]
+    #[error("intsight refuses '{value}' for {file} ({source}){}", list_available(.available))]
     Refused {
-        /// The file's name.
         file: &'static str,
-        /// What was written.
         value: String,
         /// What the system said.
         source: io::Error,
@@ -62,29 +60,26 @@ pub enum IntsightError {
     #[error("{path}, line {line}: {reason}; copy the directory again, or look for a newer irqpath",
         path = .path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
-        /// Line, from 1.
+        /// Counted from 1.
         line: usize,
-        /// What is wrong.
         reason: String,
     },
     /// The files of a result do not fit each other.
     #[error("{path}: {source}; copy the directory again, after the benchmark has ended", path = .path.display())]
     Mismatch {
-        /// The directory.
         path: PathBuf,
         /// What does not fit.
         source: RunsError,
     },
 }
 
-fn advice(available: &[String]) -> String {
+fn list_available(available: &[String]) -> String {
     if available.is_empty() { String::new() } else { format!("; it has: {}", available.join(" ")) }
 }
 
 impl IntsightError {
-    pub(super) fn word(path: PathBuf, error: &UnknownWord) -> Self {
+    pub(super) fn from_word(path: PathBuf, error: &UnknownWord) -> Self {
         Self::Malformed { path, line: 1, reason: error.to_string() }
     }
 }

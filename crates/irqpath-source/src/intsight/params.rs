@@ -13,7 +13,7 @@ use super::IntsightError;
 const MAX_PARAMETER: u64 = 1 << 20;
 
 /// A file's text without space around it; `None` if there is no such file.
-pub(super) fn text(directory: &Path, file: &str) -> Result<Option<String>, IntsightError> {
+pub(super) fn read_text(directory: &Path, file: &str) -> Result<Option<String>, IntsightError> {
     let path = directory.join(file);
     match input::read(&path, MAX_PARAMETER) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
@@ -23,19 +23,19 @@ pub(super) fn text(directory: &Path, file: &str) -> Result<Option<String>, Intsi
 }
 
 /// The same of a file that must be there.
-pub(super) fn needed(directory: &Path, file: &str) -> Result<String, IntsightError> {
-    text(directory, file)?.ok_or_else(|| IntsightError::Read {
+pub(super) fn read_needed(directory: &Path, file: &str) -> Result<String, IntsightError> {
+    read_text(directory, file)?.ok_or_else(|| IntsightError::Read {
         path: directory.join(file),
         source: io::ErrorKind::NotFound.into(),
     })
 }
 
 /// A file's number; `None` if there is no such file.
-pub(super) fn number<N: std::str::FromStr>(
+pub(super) fn read_number<N: std::str::FromStr>(
     directory: &Path,
     file: &str,
 ) -> Result<Option<N>, IntsightError> {
-    let Some(text) = text(directory, file)? else { return Ok(None) };
+    let Some(text) = read_text(directory, file)? else { return Ok(None) };
     let malformed = || IntsightError::Malformed {
         path: directory.join(file),
         line: 1,
@@ -45,28 +45,28 @@ pub(super) fn number<N: std::str::FromStr>(
 }
 
 fn needed_number(directory: &Path, file: &str) -> Result<u64, IntsightError> {
-    number(directory, file)?.ok_or_else(|| IntsightError::Read {
+    read_number(directory, file)?.ok_or_else(|| IntsightError::Read {
         path: directory.join(file),
         source: io::ErrorKind::NotFound.into(),
     })
 }
 
 /// The words of a file; none if it is absent.
-pub(super) fn words(directory: &Path, file: &str) -> Result<Vec<String>, IntsightError> {
-    let text = text(directory, file)?.unwrap_or_default();
+pub(super) fn read_words(directory: &Path, file: &str) -> Result<Vec<String>, IntsightError> {
+    let text = read_text(directory, file)?.unwrap_or_default();
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
 /// What the parameter files say.
 pub(super) fn read(directory: &Path) -> Result<BenchConfig, IntsightError> {
-    let word = |file| needed(directory, file);
+    let word = |file| read_needed(directory, file);
     let mechanism = word("bottom_handler")?
         .parse()
-        .map_err(|e| IntsightError::word(directory.join("bottom_handler"), &e))?;
+        .map_err(|e| IntsightError::from_word(directory.join("bottom_handler"), &e))?;
     let wait = word("delay_type")?
         .parse()
-        .map_err(|e| IntsightError::word(directory.join("delay_type"), &e))?;
-    let delay_us = match number(directory, "delay_us")? {
+        .map_err(|e| IntsightError::from_word(directory.join("delay_type"), &e))?;
+    let delay_us = match read_number(directory, "delay_us")? {
         Some(us) => us,
         None => needed_number(directory, "delay_ms")?.saturating_mul(1000),
     };
@@ -75,16 +75,16 @@ pub(super) fn read(directory: &Path) -> Result<BenchConfig, IntsightError> {
         nr_reps: needed_number(directory, "reps")?,
         delay_us,
         wait,
-        trigger: text(directory, "trigger")?.unwrap_or_default(),
-        tracepoints: words(directory, "tracepoints")?,
+        trigger: read_text(directory, "trigger")?.unwrap_or_default(),
+        tracepoints: read_words(directory, "tracepoints")?,
         checkpoint_capacity: needed_number(directory, "checkpoint_capacity")?,
-        nr_load: number(directory, "load")?,
-        cpu: number(directory, "cpu")?,
+        nr_load: read_number(directory, "load")?,
+        cpu: read_number(directory, "cpu")?,
     })
 }
 
 /// What to write into which file, in this order.
-pub(super) fn writes(config: &BenchConfig) -> Vec<(&'static str, String)> {
+pub(super) fn list_writes(config: &BenchConfig) -> Vec<(&'static str, String)> {
     let mut writes = vec![
         ("bottom_handler", config.mechanism.name().to_owned()),
         ("reps", config.nr_reps.to_string()),

@@ -25,7 +25,7 @@ pub fn read_raw(
     let config = params::read(directory)?;
     let results = directory.join("csv_results");
     let mut runs = csv::read_names(&results.join("name"), &mut room)?;
-    for clock in clocks(&results)? {
+    for clock in list_clocks(&results)? {
         if only.is_empty() || only.contains(&clock) {
             csv::read_clock(&results.join(clock.name()), clock, &mut runs, &mut room)?;
         }
@@ -33,16 +33,16 @@ pub fn read_raw(
     Ok(BenchCapture {
         config,
         runs,
-        rates: rates(directory)?,
-        overflow: overflow(directory)?,
-        checkpoint_cost_ticks: params::number(directory, "checkpoint_cost")?,
+        rates: read_rates(directory)?,
+        overflow: read_overflow(directory)?,
+        checkpoint_cost_ticks: params::read_number(directory, "checkpoint_cost")?,
         before: None,
         after: None,
     })
 }
 
 /// The clocks that have a file, the finest first.
-pub(super) fn clocks(results: &Path) -> Result<Vec<Clock>, IntsightError> {
+pub(super) fn list_clocks(results: &Path) -> Result<Vec<Clock>, IntsightError> {
     let unreadable = |source| IntsightError::Read { path: results.to_owned(), source };
     let mut clocks = Vec::new();
     for entry in fs::read_dir(results).map_err(unreadable)? {
@@ -52,15 +52,15 @@ pub(super) fn clocks(results: &Path) -> Result<Vec<Clock>, IntsightError> {
             continue;
         }
         let clock = name.parse::<Clock>();
-        clocks.push(clock.map_err(|e| IntsightError::word(results.join(&*name), &e))?);
+        clocks.push(clock.map_err(|e| IntsightError::from_word(results.join(&*name), &e))?);
     }
     clocks.sort_unstable();
     Ok(clocks)
 }
 
-fn rates(directory: &Path) -> Result<BTreeMap<Clock, ClockRate>, IntsightError> {
+fn read_rates(directory: &Path) -> Result<BTreeMap<Clock, ClockRate>, IntsightError> {
     let mut rates = BTreeMap::new();
-    let Some(text) = params::text(directory, RATES_FILE)? else { return Ok(rates) };
+    let Some(text) = params::read_text(directory, RATES_FILE)? else { return Ok(rates) };
     for (at, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         let rate = line.split_once(' ').and_then(|(clock, hz)| {
             let hz = hz.trim().parse().ok().filter(|&hz: &u64| hz > 0)?;
@@ -77,9 +77,9 @@ fn rates(directory: &Path) -> Result<BTreeMap<Clock, ClockRate>, IntsightError> 
 }
 
 /// Runs, then checkpoints; words around the numbers are for people.
-fn overflow(directory: &Path) -> Result<Option<BenchOverflow>, IntsightError> {
+fn read_overflow(directory: &Path) -> Result<Option<BenchOverflow>, IntsightError> {
     let file = "overflows";
-    let Some(text) = params::text(directory, file)? else { return Ok(None) };
+    let Some(text) = params::read_text(directory, file)? else { return Ok(None) };
     let mut numbers = text
         .split(|c: char| !c.is_ascii_digit())
         .filter(|word| !word.is_empty())

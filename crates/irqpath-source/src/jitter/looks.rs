@@ -5,7 +5,7 @@ use super::JitterEnd;
 use crate::realtime::now_ns;
 use crate::sampler::Control;
 
-pub(super) fn measure(control: &Control, threshold_ns: u64, length_ns: u64) -> JitterEnd {
+pub(super) fn measure_looks(control: &Control, threshold_ns: u64, length_ns: u64) -> JitterEnd {
     let since_ns = now_ns();
     let deadline_ns = since_ns.saturating_add(length_ns);
     let (mut last_ns, mut look_ns, mut nr_looks) = (since_ns, u64::MAX, 0);

@@ -11,7 +11,7 @@ mod sines;
 
 use std::time::Duration;
 
-use irqpath_model::{Missing, Sched};
+use irqpath_model::{Missing, Scheduling};
 
 pub use sines::nr_sines_for;
 
@@ -29,15 +29,15 @@ pub enum Test {
     Looks(u64),
 }
 
-/// What to measure.
+/// One task that measures: its test, its CPU, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct JitterConfig {
     /// What the task does.
     pub test: Test,
-    /// Where.
+    /// The CPU that the task is bound to.
     pub cpu: u16,
     /// How urgent it is.
-    pub sched: Sched,
+    pub sched: Scheduling,
     /// How long; a loop that has begun is completed.
     pub duration: Duration,
 }
@@ -68,37 +68,37 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Start the task; it measures after [`Subject::go`].
+    /// Start the task; it measures after [`Subject::let_measure`].
     pub fn start(config: &JitterConfig) -> Result<Self, RespondError> {
         let JitterConfig { test, cpu, sched, duration } = *config;
         let length_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let measure = move |(), control: &Control| {
             let end = match test {
-                Test::Sines(nr) => sines::measure(control, nr, length_ns),
-                Test::Looks(threshold_ns) => looks::measure(control, threshold_ns, length_ns),
+                Test::Sines(nr) => sines::measure_sines(control, nr, length_ns),
+                Test::Looks(threshold_ns) => looks::measure_looks(control, threshold_ns, length_ns),
             };
             JitterEnd { cpu_ns: thread_cpu_ns(), ..end }
         };
         let realtime = Realtime { cpu, sched };
         let kept = Kept { locked_memory: true, ..Kept::default() };
         let prepare = move || give_up_capabilities(kept).map_err(RespondError::Thread);
-        let sampler = Sampler::start("irqpath-jitter", realtime, prepare, measure);
+        let sampler = Sampler::start_thread("irqpath-jitter", realtime, prepare, measure);
         let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, cpu, scratch: Vec::new() })
     }
 
-    /// Its CPU.
+    /// The CPU that the task was bound to at its start.
     pub fn cpu(&self) -> u16 {
         self.cpu
     }
 
-    /// Its thread id.
+    /// Kernel thread id, by which traces name the task.
     pub fn tid(&self) -> u32 {
         self.sampler.entered().tid
     }
 
     /// Its scheduling in force.
-    pub fn sched(&self) -> Sched {
+    pub fn sched(&self) -> Scheduling {
         self.sampler.entered().sched
     }
 
@@ -107,9 +107,9 @@ impl Subject {
         &self.sampler.entered().missing
     }
 
-    /// Let it measure.
-    pub fn go(&mut self) {
-        self.sampler.go();
+    /// Starts the measurement; until then, the thread waits.
+    pub fn let_measure(&mut self) {
+        self.sampler.let_measure();
     }
 
     /// True if its time is over.
@@ -118,9 +118,9 @@ impl Subject {
     }
 
     /// Loops or interruptions since the last call, as start and end, `CLOCK_MONOTONIC` ns.
-    pub fn drain(&mut self, mut take: impl FnMut(u64, u64)) {
+    pub fn drain_samples(&mut self, mut take: impl FnMut(u64, u64)) {
         self.scratch.clear();
-        self.sampler.drain(&mut self.scratch);
+        self.sampler.drain_samples(&mut self.scratch);
         self.scratch.iter().for_each(|&(start_ns, end_ns)| take(start_ns, end_ns));
     }
 
@@ -131,7 +131,7 @@ impl Subject {
 
     /// End it; the last samples can still be drained.
     pub fn stop(&mut self) -> JitterEnd {
-        let mut end = self.sampler.stop().unwrap_or_default();
+        let mut end = self.sampler.stop_thread().unwrap_or_default();
         end.nr_lost = self.sampler.nr_lost();
         end
     }

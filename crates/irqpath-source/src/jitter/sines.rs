@@ -13,9 +13,8 @@ use crate::sampler::Control;
 const TRIAL: u64 = 20_000;
 const NR_TRIALS: usize = 16;
 
-/// One loop.
 #[inline(never)]
-fn sines(nr: u64) -> f64 {
+fn sum_sines(nr: u64) -> f64 {
     let mut sum = 0.0;
     for n in 0..nr {
         // The compiler may neither know the argument nor leave the sum away.
@@ -28,7 +27,7 @@ fn sines(nr: u64) -> f64 {
 pub fn nr_sines_for(length: Duration) -> u64 {
     let time = |_| {
         let start_ns = now_ns();
-        sines(TRIAL);
+        sum_sines(TRIAL);
         now_ns() - start_ns
     };
     let best_ns = (0..NR_TRIALS).map(time).min().unwrap_or(1).max(1);
@@ -36,13 +35,13 @@ pub fn nr_sines_for(length: Duration) -> u64 {
     u64::try_from(nr).unwrap_or(u64::MAX).max(1)
 }
 
-pub(super) fn measure(control: &Control, nr_sines: u64, length_ns: u64) -> JitterEnd {
+pub(super) fn measure_sines(control: &Control, nr_sines: u64, length_ns: u64) -> JitterEnd {
     let since_ns = now_ns();
     let deadline_ns = since_ns.saturating_add(length_ns);
     let mut end_ns = since_ns;
     while !control.is_stopped() && end_ns < deadline_ns {
         let start_ns = now_ns();
-        sines(nr_sines);
+        sum_sines(nr_sines);
         end_ns = now_ns();
         control.ring.push((start_ns, end_ns));
     }

@@ -2,26 +2,27 @@
 //! Short live runs: nothing is said here about how quiet the machine is, only that what is
 //! reported is what happened.
 
-use super::*;
 use rustix::thread::{CpuSet, sched_getaffinity};
+
+use super::*;
 
 fn config(test: Test, ms: u64) -> JitterConfig {
     let allowed = sched_getaffinity(None).unwrap();
     let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap() as u16;
-    JitterConfig { test, cpu, sched: Sched::Other(0), duration: Duration::from_millis(ms) }
+    JitterConfig { test, cpu, sched: Scheduling::other(0), duration: Duration::from_millis(ms) }
 }
 
 /// Samples and the end of a test that is left alone.
 fn run(test: Test, ms: u64) -> (Vec<(u64, u64)>, JitterEnd) {
     let mut subject = Subject::start(&config(test, ms)).unwrap();
-    subject.go();
+    subject.let_measure();
     let mut samples = Vec::new();
     while !subject.is_done() {
-        subject.drain(|start, end| samples.push((start, end)));
+        subject.drain_samples(|start, end| samples.push((start, end)));
         std::thread::sleep(Duration::from_millis(2));
     }
     let end = subject.stop();
-    subject.drain(|start, end| samples.push((start, end)));
+    subject.drain_samples(|start, end| samples.push((start, end)));
     (samples, end)
 }
 
@@ -54,7 +55,7 @@ fn interruptions_are_those_over_the_threshold() {
 #[test]
 fn it_ends_when_it_is_asked_to() {
     let mut subject = Subject::start(&config(Test::Looks(1_000), 1_000_000)).unwrap();
-    subject.go();
+    subject.let_measure();
     std::thread::sleep(Duration::from_millis(20));
     assert!(!subject.is_done());
     let end = subject.stop();

@@ -26,14 +26,14 @@ use arch::Registers;
 pub(super) fn attach_helper() -> io::Result<()> {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for the two descriptors.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    check_libc(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
     let [read, write] = ends;
     // SAFETY: a process id has no preconditions.
     let program = unsafe { libc::getpid() };
     // SAFETY: the child makes system calls only and never returns from `child`.
-    let child_pid = check(unsafe { libc::fork() })?;
+    let child_pid = check_libc(unsafe { libc::fork() })?;
     if child_pid == 0 {
-        child(program, write);
+        fork_helper(program, write);
     }
     // SAFETY: both are ours; the reading end is closed below, after its last use.
     unsafe {
@@ -52,28 +52,28 @@ pub(super) fn attach_helper() -> io::Result<()> {
     }
 }
 
-fn check(result: c_int) -> io::Result<c_int> {
+fn check_libc(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 /// Forks the helper and ends, which makes the helper an orphan.
-fn child(program: pid_t, write: c_int) -> ! {
+fn fork_helper(program: pid_t, write: c_int) -> ! {
     // SAFETY: as in `attach_helper`; `_exit` runs nothing of the parent's exit handlers.
     unsafe {
         if libc::fork() == 0 {
-            helper(program, write);
+            run_helper(program, write);
         }
         libc::_exit(0)
     }
 }
 
-fn helper(program: pid_t, write: c_int) -> ! {
+fn run_helper(program: pid_t, write: c_int) -> ! {
     // SAFETY: system calls on numbers, and on local memory that outlives them.
     unsafe {
         libc::setsid(); // a Ctrl-C is for the program
         let options = without_provenance_mut::<c_void>(libc::PTRACE_O_TRACEEXEC as usize);
         let seized = libc::ptrace(libc::PTRACE_SEIZE, program, null_mut::<c_void>(), options);
-        let answer = if seized == 0 { 0 } else { errno() }.to_ne_bytes();
+        let answer = if seized == 0 { 0 } else { last_errno() }.to_ne_bytes();
         libc::write(write, answer.as_ptr().cast(), answer.len());
         libc::close(write);
         if seized == 0 {
@@ -82,7 +82,7 @@ fn helper(program: pid_t, write: c_int) -> ! {
                 Err(0) => libc::_exit(0), // it ended without an exec
                 Err(errno) => give_up(program, errno),
             }
-            if let Err(errno) = lock(program) {
+            if let Err(errno) = lock_memory(program) {
                 give_up(program, errno);
             }
             libc::ptrace(libc::PTRACE_DETACH, program, null_mut::<c_void>(), null_mut::<c_void>());
@@ -91,13 +91,13 @@ fn helper(program: pid_t, write: c_int) -> ! {
     }
 }
 
-fn errno() -> c_int {
+fn last_errno() -> c_int {
     // SAFETY: the location is valid for the calling thread.
     unsafe { *libc::__errno_location() }
 }
 
-fn checked(result: c_long) -> Result<c_long, c_int> {
-    if result < 0 { Err(errno()) } else { Ok(result) }
+fn check_ptrace(result: c_long) -> Result<c_long, c_int> {
+    if result < 0 { Err(last_errno()) } else { Ok(result) }
 }
 
 /// A program that was to have its memory locked must not run without.
@@ -124,35 +124,35 @@ fn next_stop(program: pid_t) -> Result<(c_int, c_int), c_int> {
         if waited == program {
             break;
         }
-        if errno() != libc::EINTR {
-            return Err(errno());
+        if last_errno() != libc::EINTR {
+            return Err(last_errno());
         }
     }
     if libc::WIFSTOPPED(status) { Ok((libc::WSTOPSIG(status), status >> 16)) } else { Err(0) }
 }
 
 fn go_on(program: pid_t, signal: c_int) -> Result<(), c_int> {
-    resume(program, libc::PTRACE_CONT, signal)
+    resume_program(program, libc::PTRACE_CONT, signal)
 }
 
-fn resume(program: pid_t, how: libc::c_uint, signal: c_int) -> Result<(), c_int> {
+fn resume_program(program: pid_t, how: libc::c_uint, signal: c_int) -> Result<(), c_int> {
     let signal = without_provenance_mut::<c_void>(signal as usize);
     // SAFETY: the program is stopped; a number is passed in place of a pointer, as ptrace wants.
-    checked(unsafe { libc::ptrace(how, program, null_mut::<c_void>(), signal) }).map(drop)
+    check_ptrace(unsafe { libc::ptrace(how, program, null_mut::<c_void>(), signal) }).map(drop)
 }
 
 /// Go on, as `how` says, to the next trap. A signal that comes in between is returned, to be sent
 /// again when the program is itself.
 fn until_trap(program: pid_t, how: libc::c_uint) -> Result<c_int, c_int> {
     let mut late = 0;
-    resume(program, how, 0)?;
+    resume_program(program, how, 0)?;
     loop {
         match next_stop(program)? {
             (libc::SIGTRAP, 0) => return Ok(late),
             (_, event) if event != 0 => {}
             (signal, _) => late = signal,
         }
-        resume(program, how, 0)?;
+        resume_program(program, how, 0)?;
     }
 }
 
@@ -168,13 +168,13 @@ fn until_exec(program: pid_t) -> Result<(), c_int> {
     }
 }
 
-fn registers(program: pid_t) -> Result<Registers, c_int> {
+fn read_registers(program: pid_t) -> Result<Registers, c_int> {
     // SAFETY: all bits zero are registers, and the kernel fills as much as fits.
     unsafe {
         let mut registers: Registers = zeroed();
         let mut vector = io_vector(&raw mut registers);
         let set = without_provenance_mut::<c_void>(libc::NT_PRSTATUS as usize);
-        checked(libc::ptrace(libc::PTRACE_GETREGSET, program, set, &raw mut vector))?;
+        check_ptrace(libc::ptrace(libc::PTRACE_GETREGSET, program, set, &raw mut vector))?;
         Ok(registers)
     }
 }
@@ -184,7 +184,7 @@ fn set_registers(program: pid_t, registers: &Registers) -> Result<(), c_int> {
     let mut vector = io_vector(&raw mut copy);
     let set = without_provenance_mut::<c_void>(libc::NT_PRSTATUS as usize);
     // SAFETY: the vector points to registers that outlive the call.
-    checked(unsafe { libc::ptrace(libc::PTRACE_SETREGSET, program, set, &raw mut vector) })
+    check_ptrace(unsafe { libc::ptrace(libc::PTRACE_SETREGSET, program, set, &raw mut vector) })
         .map(drop)
 }
 
@@ -192,38 +192,38 @@ fn io_vector(registers: *mut Registers) -> libc::iovec {
     libc::iovec { iov_base: registers.cast(), iov_len: size_of::<Registers>() }
 }
 
-fn peek(program: pid_t, address: u64) -> Result<c_long, c_int> {
+fn peek_word(program: pid_t, address: u64) -> Result<c_long, c_int> {
     let address = without_provenance_mut::<c_void>(address as usize);
     // SAFETY: the address is one of the stopped program, not ours. A word may be -1, so only
     // errno tells an error.
     unsafe {
         *libc::__errno_location() = 0;
         let word = libc::ptrace(libc::PTRACE_PEEKTEXT, program, address, null_mut::<c_void>());
-        if errno() == 0 { Ok(word) } else { Err(errno()) }
+        if last_errno() == 0 { Ok(word) } else { Err(last_errno()) }
     }
 }
 
-fn poke(program: pid_t, address: u64, word: c_long) -> Result<(), c_int> {
+fn poke_word(program: pid_t, address: u64, word: c_long) -> Result<(), c_int> {
     let address = without_provenance_mut::<c_void>(address as usize);
     let word = without_provenance_mut::<c_void>(word as usize);
     // SAFETY: as above; the page is private to the program.
-    checked(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, program, address, word) }).map(drop)
+    check_ptrace(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, program, address, word) }).map(drop)
 }
 
 /// Make the stopped program call `mlockall`, and leave no other trace.
-fn lock(program: pid_t) -> Result<(), c_int> {
+fn lock_memory(program: pid_t) -> Result<(), c_int> {
     // The exec is still under way and would overwrite registers when it returns.
     let mut late = until_trap(program, libc::PTRACE_SYSCALL)?;
-    let saved = registers(program)?;
-    let entry = arch::pc(&saved);
-    let code = peek(program, entry)?;
-    poke(program, entry, arch::code(code))?;
+    let saved = read_registers(program)?;
+    let entry = arch::instruction_pointer(&saved);
+    let code = peek_word(program, entry)?;
+    poke_word(program, entry, arch::call_code(code))?;
     let everything = (libc::MCL_CURRENT | libc::MCL_FUTURE) as u64;
-    set_registers(program, &arch::call(saved, libc::SYS_mlockall as u64, everything))?;
+    set_registers(program, &arch::prepare_call(saved, libc::SYS_mlockall as u64, everything))?;
     late = until_trap(program, libc::PTRACE_CONT)?.max(late);
-    let result = arch::result(&registers(program)?);
-    poke(program, entry, code)?;
-    set_registers(program, &arch::restored(saved))?;
+    let result = arch::call_result(&read_registers(program)?);
+    poke_word(program, entry, code)?;
+    set_registers(program, &arch::restore_registers(saved))?;
     if late != 0 {
         // SAFETY: only numbers are passed.
         unsafe { libc::kill(program, late) };

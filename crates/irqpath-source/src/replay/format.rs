@@ -44,7 +44,7 @@ pub(super) const MAX_EVENTS_FRAME: u32 = 4 << 20;
 /// Most decompressed bytes for each one of a recording. A live one of 2 s has 5; for zeros zstd has
 /// thousands, and each takes time.
 const MAX_RATIO: u64 = 256;
-/// Kind and length.
+/// One byte of kind and four of length.
 const FRAME_HEADER: u64 = 5;
 /// What a recording may always have, whatever its length.
 const MIN_DECOMPRESSED: u64 = 2 * MAX_FRAME as u64;
@@ -67,7 +67,7 @@ impl Kind {
         [Self::Meta, Self::Events, Self::Snapshot].into_iter().find(|&k| k as u8 == nr)
     }
 
-    /// Longest payload.
+    /// Largest payload that is written or accepted, bytes.
     pub const fn max_len(self) -> u32 {
         match self {
             Self::Events => MAX_EVENTS_FRAME,
@@ -92,7 +92,7 @@ impl Trailer {
         bytes
     }
 
-    /// From those bytes.
+    /// The inverse of [`Trailer::to_bytes`].
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let (offset, nr) = bytes.split_at(8);
         let number = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("half of 16 bytes is 8"));
@@ -158,7 +158,6 @@ impl<W: Write> FrameWriter<W> {
 /// Why frames could not be read.
 #[derive(Debug)]
 pub(super) enum FrameError {
-    /// The system's error.
     Io(io::Error),
     /// The content is wrong.
     Damaged(String),
@@ -221,7 +220,7 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// The next frame, which has to be of this kind.
-    pub fn expect(&mut self, wanted: Kind) -> Result<Vec<u8>, FrameError> {
+    pub fn expect_frame(&mut self, wanted: Kind) -> Result<Vec<u8>, FrameError> {
         match self.next()? {
             Some((kind, payload)) if kind == wanted => Ok(payload),
             _ => Err(FrameError::Damaged(format!("the frame {wanted:?} is missing"))),
@@ -266,7 +265,7 @@ impl<'de> Deserialize<'de> for Events {
 
 /// Decode MessagePack, all of it. From a slice: from a reader the decoder allocates a text by the
 /// length that it claims.
-pub(super) fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, FrameError> {
+pub(super) fn decode_payload<T: DeserializeOwned>(payload: &[u8]) -> Result<T, FrameError> {
     let damaged = |e: rmp_serde::decode::Error| FrameError::Damaged(e.to_string());
     let mut decoder = rmp_serde::Deserializer::from_read_ref(payload);
     let value = T::deserialize(&mut decoder).map_err(damaged)?;

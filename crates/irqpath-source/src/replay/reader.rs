@@ -11,7 +11,7 @@ use irqpath_model::{Event, Meta, Snapshot};
 
 use super::format::{
     END_MAGIC, Events, FrameError, FrameReader, HEADER_LEN, Kind, MAGIC, OLDEST_VERSION,
-    TRAILER_LEN, Trailer, VERSION, decode,
+    TRAILER_LEN, Trailer, VERSION, decode_payload,
 };
 use crate::SourceError;
 
@@ -36,12 +36,12 @@ impl<E: Into<FrameError>> From<E> for OpenError {
     }
 }
 
-fn damaged(reason: &str) -> FrameError {
+fn frame_damage(reason: &str) -> FrameError {
     FrameError::Damaged(reason.to_owned())
 }
 
 /// Add the path to an error.
-pub(super) fn located(path: &Path, error: FrameError) -> SourceError {
+pub(super) fn locate_error(path: &Path, error: FrameError) -> SourceError {
     let path = path.to_owned();
     match error {
         FrameError::Io(source) => SourceError::Io { path, source },
@@ -49,12 +49,12 @@ pub(super) fn located(path: &Path, error: FrameError) -> SourceError {
     }
 }
 
-/// Open and check.
+/// Opens a recording and checks its lengths, checksums and version.
 pub(super) fn open(path: &Path) -> Result<Opened, SourceError> {
     let io = |source| SourceError::Io { path: path.to_owned(), source };
     let file = input::open(path).map_err(io)?;
     read(file).map_err(|error| match error {
-        OpenError::Frame(error) => located(path, error),
+        OpenError::Frame(error) => locate_error(path, error),
         OpenError::Version(found) => {
             SourceError::Version { path: path.to_owned(), found, supported: VERSION }
         }
@@ -64,33 +64,33 @@ pub(super) fn open(path: &Path) -> Result<Opened, SourceError> {
 fn read(mut file: File) -> Result<Opened, OpenError> {
     let len = file.metadata()?.len();
     if len == 0 {
-        return Err(damaged("it is empty").into());
+        return Err(frame_damage("it is empty").into());
     }
     if len < HEADER_LEN {
-        return Err(damaged("it is too short").into());
+        return Err(frame_damage("it is too short").into());
     }
     check_header(&mut file)?;
     if len < HEADER_LEN + TRAILER_LEN {
-        return Err(damaged("it is cut off").into());
+        return Err(frame_damage("it is cut off").into());
     }
     let trailer = check_trailer(&mut file, len)?;
     let end = len - TRAILER_LEN;
     if !(HEADER_LEN..=end).contains(&trailer.tail_offset) {
-        return Err(damaged("its tail lies outside of it").into());
+        return Err(frame_damage("its tail lies outside of it").into());
     }
     file.seek(SeekFrom::Start(trailer.tail_offset))?;
     let len = end - trailer.tail_offset;
     let mut tail = FrameReader::new((&file).take(len), len)?;
-    let meta = parse_meta(&tail.expect(Kind::Meta)?)?;
-    let snapshot = decode(&tail.expect(Kind::Snapshot)?)?;
+    let meta = parse_meta(&tail.expect_frame(Kind::Meta)?)?;
+    let snapshot = decode_payload(&tail.expect_frame(Kind::Snapshot)?)?;
     tail.expect_end()?;
     let nr_expected = trailer.nr_frames.checked_sub(tail.nr_frames);
     drop(tail);
     file.seek(SeekFrom::Start(HEADER_LEN))?;
     let len = trailer.tail_offset - HEADER_LEN;
     let mut frames = FrameReader::new(file.take(len), len)?;
-    parse_meta(&frames.expect(Kind::Meta)?)?;
-    let nr_expected = nr_expected.ok_or_else(|| damaged("it lacks frames"))?;
+    parse_meta(&frames.expect_frame(Kind::Meta)?)?;
+    let nr_expected = nr_expected.ok_or_else(|| frame_damage("it lacks frames"))?;
     Ok(Opened { meta, snapshot, frames, nr_expected })
 }
 
@@ -99,7 +99,7 @@ fn check_header(file: &mut File) -> Result<(), OpenError> {
     file.read_exact(&mut magic)?;
     file.read_exact(&mut version)?;
     if magic != MAGIC {
-        return Err(damaged("it does not begin like one").into());
+        return Err(frame_damage("it does not begin like one").into());
     }
     match u32::from_le_bytes(version) {
         OLDEST_VERSION..=VERSION => Ok(()),
@@ -115,7 +115,7 @@ fn check_trailer(file: &mut File, len: u64) -> Result<Trailer, OpenError> {
     file.read_exact(&mut crc)?;
     file.read_exact(&mut magic)?;
     if magic != END_MAGIC {
-        return Err(damaged("it is cut off").into());
+        return Err(frame_damage("it is cut off").into());
     }
     let mut sum = crc32fast::Hasher::new();
     let mut buffer = vec![0; 256 << 10];
@@ -128,7 +128,7 @@ fn check_trailer(file: &mut File, len: u64) -> Result<Trailer, OpenError> {
         left -= want as u64;
     }
     if sum.finalize() != u32::from_le_bytes(crc) {
-        return Err(damaged("its checksum is wrong").into());
+        return Err(frame_damage("its checksum is wrong").into());
     }
     Ok(Trailer::from_bytes(bytes))
 }
@@ -142,13 +142,13 @@ impl Opened {
     pub fn next(&mut self) -> Result<Option<Vec<Event>>, FrameError> {
         match self.frames.next()? {
             // Never written, and millions of them are a few kilobytes.
-            Some((Kind::Events, payload)) => match decode(&payload)? {
-                Events(events) if events.is_empty() => Err(damaged("a frame has no events")),
+            Some((Kind::Events, payload)) => match decode_payload(&payload)? {
+                Events(events) if events.is_empty() => Err(frame_damage("a frame has no events")),
                 Events(events) => Ok(Some(events)),
             },
             Some((kind, _)) => Err(FrameError::Damaged(format!("{kind:?} among the events"))),
             None if self.frames.nr_frames != self.nr_expected => {
-                Err(damaged("it has not as many frames as it says"))
+                Err(frame_damage("it has not as many frames as it says"))
             }
             None => Ok(None),
         }

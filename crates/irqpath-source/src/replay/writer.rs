@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use irqpath_files::output::StagedFile;
 use irqpath_model::{Event, Meta, Snapshot};
@@ -15,7 +15,9 @@ use crate::SourceError;
 
 /// Writes a recording; dropped without [`RecordingWriter::finish`] it leaves nothing behind.
 pub struct RecordingWriter {
-    staged: StagedFile,
+    path: PathBuf,
+    /// `None` for one in a directory that is itself not complete yet.
+    staged: Option<StagedFile>,
     /// `None` after a failure: what was written then is not a recording.
     encoder: Option<Encoder<BufWriter<File>>>,
 }
@@ -29,34 +31,51 @@ impl RecordingWriter {
             let text = "not a regular file; name a file that can be replaced";
             return Err(error(io::Error::new(io::ErrorKind::InvalidInput, text)));
         }
-        let encoder = Encoder::new(BufWriter::new(file), meta).map_err(error)?;
-        Ok(Self { staged, encoder: Some(encoder) })
+        Self::start(file, path, Some(staged), meta)
+    }
+
+    /// Start one in an open file; `path` is for errors. Its name is the caller's matter.
+    pub fn with_file(file: File, path: &Path, meta: &Meta) -> Result<Self, SourceError> {
+        Self::start(file, path, None, meta)
+    }
+
+    fn start(
+        file: File,
+        path: &Path,
+        staged: Option<StagedFile>,
+        meta: &Meta,
+    ) -> Result<Self, SourceError> {
+        let path = path.to_owned();
+        match Encoder::new(BufWriter::new(file), meta) {
+            Ok(encoder) => Ok(Self { path, staged, encoder: Some(encoder) }),
+            Err(source) => Err(SourceError::Io { path, source }),
+        }
     }
 
     /// Append events, in the order in which the source delivered them.
-    pub fn events(&mut self, events: &[Event]) -> Result<(), SourceError> {
-        let mut encoder = self.take()?;
-        encoder.events(events).map_err(|e| self.error(e))?;
+    pub fn write_events(&mut self, events: &[Event]) -> Result<(), SourceError> {
+        let mut encoder = self.take_encoder()?;
+        encoder.write_events(events).map_err(|e| self.io_error(e))?;
         self.encoder = Some(encoder);
         Ok(())
     }
 
     /// Complete the recording and give it its name.
     pub fn finish(mut self, meta: &Meta, snapshot: &Snapshot) -> Result<(), SourceError> {
-        let written = self.take()?.finish(meta, snapshot);
+        let written = self.take_encoder()?.finish(meta, snapshot);
         let file = written.and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error));
-        file.map_err(|e| self.error(e))?;
-        self.staged.commit()?;
+        file.map_err(|e| self.io_error(e))?;
+        self.staged.map_or(Ok(()), |staged| staged.commit().map(drop))?;
         Ok(())
     }
 
-    fn take(&mut self) -> Result<Encoder<BufWriter<File>>, SourceError> {
+    fn take_encoder(&mut self) -> Result<Encoder<BufWriter<File>>, SourceError> {
         let failed = || io::Error::other("an earlier write failed, the recording is incomplete");
-        self.encoder.take().ok_or_else(|| self.error(failed()))
+        self.encoder.take().ok_or_else(|| self.io_error(failed()))
     }
 
-    fn error(&self, source: io::Error) -> SourceError {
-        SourceError::Io { path: self.staged.target().to_owned(), source }
+    fn io_error(&self, source: io::Error) -> SourceError {
+        SourceError::Io { path: self.path.clone(), source }
     }
 }
 
@@ -75,25 +94,25 @@ impl<W: Write> Encoder<W> {
         Ok(Self { head })
     }
 
-    pub fn events(&mut self, events: &[Event]) -> io::Result<()> {
+    pub fn write_events(&mut self, events: &[Event]) -> io::Result<()> {
         let mut batch: Vec<Cow<'_, Event>> = Vec::new();
         let mut weight = 0;
-        for event in events.iter().flat_map(split) {
+        for event in events.iter().flat_map(split_event) {
             weight += match &*event {
                 Event::Path(_) => 1,
                 Event::Occupancy(block) => block.len().max(1),
             };
             batch.push(event);
             if weight >= FRAME_WEIGHT {
-                self.frame(&batch)?;
+                self.write_frame(&batch)?;
                 batch.clear();
                 weight = 0;
             }
         }
-        if batch.is_empty() { Ok(()) } else { self.frame(&batch) }
+        if batch.is_empty() { Ok(()) } else { self.write_frame(&batch) }
     }
 
-    fn frame(&mut self, batch: &[Cow<'_, Event>]) -> io::Result<()> {
+    fn write_frame(&mut self, batch: &[Cow<'_, Event>]) -> io::Result<()> {
         self.head.write(Kind::Events, &rmp_serde::to_vec(batch).map_err(io::Error::other)?)
     }
 
@@ -116,7 +135,7 @@ impl<W: Write> Encoder<W> {
 }
 
 /// An event, or its parts where it is a block of transitions too long for one frame.
-fn split(event: &Event) -> Vec<Cow<'_, Event>> {
+fn split_event(event: &Event) -> Vec<Cow<'_, Event>> {
     match event {
         Event::Occupancy(block) if block.len() > FRAME_WEIGHT => block
             .chunks(FRAME_WEIGHT)

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::ioctl::{Direction, Plain, Typed};
 use super::{RespondError, SourceFacts, Waiter, Woken};
-use crate::ticks::counter;
+use crate::ticks::read_counter;
 
 const NAME: &str = "/dev/intsight";
 const ADVICE: &str =
@@ -90,7 +90,6 @@ const COUNTS: Typed<Counts> = unsafe { Typed::new(Direction::Both, b'i', 0xc8) }
 /// What a measuring thread asks of it.
 pub(crate) const REQUESTS: [u32; 3] = [ARM.number(), DISARM.number(), COUNTS.number()];
 
-/// An open device.
 pub(super) struct Device {
     path: PathBuf,
     file: File,
@@ -106,7 +105,7 @@ impl Device {
         let file = File::options().read(true).write(true).open(&path);
         let file = file.map_err(|error| RespondError::open(path.clone(), error, ADVICE))?;
         let mut info = Info { size: size_of::<Info>() as u32, ..Info::default() };
-        INFO.call(&file, &mut info).map_err(|source| RespondError::Device {
+        INFO.call_with(&file, &mut info).map_err(|source| RespondError::Device {
             path: path.clone(),
             what: "describe itself".to_owned(),
             advice: "use the module of this irqpath",
@@ -114,23 +113,23 @@ impl Device {
         })?;
         let mut device =
             Self { path, file, info, period_ns: period.as_nanos() as u64, nr_overruns: 0 };
-        device.nr_overruns = device.overruns().unwrap_or(0);
+        device.nr_overruns = device.read_overruns().unwrap_or(0);
         Ok(device)
     }
 
-    fn overruns(&self) -> io::Result<u64> {
+    fn read_overruns(&self) -> io::Result<u64> {
         let mut counts = Counts { size: size_of::<Counts>() as u32, ..Counts::default() };
-        COUNTS.call(&self.file, &mut counts)?;
+        COUNTS.call_with(&self.file, &mut counts)?;
         Ok(counts.overruns)
     }
 
-    fn ns(&self, cycles: u64) -> u64 {
+    fn cycles_to_ns(&self, cycles: u64) -> u64 {
         (u128::from(cycles) * 1_000_000 / u128::from(self.info.cycles_khz.max(1))) as u64
     }
 }
 
 impl Waiter for Device {
-    fn facts(&self) -> SourceFacts {
+    fn source_facts(&self) -> SourceFacts {
         let how = if self.info.mode == 0 { "as drivers do" } else { "woken from hardirq" };
         SourceFacts {
             origin: format!("{} (irq {}, {how})", self.path.display(), self.info.irq),
@@ -139,11 +138,11 @@ impl Waiter for Device {
         }
     }
 
-    fn start(&mut self) -> Result<(), RespondError> {
+    fn start_interrupts(&mut self) -> Result<(), RespondError> {
         let size = size_of::<Arm>() as u32;
         let (delay_ns, period_ns) = (self.period_ns, self.period_ns);
         let mut arm = Arm { size, delay_ns, period_ns, ..Arm::default() };
-        ARM.call(&self.file, &mut arm).map_err(|source| RespondError::Device {
+        ARM.call_with(&self.file, &mut arm).map_err(|source| RespondError::Device {
             path: self.path.clone(),
             what: "be armed".to_owned(),
             advice: "it may be in use, and takes at most 100 000 interrupts a second",
@@ -151,14 +150,14 @@ impl Waiter for Device {
         })
     }
 
-    fn wait(&mut self) -> io::Result<Woken> {
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken> {
         let mut event = Event::default();
         // SAFETY: the structure has only integers, so that any bytes are a value of it, and the
         // length is its own.
         let got = unsafe {
             libc::read(self.file.as_raw_fd(), (&raw mut event).cast(), size_of::<Event>())
         };
-        let now = counter().unwrap_or(0);
+        let now = read_counter().unwrap_or(0);
         match got {
             -1 => return Err(io::Error::last_os_error()),
             n if n as usize != size_of::<Event>() => {
@@ -166,14 +165,14 @@ impl Waiter for Device {
             }
             _ => {}
         }
-        let ns = now.checked_sub(event.raise).map(|cycles| self.ns(cycles));
+        let ns = now.checked_sub(event.raise).map(|cycles| self.cycles_to_ns(cycles));
         Ok(Woken { ns: ns.unwrap_or(0), nr_missed: event.missed, is_early: ns.is_none() })
     }
 
-    fn stop(&mut self) -> u64 {
+    fn stop_interrupts(&mut self) -> u64 {
         // Closing the device does the same.
-        let _ = DISARM.call(&self.file, 0);
-        self.overruns().unwrap_or(0).saturating_sub(self.nr_overruns)
+        let _ = DISARM.call_plain(&self.file, 0);
+        self.read_overruns().unwrap_or(0).saturating_sub(self.nr_overruns)
     }
 }
 

@@ -8,19 +8,18 @@ use crate::sampler::Failed;
 
 /// What went wrong with a source of interrupts.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum RespondError {
     /// The device does not exist.
     #[error("there is no {path}: {advice}", path = .path.display())]
     NoDevice {
-        /// Its name.
         path: PathBuf,
         /// Where it comes from.
         advice: &'static str,
     },
     /// The device could not be opened.
-    #[error("{path} cannot be opened ({source}); {}", open_advice(.source), path = .path.display())]
+    #[error("cannot open {path} ({source}); {}", open_advice(.source), path = .path.display())]
     Open {
-        /// Its name.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -28,7 +27,6 @@ pub enum RespondError {
     /// The device did not do what it should.
     #[error("{path} could not {what} ({source}); {advice}", path = .path.display())]
     Device {
-        /// Its name.
         path: PathBuf,
         /// What it should have done.
         what: String,
@@ -40,7 +38,6 @@ pub enum RespondError {
     /// The source has no such rate.
     #[error("{what} cannot interrupt {hz} times a second; {advice}")]
     Rate {
-        /// The source.
         what: &'static str,
         /// The rate asked for.
         hz: f64,
@@ -48,15 +45,14 @@ pub enum RespondError {
         advice: &'static str,
     },
     /// The task cannot run there.
-    #[error("CPU {cpu} cannot be used ({source}); it must be online and in this session's cpuset")]
+    #[error("cannot run on CPU {cpu} ({source}); it must be online and in this session's cpuset")]
     Cpu {
-        /// The CPU.
         cpu: u16,
         /// What the system said.
         source: io::Error,
     },
-    /// No thread.
-    #[error("no measuring thread could be started ({0}); check the limits of this session")]
+    /// The measuring thread could not be started.
+    #[error("cannot start a measuring thread ({0}); check the limits of this session")]
     Thread(io::Error),
     /// Waiting failed in the middle of the test.
     #[error("waiting for the interrupt failed ({0}); what was measured until then is shown")]

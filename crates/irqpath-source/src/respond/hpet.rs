@@ -45,7 +45,6 @@ pub(crate) const REQUESTS: [u32; 2] = [HPET_IE_ON.number(), HPET_IE_OFF.number()
 const NAME: &str = "/dev/hpet";
 const ADVICE: &str = "this machine has no HPET, or its kernel no driver for it (CONFIG_HPET)";
 
-/// `struct hpet_info`.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct HpetInfo {
@@ -62,7 +61,7 @@ struct Registers(NonNull<u32>);
 unsafe impl Send for Registers {}
 
 impl Registers {
-    fn map(file: &File) -> io::Result<Self> {
+    fn map_registers(file: &File) -> io::Result<Self> {
         // SAFETY: a new mapping at a place of the kernel's choice touches no memory of ours.
         let at = unsafe {
             mmap(std::ptr::null_mut(), REGISTERS, ProtFlags::READ, MapFlags::SHARED, file, 0)
@@ -114,18 +113,18 @@ impl Hpet {
             advice,
             source,
         };
-        let registers = Registers::map(&file).map_err(|source| {
+        let registers = Registers::map_registers(&file).map_err(|source| {
             fail("be mapped", "boot with hpet_mmap=1 (CONFIG_HPET_MMAP)", source)
         })?;
         let mut info = HpetInfo::default();
         HPET_INFO
-            .call(&file, &mut info)
+            .call_with(&file, &mut info)
             .map_err(|source| fail("describe itself", "check that it is an HPET", source))?;
-        HPET_IRQFREQ.call(&file, whole).map_err(|source| {
+        HPET_IRQFREQ.call_plain(&file, whole).map_err(|source| {
             let advice = "more than dev.hpet.max-user-freq need CAP_SYS_RESOURCE: run with sudo";
             fail("set this rate", advice, source)
         })?;
-        HPET_EPI.call(&file, 0).map_err(|source| {
+        HPET_EPI.call_plain(&file, 0).map_err(|source| {
             fail("interrupt periodically", "its free comparator is not periodic", source)
         })?;
         let tick_fs = registers.read(PERIOD_FS).max(1);
@@ -134,11 +133,11 @@ impl Hpet {
         Ok(Self { path, file, registers, timer, tick_fs, period_ticks, last: 0 })
     }
 
-    fn comparator(&self) -> u32 {
+    fn read_comparator(&self) -> u32 {
         self.registers.read(TIMERS + TIMER_SIZE * self.timer + COMPARATOR)
     }
 
-    fn ns(&self, ticks: u32) -> u64 {
+    fn ticks_to_ns(&self, ticks: u32) -> u64 {
         (u128::from(ticks) * u128::from(self.tick_fs) / 1_000_000) as u64
     }
 }
@@ -153,7 +152,7 @@ pub(super) fn period_ticks(tick_fs: u32, hz: u64) -> u32 {
 
 /// Ticks since the first match that was not answered, and how many matches were missed; also the
 /// newest match. `next` is what the comparator waits for, `last` the match answered before.
-pub(super) fn late(counter: u32, next: u32, last: u32, period: u32) -> (u32, u64, u32) {
+pub(super) fn find_lateness(counter: u32, next: u32, last: u32, period: u32) -> (u32, u64, u32) {
     let mut newest = next.wrapping_sub(period);
     // Another match between the reads of counter and comparator: it is answered next time.
     if counter.wrapping_sub(newest) > u32::MAX / 2 {
@@ -165,27 +164,27 @@ pub(super) fn late(counter: u32, next: u32, last: u32, period: u32) -> (u32, u64
 }
 
 impl Waiter for Hpet {
-    fn facts(&self) -> SourceFacts {
+    fn source_facts(&self) -> SourceFacts {
         SourceFacts {
             origin: format!("timer {} of {}", self.timer, self.path.display()),
             // drivers/char/hpet.c: "hpet%d" with the number of the timer.
             lines: vec![format!("hpet{}", self.timer)],
-            period_ns: self.ns(self.period_ticks),
+            period_ns: self.ticks_to_ns(self.period_ticks),
         }
     }
 
-    fn start(&mut self) -> Result<(), RespondError> {
-        HPET_IE_ON.call(&self.file, 0).map_err(|source| RespondError::Device {
+    fn start_interrupts(&mut self) -> Result<(), RespondError> {
+        HPET_IE_ON.call_plain(&self.file, 0).map_err(|source| RespondError::Device {
             path: self.path.clone(),
             what: "interrupt".to_owned(),
             advice: "it has no free interrupt line; see the kernel's log",
             source,
         })?;
-        self.last = self.comparator().wrapping_sub(self.period_ticks);
+        self.last = self.read_comparator().wrapping_sub(self.period_ticks);
         Ok(())
     }
 
-    fn wait(&mut self) -> io::Result<Woken> {
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken> {
         let mut nr = [0_u8; size_of::<libc::c_ulong>()];
         // Not read_exact: it waits on when a signal comes, so that nothing could end a wait for an
         // interrupt that never comes.
@@ -193,15 +192,15 @@ impl Waiter for Hpet {
             return Err(io::Error::other("the count of interrupts has another size"));
         }
         let counter = self.registers.read(COUNTER);
-        let next = self.comparator();
-        let (ticks, nr_missed, newest) = late(counter, next, self.last, self.period_ticks);
+        let next = self.read_comparator();
+        let (ticks, nr_missed, newest) = find_lateness(counter, next, self.last, self.period_ticks);
         self.last = newest;
-        Ok(Woken { ns: self.ns(ticks), nr_missed, is_early: false })
+        Ok(Woken { ns: self.ticks_to_ns(ticks), nr_missed, is_early: false })
     }
 
-    fn stop(&mut self) -> u64 {
+    fn stop_interrupts(&mut self) -> u64 {
         // Closing the device does the same.
-        let _ = HPET_IE_OFF.call(&self.file, 0);
+        let _ = HPET_IE_OFF.call_plain(&self.file, 0);
         0
     }
 }

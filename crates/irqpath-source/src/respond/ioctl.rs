@@ -15,20 +15,17 @@ use std::os::fd::AsRawFd as _;
 /// What the kernel does with the structure that an argument points to (`_IOW`, `_IOWR`, `_IOR`).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Direction {
-    /// Only reads it.
     Write,
-    /// Only writes it.
     Read,
-    /// Both.
     Both,
 }
 
 /// The number of a request: `_IOC` of `include/uapi/asm-generic/ioctl.h`.
-const fn number(direction: u32, size: usize, kind: u8, nr: u8) -> u32 {
+const fn request_number(direction: u32, size: usize, kind: u8, nr: u8) -> u32 {
     direction << 30 | (size as u32) << 16 | (kind as u32) << 8 | nr as u32
 }
 
-fn call(file: &File, number: u32, argument: libc::c_ulong) -> io::Result<()> {
+fn call_ioctl(file: &File, number: u32, argument: libc::c_ulong) -> io::Result<()> {
     // SAFETY: the descriptor is open. Whoever made the request promised what the kernel does with
     // its argument, and both callers keep to that.
     match unsafe { libc::ioctl(file.as_raw_fd(), number as _, argument) } {
@@ -47,7 +44,7 @@ impl Plain {
     /// # Safety
     /// The kernel must not take the argument for an address.
     pub const unsafe fn new(kind: u8, nr: u8) -> Self {
-        Self(number(0, 0, kind, nr))
+        Self(request_number(0, 0, kind, nr))
     }
 
     /// `_IOW` with an `unsigned long` that is passed itself and not by its address, as some
@@ -56,12 +53,11 @@ impl Plain {
     /// # Safety
     /// The kernel must not take the argument for an address.
     pub const unsafe fn with_long(kind: u8, nr: u8) -> Self {
-        Self(number(1, size_of::<libc::c_ulong>(), kind, nr))
+        Self(request_number(1, size_of::<libc::c_ulong>(), kind, nr))
     }
 
-    /// Make the request.
-    pub fn call(self, file: &File, argument: libc::c_ulong) -> io::Result<()> {
-        call(file, self.0, argument)
+    pub fn call_plain(self, file: &File, argument: libc::c_ulong) -> io::Result<()> {
+        call_ioctl(file, self.0, argument)
     }
 }
 
@@ -84,12 +80,11 @@ impl<T> Typed<T> {
             Direction::Read => 2,
             Direction::Both => 3,
         };
-        Self { number: number(direction, size_of::<T>(), kind, nr), of: PhantomData }
+        Self { number: request_number(direction, size_of::<T>(), kind, nr), of: PhantomData }
     }
 
-    /// Make the request.
-    pub fn call(&self, file: &File, argument: &mut T) -> io::Result<()> {
-        call(file, self.number, &raw mut *argument as libc::c_ulong)
+    pub fn call_with(&self, file: &File, argument: &mut T) -> io::Result<()> {
+        call_ioctl(file, self.number, &raw mut *argument as libc::c_ulong)
     }
 
     pub const fn number(&self) -> u32 {

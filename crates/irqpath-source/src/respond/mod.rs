@@ -18,7 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use irqpath_model::{Exceeded, Missing, ResponseSource, Sched};
+use irqpath_model::{Exceeded, Missing, ResponseSource, Scheduling};
 
 pub use error::RespondError;
 
@@ -26,19 +26,19 @@ use crate::confine::{Kept, give_up_capabilities};
 use crate::realtime::{Realtime, now_ns};
 use crate::sampler::{Control, Sample, Sampler};
 
-/// What to measure.
+/// Which interrupt a task waits for, where it waits, and when the test ends.
 #[derive(Debug, Clone)]
 pub struct RespondConfig {
-    /// What interrupts.
+    /// The timer or device that interrupts periodically.
     pub source: ResponseSource,
     /// Another device than the source's usual one.
     pub device: Option<PathBuf>,
-    /// Interrupts per second.
+    /// Interrupts per second; the source rounds it, see [`SourceFacts::period_ns`].
     pub hz: f64,
     /// Where the task runs.
     pub cpu: u16,
     /// How urgent it is.
-    pub sched: Sched,
+    pub sched: Scheduling,
     /// End at the first response over this, ns.
     pub threshold_ns: Option<u64>,
 }
@@ -72,7 +72,7 @@ pub struct Ended {
 /// One return from a wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Woken {
-    /// How late, ns.
+    /// Time since the interrupt was due, ns.
     ns: u64,
     /// Interrupts beyond the first since the return before.
     nr_missed: u64,
@@ -82,18 +82,16 @@ struct Woken {
 
 /// A source that is open and can be waited for.
 trait Waiter: Send {
-    /// What it is.
-    fn facts(&self) -> SourceFacts;
+    fn source_facts(&self) -> SourceFacts;
 
-    /// Begin to interrupt.
-    fn start(&mut self) -> Result<(), RespondError>;
+    fn start_interrupts(&mut self) -> Result<(), RespondError>;
 
     /// Sleep until the next interrupt. `Interrupted` means a signal; wait again.
-    fn wait(&mut self) -> io::Result<Woken>;
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken>;
 
     /// Interrupt no more. Closing the device must do the same, for threads that are killed.
     /// Returns the interrupts that were missed and are in no [`Woken`].
-    fn stop(&mut self) -> u64;
+    fn stop_interrupts(&mut self) -> u64;
 }
 
 fn open(config: &RespondConfig) -> Result<Box<dyn Waiter>, RespondError> {
@@ -116,12 +114,13 @@ pub struct Respondent {
 }
 
 impl Respondent {
-    /// Open the source and start the task; it measures after [`Respondent::go`].
+    /// Open the source and start the task; it measures after [`Respondent::let_measure`].
     pub fn start(config: &RespondConfig) -> Result<Self, RespondError> {
         let waiter = open(config)?;
-        let facts = waiter.facts();
+        let facts = waiter.source_facts();
         let (cpu, sched, threshold_ns) = (config.cpu, config.sched, config.threshold_ns);
-        let measure = move |waiter, control: &Control| measure(waiter, control, threshold_ns);
+        let measure =
+            move |waiter, control: &Control| measure_responses(waiter, control, threshold_ns);
         let realtime = Realtime { cpu, sched };
         let rates = config.source == ResponseSource::Rtc;
         let kept = Kept { locked_memory: true, rates, ..Kept::default() };
@@ -129,7 +128,7 @@ impl Respondent {
             Ok(()) => Ok(waiter),
             Err(error) => Err(RespondError::Thread(error)),
         };
-        let sampler = Sampler::start("irqpath-respond", realtime, prepare, measure);
+        let sampler = Sampler::start_thread("irqpath-respond", realtime, prepare, measure);
         let sampler = sampler.map_err(|failed| RespondError::of_thread(failed, cpu))?;
         Ok(Self { sampler, facts, scratch: Vec::new() })
     }
@@ -140,7 +139,7 @@ impl Respondent {
     }
 
     /// Its scheduling in force.
-    pub fn sched(&self) -> Sched {
+    pub fn sched(&self) -> Scheduling {
         self.sampler.entered().sched
     }
 
@@ -154,9 +153,9 @@ impl Respondent {
         &self.facts
     }
 
-    /// Let it measure.
-    pub fn go(&mut self) {
-        self.sampler.go();
+    /// Starts the measurement; until then, the task waits.
+    pub fn let_measure(&mut self) {
+        self.sampler.let_measure();
     }
 
     /// True if it has ended by itself: over the threshold, or failed.
@@ -165,9 +164,9 @@ impl Respondent {
     }
 
     /// Responses since the last call, ns.
-    pub fn drain(&mut self, mut take: impl FnMut(u64)) {
+    pub fn drain_responses(&mut self, mut take: impl FnMut(u64)) {
         self.scratch.clear();
-        self.sampler.drain(&mut self.scratch);
+        self.sampler.drain_samples(&mut self.scratch);
         self.scratch.iter().for_each(|(ns, _)| take(*ns));
     }
 
@@ -178,22 +177,26 @@ impl Respondent {
 
     /// End it; the last responses can still be drained.
     pub fn stop(&mut self) -> Ended {
-        let mut ended = self.sampler.stop().unwrap_or_default();
+        let mut ended = self.sampler.stop_thread().unwrap_or_default();
         ended.nr_lost = self.sampler.nr_lost();
         ended
     }
 }
 
 /// The loop that everything is about.
-fn measure(mut waiter: Box<dyn Waiter>, control: &Control, threshold_ns: Option<u64>) -> Ended {
+fn measure_responses(
+    mut waiter: Box<dyn Waiter>,
+    control: &Control,
+    threshold_ns: Option<u64>,
+) -> Ended {
     let mut ended = Ended::default();
     let limit_ns = threshold_ns.unwrap_or(u64::MAX);
     let mut nr = 0;
-    if let Err(error) = waiter.start() {
+    if let Err(error) = waiter.start_interrupts() {
         return Ended { error: Some(error), ..ended };
     }
     while !control.is_stopped() {
-        let woken = match waiter.wait() {
+        let woken = match waiter.wait_for_interrupt() {
             Ok(woken) => woken,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(source) => {
@@ -210,7 +213,7 @@ fn measure(mut waiter: Box<dyn Waiter>, control: &Control, threshold_ns: Option<
             break;
         }
     }
-    ended.nr_missed += waiter.stop();
+    ended.nr_missed += waiter.stop_interrupts();
     ended
 }
 

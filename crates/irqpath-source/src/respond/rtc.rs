@@ -39,7 +39,6 @@ pub(crate) const REQUESTS: [u32; 4] =
 const NAMES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
 const ADVICE: &str = "the kernel found no real-time clock (CONFIG_RTC_CLASS); use --source timer";
 
-/// An open clock.
 pub(super) struct Rtc {
     path: PathBuf,
     file: File,
@@ -63,32 +62,34 @@ impl Rtc {
         let file = file.map_err(|error| RespondError::open(path.clone(), error, ADVICE))?;
         let rtc = Self { path, file, hz, last_ns: 0 };
         if hz > 1 {
-            rtc.set(RTC_IRQP_SET, hz, "set this rate")?;
+            rtc.send_request(RTC_IRQP_SET, hz, "set this rate")?;
         }
         Ok(rtc)
     }
 
-    fn set(&self, request: Plain, argument: u64, what: &str) -> Result<(), RespondError> {
-        request.call(&self.file, argument as libc::c_ulong).map_err(|source| RespondError::Device {
-            path: self.path.clone(),
-            what: what.to_owned(),
-            advice: match source.raw_os_error() {
-                Some(libc::EACCES) => {
-                    "more than 64 Hz need CAP_SYS_RESOURCE: run with sudo, or ask for less"
-                }
-                _ => "this clock has no such interrupt; try another rate, or --source timer",
-            },
-            source,
+    fn send_request(&self, request: Plain, argument: u64, what: &str) -> Result<(), RespondError> {
+        request.call_plain(&self.file, argument as libc::c_ulong).map_err(|source| {
+            RespondError::Device {
+                path: self.path.clone(),
+                what: what.to_owned(),
+                advice: match source.raw_os_error() {
+                    Some(libc::EACCES) => {
+                        "more than 64 Hz need CAP_SYS_RESOURCE: run with sudo, or ask for less"
+                    }
+                    _ => "this clock has no such interrupt; try another rate, or --source timer",
+                },
+                source,
+            }
         })
     }
 
-    fn requests(&self) -> (Plain, Plain) {
+    fn interrupt_requests(&self) -> (Plain, Plain) {
         if self.hz == 1 { (RTC_UIE_ON, RTC_UIE_OFF) } else { (RTC_PIE_ON, RTC_PIE_OFF) }
     }
 }
 
 impl Waiter for Rtc {
-    fn facts(&self) -> SourceFacts {
+    fn source_facts(&self) -> SourceFacts {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let which = if self.hz == 1 { "update" } else { "periodic" };
         SourceFacts {
@@ -99,8 +100,8 @@ impl Waiter for Rtc {
         }
     }
 
-    fn start(&mut self) -> Result<(), RespondError> {
-        self.set(self.requests().0, 0, "interrupt")?;
+    fn start_interrupts(&mut self) -> Result<(), RespondError> {
+        self.send_request(self.interrupt_requests().0, 0, "interrupt")?;
         // The first return tells where the periods begin.
         let mut count = [0_u8; size_of::<libc::c_ulong>()];
         match self.file.read(&mut count) {
@@ -112,7 +113,7 @@ impl Waiter for Rtc {
         Ok(())
     }
 
-    fn wait(&mut self) -> io::Result<Woken> {
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken> {
         let mut word = [0_u8; size_of::<libc::c_ulong>()];
         let len = self.file.read(&mut word)?;
         let now_ns = now_ns();
@@ -124,9 +125,9 @@ impl Waiter for Rtc {
         Ok(Woken { ns: beyond.unwrap_or(0), nr_missed: nr - 1, is_early: beyond.is_none() })
     }
 
-    fn stop(&mut self) -> u64 {
+    fn stop_interrupts(&mut self) -> u64 {
         // Closing the device does the same.
-        let _ = self.requests().1.call(&self.file, 0);
+        let _ = self.interrupt_requests().1.call_plain(&self.file, 0);
         0
     }
 }

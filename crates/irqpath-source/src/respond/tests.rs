@@ -2,15 +2,17 @@
 //! What is computed about a return, by hand; a short live run of the kernel's timers; and what
 //! sources refuse.
 
-use super::*;
-use rustix::thread::{CpuSet, sched_getaffinity};
 use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use super::*;
 
 fn config(source: ResponseSource) -> RespondConfig {
     let allowed = sched_getaffinity(None).unwrap();
     let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap() as u16;
     let (device, threshold_ns) = (None, None);
-    RespondConfig { source, device, hz: 1000.0, cpu, sched: Sched::Fifo(50), threshold_ns }
+    RespondConfig { source, device, hz: 1000.0, cpu, sched: Scheduling::fifo(50), threshold_ns }
 }
 
 #[test]
@@ -22,7 +24,7 @@ fn a_late_return_counts_what_it_missed() {
         (1_000, 1_350, (350, 3, false)),
         (1_000, 999, (0, 0, true)),
     ] {
-        let woken = timer::lateness(due, now, 100);
+        let woken = timer::find_lateness(due, now, 100);
         assert_eq!((woken.ns, woken.nr_missed, woken.is_early), want, "{due} {now}");
     }
 }
@@ -47,7 +49,7 @@ fn the_hpets_counter_tells_how_late_even_where_it_wraps() {
         // Around the end of the counter.
         (5, 85, u32::MAX - 114, (20, 0, u32::MAX - 14)),
     ] {
-        assert_eq!(hpet::late(counter, next, last, 100), want, "{counter} {next} {last}");
+        assert_eq!(hpet::find_lateness(counter, next, last, 100), want, "{counter} {next} {last}");
     }
 }
 
@@ -58,14 +60,14 @@ fn the_kernels_timers_are_waited_for() {
         assert_eq!(task.facts().period_ns, 1_000_000);
         let (mut nr, mut sum_ns) = (0_u64, 0_u64);
         let mut count = |task: &mut Respondent| {
-            task.drain(|ns| {
+            task.drain_responses(|ns| {
                 nr += 1;
                 sum_ns += ns;
             });
             nr
         };
         let started = Instant::now();
-        task.go();
+        task.let_measure();
         while count(&mut task) < 50 && started.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -85,14 +87,14 @@ fn the_kernels_timers_are_waited_for() {
 fn the_first_response_over_the_threshold_ends_it() {
     let asked = RespondConfig { threshold_ns: Some(1), ..config(ResponseSource::Timer) };
     let mut task = Respondent::start(&asked).unwrap();
-    task.go();
+    task.let_measure();
     let started = Instant::now();
     while !task.is_done() && started.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let mut all = Vec::new();
     let ended = task.stop();
-    task.drain(|ns| all.push(ns));
+    task.drain_responses(|ns| all.push(ns));
     let read_ns = ended.exceeded.and_then(|over| over.read_ns);
     assert!(read_ns.is_some_and(|ns| ns <= now_ns()), "{read_ns:?}");
     assert_eq!(ended.exceeded, Some(Exceeded { ns: all[0], nr: 1, read_ns }));
@@ -121,8 +123,8 @@ fn what_cannot_be_is_refused_with_advice() {
         assert!(line.contains("cannot interrupt"), "{line}");
     }
     let line = refused(&RespondConfig { cpu: 1000, ..config(ResponseSource::Timer) });
-    assert!(line.contains("CPU 1000 cannot be used"), "{line}");
+    assert!(line.contains("cannot run on CPU 1000"), "{line}");
     let directory = Some(PathBuf::from("/proc"));
     let line = refused(&RespondConfig { device: directory, ..config(ResponseSource::Device) });
-    assert!(line.contains("cannot be opened"), "{line}");
+    assert!(line.contains("cannot open"), "{line}");
 }

@@ -18,7 +18,7 @@ use rustix::time::{
 use super::{RespondError, SourceFacts, Waiter, Woken};
 use crate::realtime::now_ns;
 
-fn timespec(ns: u64) -> Timespec {
+fn to_timespec(ns: u64) -> Timespec {
     let duration = Duration::from_nanos(ns);
     Timespec {
         tv_sec: duration.as_secs().cast_signed(),
@@ -27,7 +27,7 @@ fn timespec(ns: u64) -> Timespec {
 }
 
 /// How late `now_ns` is after an expiry, and how many more have gone by since.
-pub(super) fn lateness(due_ns: u64, now_ns: u64, period_ns: u64) -> Woken {
+pub(super) fn find_lateness(due_ns: u64, now_ns: u64, period_ns: u64) -> Woken {
     match now_ns.checked_sub(due_ns) {
         Some(ns) => Woken { ns, nr_missed: ns / period_ns, is_early: false },
         None => Woken { is_early: true, ..Woken::default() },
@@ -47,7 +47,7 @@ impl Sleep {
 }
 
 impl Waiter for Sleep {
-    fn facts(&self) -> SourceFacts {
+    fn source_facts(&self) -> SourceFacts {
         SourceFacts {
             origin: "hrtimer of clock_nanosleep".to_owned(),
             lines: Vec::new(),
@@ -55,19 +55,19 @@ impl Waiter for Sleep {
         }
     }
 
-    fn start(&mut self) -> Result<(), RespondError> {
+    fn start_interrupts(&mut self) -> Result<(), RespondError> {
         self.next_ns = now_ns() + self.period_ns;
         Ok(())
     }
 
-    fn wait(&mut self) -> io::Result<Woken> {
-        clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.next_ns))?;
-        let woken = lateness(self.next_ns, now_ns(), self.period_ns);
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken> {
+        clock_nanosleep_absolute(ClockId::Monotonic, &to_timespec(self.next_ns))?;
+        let woken = find_lateness(self.next_ns, now_ns(), self.period_ns);
         self.next_ns += self.period_ns * (1 + woken.nr_missed);
         Ok(woken)
     }
 
-    fn stop(&mut self) -> u64 {
+    fn stop_interrupts(&mut self) -> u64 {
         0
     }
 }
@@ -86,15 +86,15 @@ impl Descriptor {
         Ok(Self { timer, period_ns: period.as_nanos() as u64, next_ns: 0 })
     }
 
-    fn set(&self, at_ns: u64, period_ns: u64) -> io::Result<()> {
-        let when = Itimerspec { it_value: timespec(at_ns), it_interval: timespec(period_ns) };
+    fn set_timer(&self, at_ns: u64, period_ns: u64) -> io::Result<()> {
+        let when = Itimerspec { it_value: to_timespec(at_ns), it_interval: to_timespec(period_ns) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &when)?;
         Ok(())
     }
 }
 
 impl Waiter for Descriptor {
-    fn facts(&self) -> SourceFacts {
+    fn source_facts(&self) -> SourceFacts {
         SourceFacts {
             origin: "hrtimer of a timerfd".to_owned(),
             lines: Vec::new(),
@@ -102,25 +102,25 @@ impl Waiter for Descriptor {
         }
     }
 
-    fn start(&mut self) -> Result<(), RespondError> {
+    fn start_interrupts(&mut self) -> Result<(), RespondError> {
         self.next_ns = now_ns() + self.period_ns;
-        self.set(self.next_ns, self.period_ns).map_err(RespondError::Wait)
+        self.set_timer(self.next_ns, self.period_ns).map_err(RespondError::Wait)
     }
 
-    fn wait(&mut self) -> io::Result<Woken> {
+    fn wait_for_interrupt(&mut self) -> io::Result<Woken> {
         let mut nr = [0_u8; 8];
         rustix::io::read(&self.timer, &mut nr)?;
         let now_ns = now_ns();
         // What the kernel counted is what this read consumed; what expires after it is read next.
         let nr_expired = u64::from_ne_bytes(nr).max(1);
-        let woken = lateness(self.next_ns, now_ns, self.period_ns);
+        let woken = find_lateness(self.next_ns, now_ns, self.period_ns);
         self.next_ns += self.period_ns * nr_expired;
         Ok(Woken { nr_missed: nr_expired - 1, ..woken })
     }
 
-    fn stop(&mut self) -> u64 {
+    fn stop_interrupts(&mut self) -> u64 {
         // It goes with the descriptor anyway.
-        let _ = self.set(0, 0);
+        let _ = self.set_timer(0, 0);
         0
     }
 }

@@ -87,6 +87,18 @@ static void set_action(void)
 	a->next = nr_args > 3 ? sim_action(num(3)) : NULL;
 }
 
+static void sim_fill_pool(__u32 at)
+{
+	struct ip_pool *p = &ip_pool;
+	__u32 nr;
+
+	p->rows_taken = p->rows_put = p->pages_taken = p->pages_put = at;
+	for (nr = 1; nr <= IP_MAX_PATHS + IP_MAX_OTHERS; nr++)
+		p->row[p->rows_put++ % IP_ROW_RING] = nr;
+	for (nr = 1; nr < IP_MAX_PAGES; nr++)
+		p->page[p->pages_put++ % IP_PAGE_RING] = nr;
+}
+
 static void set_config(void)
 {
 	volatile struct ip_config *c = &ip_config;
@@ -110,10 +122,18 @@ static void set_config(void)
 		c->tid[c->nr_tids++] = num(2);
 	else if (is(1, "max_paths"))
 		sim_map(&ip_paths)->max = num(2);
-	else if (is(1, "nr_pages"))
-		ip_nr_pages = num(2);
+	else if (is(1, "pages_taken"))
+		ip_pool.pages_taken = num(2);
+	else if (is(1, "pool_at"))	/* as after months of taking and putting back */
+		sim_fill_pool(num(2));
 	else if (is(1, "max_chunks"))
 		c->nr_chunks = num(2);
+	else if (is(1, "kept"))		/* at most SIM_KEPT */
+		c->nr_kept_paths = num(2);
+	else if (is(1, "stack_ns"))
+		c->stack_ns = num(2);
+	else if (is(1, "stage_ns"))	/* POINT NS */
+		c->stage_ns[num(2)] = num(3);
 	else if (is(1, "origin")) {
 		c->origin_kind[c->nr_origins] = num(2);
 		c->origin_nr[c->nr_origins++] = num(3);
@@ -125,6 +145,53 @@ static void set_config(void)
 		c->cpus[num(2) >> 6] |= 1ULL << (num(2) & 63);
 	} else
 		sim_die("no such setting", word(1));
+}
+
+/* counted N: as if months had passed, every bucket in use has counted that much. */
+static void set_counted(void)
+{
+	__u32 nr, i;
+
+	for (nr = 1; nr <= ip_pool.pages_taken; nr++) {
+		struct ip_hist_page *page = bpf_map_lookup_elem(&ip_hist_pages, &nr);
+
+		for (i = 0; i < IP_PAGE_BUCKETS; i++)
+			if (page->bucket[i])
+				page->bucket[i] = num(1);
+	}
+}
+
+/* The row that the table has for its path number NR from 0 on. */
+static __u32 *sim_row(__u32 nr)
+{
+	return sim_entry(sim_map(&ip_paths), nr, 0);
+}
+
+/* retired NR: its path leaves the table, and its row and pages are empty and free. */
+static void set_retired(void)
+{
+	struct sim_map *m = sim_map(&ip_paths);
+	__u32 row = *sim_row(num(1)), last = --m->nr_keys, i, j;
+	struct ip_path_stat *s = bpf_map_lookup_elem(&ip_rows, &row);
+	struct ip_pool *p = &ip_pool;
+
+	for (i = 0; i < IP_NR_POINTS; i++)
+		for (j = 0; j < IP_HIST_PAGES; j++)
+			if (s->hist[i].page[j]) {
+				memset(bpf_map_lookup_elem(&ip_hist_pages, &s->hist[i].page[j]), 0,
+				       sizeof(struct ip_hist_page));
+				p->page[p->pages_put++ % IP_PAGE_RING] = s->hist[i].page[j];
+			}
+	memset(s, 0, sizeof(*s));
+	p->row[p->rows_put++ % IP_ROW_RING] = row;
+	memcpy(m->keys + num(1) * m->key_size, m->keys + last * m->key_size, m->key_size);
+	*sim_row(num(1)) = *sim_row(last);
+}
+
+/* stale NR OTHER: a program finds the entry of a path as another one uses it again. */
+static void set_stale(void)
+{
+	*sim_row(num(1)) = *sim_row(num(2));
 }
 
 /* A task that comes on another CPU was moved there first; this script leaves out when. */
@@ -333,7 +400,9 @@ static void event(void)
 	else if (is(2, "cpuhp"))	/* CPU */
 		ip_cpuhp_enter(num(3));
 	else if (is(2, "race"))		/* HISTOGRAMS */
-		race(num(3));
+		race_for_pages(num(3));
+	else if (is(2, "race_ask"))	/* ROUNDS */
+		race_to_ask(num(3));
 	else if (is(2, "ring"))		/* full|free */
 		sim_ring_full = is(3, "full");
 	else
@@ -348,13 +417,19 @@ static void sim_start(void)
 	__u32 i;
 
 	ip_config.nr_chunks = 64;
+	ip_config.max_paths = IP_MAX_PATHS;
+	ip_config.keep_pages = IP_MAX_PAGES / IP_KEPT_PAGES;
+	sim_fill_pool(0);
 	ADD(ip_cpus, 1, SIM_CPUS, false);
 	ADD(ip_lines, IP_MAX_IRQS, SIM_CPUS, false);
 	ADD(ip_tags, IP_TASK_SLOTS, 1, false);
 	ADD(ip_slots, IP_TASK_SLOTS, 1, false);
 	ADD(ip_works, IP_WORK_SLOTS, 1, false);
 	ADD(ip_chunks, ip_config.nr_chunks * SIM_CPUS, 1, false);
+	ADD(ip_kept_paths, SIM_KEPT * SIM_CPUS, 1, false);
+	ADD(ip_stacks, IP_STACKS * SIM_CPUS, 1, false);
 	ADD(ip_paths, IP_MAX_PATHS + IP_MAX_OTHERS, 1, true);
+	ADD(ip_rows, IP_MAX_PATHS + IP_MAX_OTHERS + 1, 1, false);
 	ADD(ip_shares, IP_MAX_SHARES, 1, true);
 	ADD(ip_folded, 1, 1, false);
 	ADD(ip_hist_pages, IP_MAX_PAGES, 1, false);
@@ -392,6 +467,12 @@ int main(void)
 			set_action();
 		else if (is(0, "config"))
 			set_config();
+		else if (is(0, "retired"))
+			set_retired();
+		else if (is(0, "stale"))
+			set_stale();
+		else if (is(0, "counted"))
+			set_counted();
 		else
 			event();
 	}

@@ -8,6 +8,7 @@
 //! [`model`] kernel has its true interrupt.
 
 mod filter;
+mod flight;
 mod flood;
 mod harness;
 mod interrupt;

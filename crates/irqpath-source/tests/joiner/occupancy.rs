@@ -177,3 +177,10 @@ fn at_most_four_chunks_go_with_a_path() {
     assert_eq!(chunks(&out, "occ").len(), 4);
     complete(&out);
 }
+
+#[test]
+fn of_two_requests_at_once_the_earlier_is_kept() {
+    let Some(out) = run("0 1 race_ask 100000\n") else { return };
+    let line = out.lines().find(|l| l.starts_with("race ")).expect("a race");
+    assert_eq!(line, "race kept=100000");
+}

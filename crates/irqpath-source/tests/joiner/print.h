@@ -143,7 +143,7 @@ static void print_hist(char *stage, struct ip_hist *h)
 	for (i = 0; i < IP_HIST_PAGES * IP_PAGE_BUCKETS; i++) {
 		page = bpf_map_lookup_elem(&ip_hist_pages, &h->page[i / IP_PAGE_BUCKETS]);
 		if (h->page[i / IP_PAGE_BUCKETS] && page->bucket[i % IP_PAGE_BUCKETS])
-			printf(" %d:%u", i, page->bucket[i % IP_PAGE_BUCKETS]);
+			printf(" %d:%llu", i, page->bucket[i % IP_PAGE_BUCKETS]);
 	}
 	printf("\n");
 }
@@ -155,7 +155,8 @@ static void print_stats(void)
 
 	for (i = 0; i < m->nr_keys; i++) {
 		struct ip_path_key *key = (void *)(m->keys + i * m->key_size);
-		struct ip_path_stat *s = sim_entry(m, i, 0);
+		__u32 *nr = sim_entry(m, i, 0);
+		struct ip_path_stat *s = bpf_map_lookup_elem(&ip_rows, nr);
 
 		printf("stat");
 		print_origin(key->origin_kind, key->origin_nr);
@@ -202,6 +203,36 @@ static void print_cpu(__u32 cpu, __u64 *loss)
 		loss[i] += c->loss[i];
 }
 
+/* The flight recorder's paths, as `kept NR` before each. */
+static void print_kept(void)
+{
+	__u32 i;
+
+	for (i = 0; i < SIM_CPUS * ip_config.nr_kept_paths; i++) {
+		struct ip_kept_path *kept = bpf_map_lookup_elem(&ip_kept_paths, &i);
+
+		if (!kept->nr)
+			continue;
+		printf("kept %llu\n", kept->nr);
+		print_path(&kept->r);
+	}
+}
+
+static void print_stacks(void)
+{
+	static char *why_names[] = { "irqs", "softirqs", "cpu", "lock" };
+	__u32 i;
+
+	for (i = 0; i < SIM_CPUS * IP_STACKS; i++) {
+		struct ip_stack *s = bpf_map_lookup_elem(&ip_stacks, &i);
+
+		if (s->nr)
+			printf("stack %s of %.16s:%u for %u from=%llu+%llu n=%u\n",
+			       why_names[s->why], (char *)s->comm, s->tid, s->waiter,
+			       s->from_ns, s->until_ns - s->from_ns, s->nr_ips);
+	}
+}
+
 /* Everything that user space would read from the maps, and the chunks still in the rings. */
 static void print_final(void)
 {
@@ -216,8 +247,10 @@ static void print_final(void)
 		if (chunk->begin_ns)
 			print_chunk("left", chunk);
 	}
+	print_kept();
+	print_stacks();
 	print_stats();
-	printf("pages %u\n", ip_nr_pages);
+	printf("pages %u\n", ip_pool.pages_taken);
 	i = 0;
 	printf("folded %llu\n", ((struct ip_folded *)bpf_map_lookup_elem(&ip_folded, &i))->nr_paths);
 	for (i = 0; i < IP_NR_LOSS; i++)

@@ -11,6 +11,7 @@
 #define SIM_CPUS	4
 #define SIM_TASKS	64
 #define SIM_ACTIONS	8
+#define SIM_KEPT	8
 
 struct sim_task {
 	struct task_struct t;	/* first: programs get a pointer to it */
@@ -179,6 +180,13 @@ __u64 bpf_get_current_pid_tgid(void)
 long bpf_task_pt_regs(struct task_struct *task)
 {
 	return (long)&((struct sim_task *)task)->regs;
+}
+
+/* One function: the task's own number. */
+long bpf_get_task_stack(struct task_struct *task, void *to, __u32 size, __u64 flags)
+{
+	*(__u64 *)to = task->pid;
+	return sizeof(__u64);
 }
 
 #endif /* SIM_H */

@@ -142,7 +142,7 @@ fn the_way_is_part_of_the_key() {
 fn pages_run_out_and_what_has_none_is_counted() {
     // The last page goes to the first stage; the second and the total have none.
     let script = format!(
-        "config no_user 1\nconfig nr_pages {}\n{}",
+        "config no_user 1\nconfig pages_taken {}\n{}",
         NR_PAGES - 2,
         wakeup(100, 12, 5).repeat(3)
     );
@@ -156,20 +156,51 @@ fn pages_run_out_and_what_has_none_is_counted() {
 }
 
 #[test]
-fn a_page_counter_before_its_wrap_hands_out_no_page_twice() {
-    // The first path has pages 1, 2 and 3. With all pages gone for hours, the second gets none.
-    let first = wakeup(100, 12, 5);
-    let second = wakeup(300, 13, 5).replace(" 42 ", " 43 ").repeat(4);
-    let script = format!("config no_user 1\n{first}config nr_pages {}\n{second}", u32::MAX - 3);
+fn a_pool_whose_counters_wrap_hands_out_every_page_once() {
+    // The counters of taken and returned numbers wrap after the first two of six pages.
+    let paths = wakeup(100, 12, 5) + &wakeup(300, 13, 5).replace(" 42 ", " 43 ");
+    let script = format!("config no_user 1\nconfig pool_at {}\n{paths}", u32::MAX - 1);
+    let hist = "hist total nr=1 sum=5 min=5 max=5 over=0 5:1
+         hist waking nr=1 sum=0 min=0 max=0 over=0 0:1
+         hist switch_in nr=1 sum=5 min=5 max=5 over=0 5:1\n";
+    check(&script, &["hist", "pages", "loss"], &format!("{hist}{hist}pages 4"));
+}
+
+#[test]
+fn a_retired_row_and_its_pages_begin_anew() {
+    let first = wakeup(100, 10, 5) + &wakeup(200, 11, 9);
+    let later = wakeup(300, 12, 7) + &wakeup(400, 10, 3);
+    // Six pages are left for two paths: three that were never taken, then those of the first one.
+    let script = format!("config no_user 1\n{first}retired 0\nconfig pages_taken 12284\n{later}");
     check(
         &script,
-        &["hist", "pages", "loss"],
-        "hist total nr=1 sum=5 min=5 max=5 over=0 5:1
+        &["stat", "hist", "loss"],
+        "stat irq:42 other via=- sched=0:30 tid=11 several=0 slowest=9
+         hist total nr=1 sum=9 min=9 max=9 over=0 9:1
          hist waking nr=1 sum=0 min=0 max=0 over=0 0:1
-         hist switch_in nr=1 sum=5 min=5 max=5 over=0 5:1
-         pages 4294967292
-         loss hist_table_full 12",
+         hist switch_in nr=1 sum=9 min=9 max=9 over=0 9:1
+         stat irq:42 faulter via=- tid=12 several=0 slowest=7
+         hist total nr=1 sum=7 min=7 max=7 over=0 7:1
+         hist waking nr=1 sum=0 min=0 max=0 over=0 0:1
+         hist switch_in nr=1 sum=7 min=7 max=7 over=0 7:1
+         stat irq:42 app via=- sched=0:20 tid=10 several=0 slowest=3
+         hist total nr=1 sum=3 min=3 max=3 over=0 3:1
+         hist waking nr=1 sum=0 min=0 max=0 over=0 0:1
+         hist switch_in nr=1 sum=3 min=3 max=3 over=0 3:1",
     );
+}
+
+#[test]
+fn an_entry_that_is_another_paths_by_now_mixes_nothing() {
+    let first = wakeup(100, 10, 5) + &wakeup(200, 11, 9);
+    let Some(out) = run(&format!("config no_user 1\n{first}stale 0 1\n{}", wakeup(300, 10, 70)))
+    else {
+        return;
+    };
+    let totals: Vec<_> = hists(&out).into_iter().filter(|h| h.stage == "total").collect();
+    // The table is printed by its entries: both lead to the second row, which did not change.
+    assert_eq!(totals.iter().map(|h| (h.nr, h.max)).collect::<Vec<_>>(), [(1, 9), (1, 9), (1, 70)]);
+    assert!(out.contains("stat irq:42 (others)") && out.contains("folded 1"), "{out}");
 }
 
 #[test]
@@ -183,4 +214,14 @@ fn cpus_that_race_for_a_page_leak_none() {
     assert_eq!((value("used="), value("times=")), (3_000, 6_000), "{line}");
     assert_eq!(value("taken="), 3_000 + value("spare="), "{line}");
     assert!(value("spare=") <= 2, "{line}");
+}
+
+#[test]
+fn a_bucket_goes_on_where_32_bits_end() {
+    let before = u64::from(u32::MAX);
+    let script = ["config no_user 1\n", &wakeup(1, 10, 40), &format!("counted {before}\n")];
+    let Some(out) = run(&(script.concat() + &wakeup(1_000, 10, 40))) else { return };
+    for h in hists(&out) {
+        assert_eq!(h.buckets.iter().map(|b| b.1).collect::<Vec<_>>(), [before + 1], "{}", h.stage);
+    }
 }

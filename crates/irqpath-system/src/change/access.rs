@@ -4,21 +4,20 @@
 
 use std::io;
 
-use irqpath_model::CpuList;
-
-use super::{Form, Scheduling, Target, TaskId, Value};
+use irqpath_model::change::{Form, Target, Value};
+use irqpath_model::{CpuList, Scheduling, TaskId};
 
 /// Reads and changes a host. Errors keep the system's error number, which is what a user gets to
 /// see.
 pub trait Access {
-    /// A file's text.
+    /// Reads the text of a file.
     fn read(&self, path: &str) -> io::Result<String>;
     /// Write all of `text` at once: kernel files take a write as one request.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
     /// Whether there is a directory.
     fn is_directory(&self, path: &str) -> bool;
     /// Names of the directories in a directory; none if it cannot be read.
-    fn directories(&self, path: &str) -> Vec<String>;
+    fn list_directories(&self, path: &str) -> Vec<String>;
     /// Make a directory; an existing one is an error.
     fn create_directory(&self, path: &str) -> io::Result<()>;
     /// Remove a directory. A cgroup's control files do not count as content.
@@ -27,25 +26,25 @@ pub trait Access {
     fn task_start(&self, tid: u32) -> Option<u64>;
     /// CPUs that a task may use, offline ones included.
     fn affinity(&self, tid: u32) -> io::Result<CpuList>;
-    /// Set them.
+    /// Sets the CPUs that a task may use.
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
     /// Policy and priority of a task.
     fn scheduling(&self, tid: u32) -> io::Result<Scheduling>;
-    /// Set them.
-    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()>;
+    /// Sets policy and priority of a task.
+    fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()>;
     /// The directory, below `mount`, of the cgroup that a process is in.
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String>;
     /// CPUs that irqbalance, running as this process, leaves alone.
     fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList>;
-    /// Tell it which.
+    /// Tells irqbalance which CPUs to leave alone.
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
     /// CPUs that are online.
-    fn online(&self) -> io::Result<CpuList> {
+    fn online_cpus(&self) -> io::Result<CpuList> {
         let text = self.read("sys/devices/system/cpu/online")?;
         text.parse().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("{e}")))
     }
     /// Called between any two steps of a change. Does nothing, except in tests that die there.
-    fn step(&self, _what: &'static str) {}
+    fn mark_step(&self, _what: &'static str) {}
 }
 
 /// True if this error means that what was asked for is not there any more.
@@ -62,7 +61,7 @@ fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-fn parsed(form: &Form, path: &str, text: &str) -> io::Result<Value> {
+fn parse_value(form: &Form, path: &str, text: &str) -> io::Result<Value> {
     form.parse(text).ok_or_else(|| {
         let reason = format!("{path} holds '{}', which is not a {form:?}", text.trim());
         io::Error::new(io::ErrorKind::InvalidData, reason)
@@ -70,18 +69,18 @@ fn parsed(form: &Form, path: &str, text: &str) -> io::Result<Value> {
 }
 
 impl dyn Access + '_ {
-    fn lives(&self, task: TaskId) -> bool {
+    fn is_alive(&self, task: TaskId) -> bool {
         self.task_start(task.tid) == Some(task.start_ticks)
     }
 
     /// A target's value; `None` if the target is gone.
     pub fn get(&self, target: &Target) -> io::Result<Option<Value>> {
-        if target.task().is_some_and(|task| !self.lives(task)) {
+        if target.task().is_some_and(|task| !self.is_alive(task)) {
             return Ok(None);
         }
         match target {
             Target::File { path, form } => {
-                unless_gone(self.read(path))?.map(|text| parsed(form, path, &text)).transpose()
+                unless_gone(self.read(path))?.map(|text| parse_value(form, path, &text)).transpose()
             }
             Target::TaskAffinity { task } => {
                 Ok(unless_gone(self.affinity(task.tid))?.map(Value::Cpus))
@@ -101,14 +100,14 @@ impl dyn Access + '_ {
 
     /// Set a target's value; `false` if the target is gone.
     pub fn set(&self, target: &Target, value: &Value) -> io::Result<bool> {
-        if target.task().is_some_and(|task| !self.lives(task)) {
+        if target.task().is_some_and(|task| !self.is_alive(task)) {
             return Ok(false);
         }
         let done = match (target, value) {
             (Target::File { path, form }, _) => self.write(path, &form.format(value)),
             (Target::TaskAffinity { task }, Value::Cpus(cpus)) => self.set_affinity(task.tid, cpus),
             (Target::TaskScheduling { task }, Value::Scheduling(s)) => {
-                self.set_scheduling(task.tid, s)
+                self.set_scheduling(task.tid, *s)
             }
             (Target::ProcessCgroup { task, .. }, Value::Text(directory)) => {
                 self.write(&format!("{directory}/cgroup.procs"), &task.tid.to_string())

@@ -2,7 +2,9 @@
 //! What irqpath changes, as patterns. A journal that names anything else was not written by it,
 //! and root must not do what it says.
 
-use super::{Form, Intent, Target, Value};
+use irqpath_model::change::{Form, Target, Value};
+
+use super::Intent;
 use crate::Host;
 
 /// The cgroup of a shield, below the mount.
@@ -18,8 +20,8 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// For this host.
-    pub fn on(host: &Host) -> Self {
+    /// Allows the usual place of cgroups and every mount of the host.
+    pub fn for_host(host: &Host) -> Self {
         let mut mounts = host.cgroup_mounts();
         // It may have been unmounted since; its usual place is nobody else's.
         mounts.push("sys/fs/cgroup".to_owned());
@@ -27,14 +29,14 @@ impl Allowed {
     }
 
     /// True if this is a change that irqpath makes.
-    pub fn permits(&self, intent: &Intent) -> bool {
+    pub fn is_permitted(&self, intent: &Intent) -> bool {
         match &intent.target {
             Target::File { path, form } => {
-                self.form(path).is_some_and(|expected| expected == *form)
+                self.form_of(path).is_some_and(|expected| expected == *form)
             }
             Target::Cgroup { path } => [PARTITION_DIRECTORY, RUN_DIRECTORY]
                 .iter()
-                .any(|directory| self.below(path) == Some(directory)),
+                .any(|directory| self.below_mount(path) == Some(directory)),
             Target::ProcessCgroup { mount, .. } => {
                 let inside = |value: &Value| match value {
                     Value::Text(path) => path == mount || is_below(path, mount),
@@ -49,7 +51,7 @@ impl Allowed {
     }
 
     /// How a file is written that irqpath changes; `None` for any other file.
-    fn form(&self, path: &str) -> Option<Form> {
+    fn form_of(&self, path: &str) -> Option<Form> {
         let parts: Vec<&str> = path.split('/').collect();
         match parts[..] {
             ["proc", "irq", number, "smp_affinity"] if is_number(number) => Some(Form::Mask),
@@ -72,25 +74,25 @@ impl Allowed {
     }
 
     fn partition_form(&self, path: &str) -> Option<Form> {
-        let below = self.below(path)?;
+        let below = self.below_mount(path)?;
         let file = match below.strip_prefix(PARTITION_DIRECTORY) {
             Some(inside) => inside.strip_prefix('/')?,
-            None => return (below == "cgroup.subtree_control").then(controller),
+            None => return (below == "cgroup.subtree_control").then(controller_form),
         };
         match file {
-            "cgroup.subtree_control" => Some(controller()),
+            "cgroup.subtree_control" => Some(controller_form()),
             "cpuset.cpus" => Some(Form::List),
             "cpuset.cpus.partition" => Some(Form::Text),
             _ => None,
         }
     }
 
-    fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
+    fn below_mount<'a>(&self, path: &'a str) -> Option<&'a str> {
         self.mounts.iter().find_map(|mount| path.strip_prefix(mount.as_str())?.strip_prefix('/'))
     }
 }
 
-fn controller() -> Form {
+fn controller_form() -> Form {
     Form::Controller("cpuset".to_owned())
 }
 

@@ -6,13 +6,15 @@
 
 use std::io;
 
-use super::{Access, Intent, Target, Value};
-use crate::journal::{Journal, JournalError, Refusal};
+use irqpath_model::change::{Refusal, Target, Value};
+
+use super::{Access, Intent};
+use crate::journal::{Journal, JournalError};
 
 /// A change to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What is changed.
+    /// The file, task or cgroup that is changed.
     pub target: Target,
     /// What people call it.
     pub label: String,
@@ -40,106 +42,116 @@ pub enum Verdict {
 
 /// A step and how it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// The step.
+pub struct StepOutcome {
+    /// The step as it was planned.
     pub step: Step,
-    /// Its value before.
+    /// The value before; `None` if it could not be read.
     pub before: Option<Value>,
-    /// How it went.
+    /// Whether it was made, and if not, why.
     pub verdict: Verdict,
 }
 
-fn refusal(step: &Step, error: &io::Error) -> Refusal {
+fn make_refusal(step: &Step, error: &io::Error) -> Refusal {
     Refusal {
         label: step.label.clone(),
         new: step.new.clone(),
         errno: error.raw_os_error().unwrap_or(0),
-        reason: reason(error),
+        reason: error_reason(error),
     }
 }
 
 /// What the system said, without the "(os error 5)" behind it.
-pub(super) fn reason(error: &io::Error) -> String {
+pub(super) fn error_reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
 /// Make the changes of one batch. An error is one of the journal: nothing of the batch was
 /// changed then, or all of it is written down.
-pub fn apply(
+pub fn apply_steps(
     access: &dyn Access,
     journal: &mut Journal,
     steps: Vec<Step>,
-) -> Result<Vec<Outcome>, JournalError> {
-    let outcomes: Vec<Outcome> = steps.into_iter().map(|step| look(access, step)).collect();
-    let planned = |o: &Outcome| o.verdict == Verdict::Done;
-    let intents: Vec<Intent> = outcomes.iter().filter(|o| planned(o)).filter_map(intent).collect();
-    access.step("before the journal");
-    journal.intend(&intents)?;
-    access.step("after the journal");
-    let outcomes: Vec<Outcome> = outcomes
-        .into_iter()
-        .map(|outcome| if planned(&outcome) { make(access, outcome) } else { outcome })
-        .collect();
+) -> Result<Vec<StepOutcome>, JournalError> {
+    let look_at = |step: Step| (look_at(access, &step), step);
+    let looked: Vec<(Look, Step)> = steps.into_iter().map(look_at).collect();
+    let intents: Vec<Intent> = looked.iter().filter_map(due_intent).collect();
+    access.mark_step("before the journal");
+    journal.write_intents(&intents)?;
+    access.mark_step("after the journal");
+    let finish = |(look, step): (Look, Step)| match look {
+        Look::Due { before } => {
+            let verdict = make_change(access, &step, &before);
+            StepOutcome { step, before: Some(before), verdict }
+        }
+        Look::Settled { before, verdict } => StepOutcome { step, before, verdict },
+    };
+    let outcomes: Vec<StepOutcome> = looked.into_iter().map(finish).collect();
     let refused = outcomes.iter().filter_map(|o| match &o.verdict {
         Verdict::Refused(refusal) => Some((o.step.target.clone(), refusal.clone())),
         _ => None,
     });
-    journal.refuse(refused.collect())?;
-    let became: Vec<Intent> = outcomes.iter().filter_map(became).collect();
-    journal.intend(&became)?;
+    journal.write_refusals(refused.collect())?;
+    let became: Vec<Intent> = outcomes.iter().filter_map(became_intent).collect();
+    journal.write_intents(&became)?;
     Ok(outcomes)
 }
 
 /// What the kernel made of a value that we wrote is ours too.
-fn became(outcome: &Outcome) -> Option<Intent> {
+fn became_intent(outcome: &StepOutcome) -> Option<Intent> {
     let Verdict::Became(value) = &outcome.verdict else { return None };
     let Step { target, label, new, .. } = outcome.step.clone();
     Some(Intent { target, label, before: new, new: value.clone() })
 }
 
-/// What would become of a step; `Done` stands for what is yet to be made.
-fn look(access: &dyn Access, step: Step) -> Outcome {
+/// A step before it is made.
+enum Look {
+    /// It is to be made.
+    Due { before: Value },
+    /// There is nothing to make.
+    Settled { before: Option<Value>, verdict: Verdict },
+}
+
+fn look_at(access: &dyn Access, step: &Step) -> Look {
     let (before, verdict) = match access.get(&step.target) {
-        Err(error) => (None, Verdict::Refused(refusal(&step, &error))),
+        Err(error) => (None, Verdict::Refused(make_refusal(step, &error))),
         Ok(None) => (None, Verdict::Gone),
         Ok(Some(value)) if value == step.new && !step.pin => (Some(value), Verdict::Already),
-        Ok(Some(value)) => (Some(value), Verdict::Done),
+        Ok(Some(before)) => return Look::Due { before },
     };
-    Outcome { step, before, verdict }
+    Look::Settled { before, verdict }
 }
 
-fn intent(outcome: &Outcome) -> Option<Intent> {
-    let Step { target, label, new, .. } = outcome.step.clone();
-    Some(Intent { target, label, before: outcome.before.clone()?, new })
+fn due_intent((look, step): &(Look, Step)) -> Option<Intent> {
+    let Look::Due { before } = look else { return None };
+    let Step { target, label, new, .. } = step.clone();
+    Some(Intent { target, label, before: before.clone(), new })
 }
 
-fn make(access: &dyn Access, mut outcome: Outcome) -> Outcome {
-    let step = &outcome.step;
-    access.step("before a write");
+fn make_change(access: &dyn Access, step: &Step, before: &Value) -> Verdict {
+    access.mark_step("before a write");
     let written = access.set(&step.target, &step.new);
-    access.step("after a write");
-    outcome.verdict = match written {
-        Err(error) => Verdict::Refused(refusal(step, &error)),
+    access.mark_step("after a write");
+    match written {
+        Err(error) => Verdict::Refused(make_refusal(step, &error)),
         Ok(false) => Verdict::Gone,
         Ok(true) => match access.get(&step.target) {
             Ok(Some(value)) if value == step.new => Verdict::Done,
             Ok(None) => Verdict::Gone,
-            Err(error) => Verdict::Refused(refusal(step, &error)),
-            Ok(Some(value)) => accepted_otherwise(step, outcome.before.as_ref(), &value),
+            Err(error) => Verdict::Refused(make_refusal(step, &error)),
+            Ok(Some(value)) => accepted_otherwise(step, before, value),
         },
-    };
-    outcome
+    }
 }
 
 /// The write went through but reads differently. irqbalance takes a value up later; elsewhere a
 /// value that did not move is as good as refused.
-fn accepted_otherwise(step: &Step, before: Option<&Value>, value: &Value) -> Verdict {
+fn accepted_otherwise(step: &Step, before: &Value, value: Value) -> Verdict {
     if matches!(step.target, Target::Irqbalance { .. }) {
         return Verdict::Done;
     }
-    if before != Some(value) {
-        return Verdict::Became(value.clone());
+    if *before != value {
+        return Verdict::Became(value);
     }
     let reason = "the kernel took the write and kept its value".to_owned();
     Verdict::Refused(Refusal { label: step.label.clone(), new: step.new.clone(), errno: 0, reason })

@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use irqpath_model::CpuList;
 
-use crate::{Host, mask};
+use crate::Host;
 
 /// irqbalance answers between two scans, within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-fn connect(host: &Host, tid: u32) -> io::Result<UnixStream> {
+fn connect_socket(host: &Host, tid: u32) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(host.path(format!("run/irqbalance/irqbalance{tid}.sock")))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -37,7 +37,7 @@ pub(crate) fn is_genuine(host: &Host, pid: u32) -> bool {
     let Ok(root) = std::fs::metadata(host.path("proc")).map(|found| found.uid()) else {
         return false;
     };
-    let status = host.fact(&format!("proc/{pid}/status")).unwrap_or_default();
+    let status = host.read_fact(&format!("proc/{pid}/status")).unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     let mut users = users.unwrap_or_default().split_whitespace().peekable();
     let is_roots = users.peek().is_some() && users.all(|user| user.parse() == Ok(root));
@@ -55,7 +55,7 @@ fn runs_program(host: &Host, pid: u32, root: u32) -> bool {
 }
 
 fn is_in_unit(host: &Host, pid: u32) -> bool {
-    let cgroups = host.fact(&format!("proc/{pid}/cgroup")).unwrap_or_default();
+    let cgroups = host.read_fact(&format!("proc/{pid}/cgroup")).unwrap_or_default();
     cgroups
         .lines()
         .any(|line| line.splitn(3, ':').nth(2) == Some("/system.slice/irqbalance.service"))
@@ -74,24 +74,24 @@ fn is_only_roots(path: &Path, root: u32) -> bool {
 }
 
 /// CPUs that it leaves alone now, whoever said so.
-pub(super) fn banned(host: &Host, tid: u32) -> io::Result<CpuList> {
-    let mut stream = connect(host, tid)?;
+pub(super) fn read_banned(host: &Host, tid: u32) -> io::Result<CpuList> {
+    let mut stream = connect_socket(host, tid)?;
     stream.write_all(b"setup")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    parse(&answer).ok_or_else(|| {
+    parse_banned(&answer).ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidData, format!("irqbalance answered '{answer}'"))
     })
 }
 
-fn parse(answer: &str) -> Option<CpuList> {
-    mask::parse(answer.split_once("BANNED ")?.1)
+fn parse_banned(answer: &str) -> Option<CpuList> {
+    CpuList::from_mask(answer.split_once("BANNED ")?.1)
 }
 
 /// Make it leave these alone.
-pub(super) fn ban(host: &Host, tid: u32, cpus: &CpuList) -> io::Result<()> {
-    let mut stream = connect(host, tid)?;
-    stream.write_all(format!("settings cpus {}", mask::format(cpus)).as_bytes())?;
+pub(super) fn ban_cpus(host: &Host, tid: u32, cpus: &CpuList) -> io::Result<()> {
+    let mut stream = connect_socket(host, tid)?;
+    stream.write_all(format!("settings cpus {}", cpus.to_mask()).as_bytes())?;
     stream.shutdown(Shutdown::Write)?;
     // It closes the connection when it has read the request.
     let mut rest = Vec::new();
@@ -114,17 +114,17 @@ mod tests {
             ("SLEEP 10", None),
             ("", None),
         ] {
-            assert_eq!(parse(answer).map(|c| c.to_string()).as_deref(), want, "{answer}");
+            assert_eq!(parse_banned(answer).map(|c| c.to_string()).as_deref(), want, "{answer}");
         }
     }
 
     #[test]
     fn the_name_alone_makes_no_irqbalance() {
-        let named = || Fake::new().task(50, 1, "irqbalance", "0-3", 0);
+        let named = || Fake::new().with_task(50, 1, "irqbalance", "0-3", 0);
         let genuine = |fake: &Fake| is_genuine(&fake.host(), 50);
         assert!(!genuine(&named()), "a name and a user");
         let exe = |fake: Fake, program: &str| {
-            fake.file(program, "").link("proc/50/exe", &format!("../../{program}"))
+            fake.with_file(program, "").with_link("proc/50/exe", &format!("../../{program}"))
         };
         assert!(genuine(&exe(named(), "usr/sbin/irqbalance")));
         assert!(
@@ -138,10 +138,10 @@ mod tests {
         )
         .unwrap();
         assert!(!genuine(&writable), "a program that others may write");
-        let unit = |cgroup: &str| named().file("proc/50/cgroup", &format!("0::{cgroup}\n"));
+        let unit = |cgroup: &str| named().with_file("proc/50/cgroup", &format!("0::{cgroup}\n"));
         assert!(genuine(&unit("/system.slice/irqbalance.service")));
         assert!(!genuine(&unit("/user.slice/user-7.slice/system.slice/irqbalance.service")));
-        let socket = named().file("run/irqbalance/irqbalance50.sock", "");
+        let socket = named().with_file("run/irqbalance/irqbalance50.sock", "");
         assert!(genuine(&socket));
         std::fs::set_permissions(
             socket.host().path("run/irqbalance"),
@@ -155,14 +155,14 @@ mod tests {
         for stranger in [format!("Uid:\t4242\t{mine}\t{mine}\t{mine}"), "Uid:".to_owned()] {
             let line = users.lines().find(|line| line.starts_with("Uid:")).unwrap();
             let status = exe(named(), "usr/sbin/irqbalance")
-                .file("proc/50/status", &users.replace(line, &stranger));
+                .with_file("proc/50/status", &users.replace(line, &stranger));
             assert!(!genuine(&status), "{stranger}");
         }
     }
 
     #[test]
     fn a_conversation() {
-        let fake = Fake::new().file("run/irqbalance/keep", "");
+        let fake = Fake::new().with_file("run/irqbalance/keep", "");
         let host = fake.host();
         let socket = UnixListener::bind(host.path("run/irqbalance/irqbalance77.sock")).unwrap();
         let server = thread::spawn(move || {
@@ -176,9 +176,9 @@ mod tests {
             }
             heard
         });
-        assert_eq!(banned(&host, 77).unwrap().to_string(), "1");
-        ban(&host, 77, &"2-3".parse().unwrap()).unwrap();
+        assert_eq!(read_banned(&host, 77).unwrap().to_string(), "1");
+        ban_cpus(&host, 77, &"2-3".parse().unwrap()).unwrap();
         assert_eq!(server.join().unwrap(), ["setup", "settings cpus c"]);
-        assert!(banned(&host, 78).is_err());
+        assert!(read_banned(&host, 78).is_err());
     }
 }

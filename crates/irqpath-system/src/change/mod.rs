@@ -15,115 +15,22 @@ mod apply;
 mod irqbalance;
 mod real;
 mod undo;
-mod value;
 
+use irqpath_model::change::{Target, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use access::Access;
 pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY};
-pub use apply::{Outcome, Step, Verdict, apply};
+pub use apply::{Step, StepOutcome, Verdict, apply_steps};
 pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
 pub use real::RealAccess;
-pub use undo::{Left, LeftReason, Undone, put_back, undo};
-pub use value::{Policy, Scheduling, Value};
-
-/// How a file's text is read and written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Form {
-    /// A CPU mask in hexadecimal.
-    Mask,
-    /// A CPU list.
-    List,
-    /// Words, compared without the space around them.
-    Text,
-    /// A cgroup's `cgroup.subtree_control`: whether the controller of this name is switched on.
-    Controller(String),
-}
-
-/// A task that cannot be mistaken for a later one with the same number.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub struct TaskId {
-    /// Thread id.
-    pub tid: u32,
-    /// Start in clock ticks since boot, field 22 of `/proc/TID/stat`.
-    pub start_ticks: u64,
-}
-
-/// What is changed. Paths are relative to the host's root and have no leading slash.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Target {
-    /// The content of a file.
-    File {
-        /// Where.
-        path: String,
-        /// How it is written.
-        form: Form,
-    },
-    /// The CPUs that a task may use.
-    TaskAffinity {
-        /// Which.
-        task: TaskId,
-    },
-    /// A task's policy and priority.
-    TaskScheduling {
-        /// Which.
-        task: TaskId,
-    },
-    /// The cgroup that a process is in, as the path of its directory.
-    ProcessCgroup {
-        /// Its main thread.
-        task: TaskId,
-        /// Directory in which the hierarchy is mounted.
-        mount: String,
-    },
-    /// Whether a cgroup exists.
-    Cgroup {
-        /// Its directory.
-        path: String,
-    },
-    /// The CPUs that a running irqbalance leaves alone, told through its socket.
-    Irqbalance {
-        /// Its process.
-        task: TaskId,
-    },
-}
-
-impl Target {
-    /// The task it belongs to, if any.
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Self::TaskAffinity { task }
-            | Self::TaskScheduling { task }
-            | Self::ProcessCgroup { task, .. }
-            | Self::Irqbalance { task } => Some(*task),
-            Self::File { .. } | Self::Cgroup { .. } => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Target {
-    /// Paths are quoted, as those of a forged journal may hold anything.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File { path, .. } | Self::Cgroup { path } => write!(f, "{path:?}"),
-            Self::ProcessCgroup { mount, .. } => write!(f, "a cgroup below {mount:?}"),
-            Self::TaskAffinity { task } | Self::TaskScheduling { task } => {
-                write!(f, "task {}", task.tid)
-            }
-            Self::Irqbalance { task } => write!(f, "irqbalance (process {})", task.tid),
-        }
-    }
-}
+pub use undo::{put_back, undo_changes};
 
 /// A change about to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
-    /// What is changed.
+    /// The file, task or cgroup that is changed.
     #[serde(flatten)]
     pub target: Target,
     /// What people call it: `irq 36 (virtio1-req.0)`.

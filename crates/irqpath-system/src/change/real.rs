@@ -7,17 +7,17 @@
 use std::fs;
 use std::io::{self, Write as _};
 
-use irqpath_model::CpuList;
+use irqpath_model::{CpuList, Scheduling};
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
-use super::{Access, Policy, Scheduling, irqbalance};
+use super::{Access, irqbalance};
 use crate::Host;
 use crate::tasks::{Stat, affinity_in_status};
 
 /// Sets a task's policy and priority. This crate has no `unsafe`, so who has the system call
 /// brings it along.
-pub type SetScheduling = fn(u32, &Scheduling) -> io::Result<()>;
+pub type SetScheduling = fn(u32, Scheduling) -> io::Result<()>;
 
 /// The way to the running host.
 #[derive(Debug, Clone)]
@@ -39,11 +39,11 @@ impl RealAccess {
     }
 }
 
-fn invalid(reason: String) -> io::Error {
+fn invalid_data(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-fn pid(tid: u32) -> io::Result<Pid> {
+fn to_pid(tid: u32) -> io::Result<Pid> {
     i32::try_from(tid)
         .ok()
         .and_then(Pid::from_raw)
@@ -64,7 +64,7 @@ impl Access for RealAccess {
         self.host.path(path).is_dir()
     }
 
-    fn directories(&self, path: &str) -> Vec<String> {
+    fn list_directories(&self, path: &str) -> Vec<String> {
         let names = self.host.names_in(path);
         names.into_iter().filter(|name| self.is_directory(&format!("{path}/{name}"))).collect()
     }
@@ -78,13 +78,13 @@ impl Access for RealAccess {
     }
 
     fn task_start(&self, tid: u32) -> Option<u64> {
-        Some(Stat::parse(&self.read(&format!("proc/{tid}/stat")).ok()?)?.start_ticks)
+        Some(Stat::parse_stat(&self.read(&format!("proc/{tid}/stat")).ok()?)?.start_ticks)
     }
 
     fn affinity(&self, tid: u32) -> io::Result<CpuList> {
         let path = format!("proc/{tid}/status");
         affinity_in_status(&self.read(&path)?)
-            .ok_or_else(|| invalid(format!("{path} has no Cpus_allowed_list")))
+            .ok_or_else(|| invalid_data(format!("{path} has no Cpus_allowed_list")))
     }
 
     fn set_affinity(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
@@ -95,19 +95,18 @@ impl Access for RealAccess {
         }
         let mut set = CpuSet::new();
         cpus.iter().for_each(|cpu| set.set(usize::from(cpu)));
-        Ok(rustix::thread::sched_setaffinity(Some(pid(tid)?), &set)?)
+        Ok(rustix::thread::sched_setaffinity(Some(to_pid(tid)?), &set)?)
     }
 
     fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
         let path = format!("proc/{tid}/stat");
-        let stat = Stat::parse(&self.read(&path)?)
-            .ok_or_else(|| invalid(format!("{path} is malformed")))?;
-        let policy = Policy::from_number(stat.policy)
-            .ok_or_else(|| invalid(format!("policy {} is not known", stat.policy)))?;
-        Ok(Scheduling { policy, priority: stat.rt_priority, nice: stat.nice })
+        let stat = Stat::parse_stat(&self.read(&path)?)
+            .ok_or_else(|| invalid_data(format!("{path} is malformed")))?;
+        let unknown = || invalid_data(format!("policy {} is not known", stat.policy));
+        stat.scheduling().ok_or_else(unknown)
     }
 
-    fn set_scheduling(&self, tid: u32, scheduling: &Scheduling) -> io::Result<()> {
+    fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()> {
         let set = self.set_scheduling.ok_or(io::ErrorKind::Unsupported)?;
         set(tid, scheduling)
     }
@@ -117,15 +116,15 @@ impl Access for RealAccess {
         let path = text
             .lines()
             .find_map(|line| line.strip_prefix("0::"))
-            .ok_or_else(|| invalid(format!("task {tid} is in no cgroup of version 2")))?;
+            .ok_or_else(|| invalid_data(format!("task {tid} is in no cgroup of version 2")))?;
         Ok(format!("{mount}{}", path.trim_end_matches('/')))
     }
 
     fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList> {
-        irqbalance::banned(&self.host, tid)
+        irqbalance::read_banned(&self.host, tid)
     }
 
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
-        irqbalance::ban(&self.host, tid, cpus)
+        irqbalance::ban_cpus(&self.host, tid, cpus)
     }
 }

@@ -4,74 +4,11 @@
 //! what was put back before is found to be so.
 
 use irqpath_model::CpuList;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::change::{Left, LeftReason, Target, Undone, Value};
 
-use super::apply::reason;
-use super::{Access, Target, Value};
+use super::Access;
+use super::apply::error_reason;
 use crate::journal::{Held, Journal, JournalError, Ledger};
-
-/// Why a value was not put back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "why", rename_all = "snake_case")]
-pub enum LeftReason {
-    /// Somebody else changed it after us; it is theirs now.
-    ChangedMeanwhile {
-        /// What it is.
-        found: Value,
-        /// What we had made it.
-        ours: Value,
-    },
-    /// The system refused; a later reset tries again.
-    Refused {
-        /// The system's error number, 0 if there was none.
-        errno: i32,
-        /// What it said.
-        reason: String,
-    },
-}
-
-/// A value that was not put back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Left {
-    /// What.
-    pub target: Target,
-    /// What people call it.
-    pub label: String,
-    /// What it was before us.
-    pub original: Value,
-    /// Why it was left.
-    #[serde(flatten)]
-    pub reason: LeftReason,
-}
-
-/// What undoing did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Undone {
-    /// Values put back.
-    pub restored: usize,
-    /// Values that were as before already.
-    pub already: usize,
-    /// Targets that are not there any more: tasks that ended, devices that left.
-    pub gone: usize,
-    /// Values that were left, and why.
-    pub left: Vec<Left>,
-}
-
-impl Undone {
-    /// Adds what another round did.
-    pub fn extend(&mut self, other: Self) {
-        self.restored += other.restored;
-        self.already += other.already;
-        self.gone += other.gone;
-        self.left.extend(other.left);
-    }
-
-    /// True if something is still to be put back.
-    pub fn is_unfinished(&self) -> bool {
-        self.left.iter().any(|left| matches!(left.reason, LeftReason::Refused { .. }))
-    }
-}
 
 enum Fate {
     Restored,
@@ -81,20 +18,20 @@ enum Fate {
 }
 
 /// Take back what is held and `chosen`. What the system refuses stays in the journal.
-pub fn undo(
+pub fn undo_changes(
     access: &dyn Access,
     journal: &mut Journal,
     chosen: impl Fn(&Target) -> bool,
 ) -> Result<Undone, JournalError> {
     let (undone, settled) = put_back(access, journal.ledger(), chosen);
-    access.step("before the release");
-    journal.release(&settled);
-    access.step("after the release");
+    access.mark_step("before the release");
+    journal.release_targets(&settled);
+    access.mark_step("after the release");
     Ok(undone)
 }
 
 /// The same without a word in the journal: also returns what is not ours any more, to be
-/// [released](Journal::release) when everything that depends on it is done.
+/// [released](Journal::release_targets) when everything that depends on it is done.
 pub fn put_back(
     access: &dyn Access,
     ledger: &Ledger,
@@ -102,12 +39,12 @@ pub fn put_back(
 ) -> (Undone, Vec<Target>) {
     let mut undone = Undone::default();
     let mut settled = Vec::new();
-    let online = access.online().ok();
+    let online = access.online_cpus().ok();
     for (target, held) in ledger.newest_first() {
         if !chosen(&target) {
             continue;
         }
-        match fate(access, &target, &held, online.as_ref()) {
+        match undo_target(access, &target, &held, online.as_ref()) {
             Fate::Restored => undone.restored += 1,
             Fate::Already => undone.already += 1,
             Fate::Gone => undone.gone += 1,
@@ -128,7 +65,7 @@ pub fn put_back(
 
 /// A task that is in a cgroup with CPUs of its own loses offline CPUs from its affinity until
 /// they come back, so only online ones count.
-fn same(target: &Target, a: &Value, b: &Value, online: Option<&CpuList>) -> bool {
+fn is_same(target: &Target, a: &Value, b: &Value, online: Option<&CpuList>) -> bool {
     match (target, a, b, online) {
         (Target::TaskAffinity { .. }, Value::Cpus(a), Value::Cpus(b), Some(online)) => {
             a.intersection(online) == b.intersection(online)
@@ -137,10 +74,15 @@ fn same(target: &Target, a: &Value, b: &Value, online: Option<&CpuList>) -> bool
     }
 }
 
-fn fate(access: &dyn Access, target: &Target, held: &Held, online: Option<&CpuList>) -> Fate {
+fn undo_target(
+    access: &dyn Access,
+    target: &Target,
+    held: &Held,
+    online: Option<&CpuList>,
+) -> Fate {
     let refused = |error: &std::io::Error| {
         let errno = error.raw_os_error().unwrap_or(0);
-        Fate::Left(LeftReason::Refused { errno, reason: reason(error) })
+        Fate::Left(LeftReason::Refused { errno, reason: error_reason(error) })
     };
     let found = match access.get(target) {
         Err(error) => return refused(&error),
@@ -154,14 +96,14 @@ fn fate(access: &dyn Access, target: &Target, held: &Held, online: Option<&CpuLi
     if confirmed || (found == held.original && !may_lag) {
         return Fate::Already;
     }
-    let is_ours = |ours: &Value| same(target, ours, &found, online);
+    let is_ours = |ours: &Value| is_same(target, ours, &found, online);
     if !held.ours.iter().any(is_ours) && !is_ours(&held.original) {
         let ours = held.wanted().clone();
         return Fate::Left(LeftReason::ChangedMeanwhile { found, ours });
     }
-    access.step("before a return");
+    access.mark_step("before a return");
     let written = access.set(target, &held.original);
-    access.step("after a return");
+    access.mark_step("after a return");
     match written {
         Err(error) => refused(&error),
         Ok(false) => Fate::Gone,

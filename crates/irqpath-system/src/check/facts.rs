@@ -4,7 +4,7 @@
 
 use irqpath_model::Isolation;
 
-use crate::{Capabilities, Host};
+use crate::{Host, Privileges};
 
 /// Options that turn a kernel into one for debugging.
 const DEBUG_OPTIONS: [&str; 7] = [
@@ -81,7 +81,7 @@ pub struct Facts {
     pub bpf_jit_enable: Option<i64>,
     pub perf_event_paranoid: Option<i64>,
     pub unprivileged_bpf_disabled: Option<i64>,
-    pub capabilities: Option<Capabilities>,
+    pub privileges: Option<Privileges>,
     /// The chosen word of `security/lockdown`.
     pub lockdown: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Facts {
 
 impl Host {
     /// Gather what `irqpath check` judges.
-    pub fn facts(&self) -> Facts {
+    pub fn read_facts(&self) -> Facts {
         let mut facts = Facts::default();
         self.kernel_facts(&mut facts);
         self.power_facts(&mut facts);
@@ -121,42 +121,42 @@ impl Host {
         facts.preemption = kernel.preemption;
         facts.forced_irq_threads = kernel.forced_irq_threads;
         facts.clocksource = kernel.clocksource;
-        facts.sched_rt_runtime_us = self.number("proc/sys/kernel/sched_rt_runtime_us");
-        facts.sched_rt_period_us = self.number("proc/sys/kernel/sched_rt_period_us");
+        facts.sched_rt_runtime_us = self.read_number("proc/sys/kernel/sched_rt_runtime_us");
+        facts.sched_rt_period_us = self.read_number("proc/sys/kernel/sched_rt_period_us");
         let servers = "sys/kernel/debug/sched/fair_server";
         facts.fair_server_runtime_ns = self
             .names_in(servers)
             .iter()
-            .filter_map(|cpu| self.number(&format!("{servers}/{cpu}/runtime")))
+            .filter_map(|cpu| self.read_number(&format!("{servers}/{cpu}/runtime")))
             .filter_map(|ns| u64::try_from(ns).ok())
             .max();
     }
 
     fn power_facts(&self, facts: &mut Facts) {
         let cpu = self.cpu_info();
-        facts.governors = self.governors();
+        facts.governors = self.list_governors();
         facts.smt_active = cpu.smt;
         facts.hypervisor = cpu.hypervisor;
         facts.online = cpu.online;
         facts.cpu_dma_latency_us = cpu.cpu_dma_latency_us;
         facts.has_tsc = self.has_cpu_flag("tsc");
         facts.available_clocksources = self
-            .fact("sys/devices/system/clocksource/clocksource0/available_clocksource")
+            .read_fact("sys/devices/system/clocksource/clocksource0/available_clocksource")
             .map(|text| text.split_whitespace().map(str::to_owned).collect())
             .unwrap_or_default();
         facts.idle_driver =
-            self.fact("sys/devices/system/cpu/cpuidle/current_driver").unwrap_or_default();
+            self.read_fact("sys/devices/system/cpu/cpuidle/current_driver").unwrap_or_default();
         let directory = "sys/devices/system/cpu/cpu0/cpuidle";
         for state in self.names_in(directory) {
             let file = |name: &str| format!("{directory}/{state}/{name}");
-            let disabled = self.number(&file("disable")).is_some_and(|n| n != 0);
-            let latency = self.number(&file("latency")).and_then(|us| u64::try_from(us).ok());
+            let disabled = self.read_number(&file("disable")).is_some_and(|n| n != 0);
+            let latency = self.read_number(&file("latency")).and_then(|us| u64::try_from(us).ok());
             if let (Some(exit_latency_us), false) = (latency, disabled) {
-                let name = self.fact(&file("name")).unwrap_or(state);
+                let name = self.read_fact(&file("name")).unwrap_or(state);
                 facts.idle_states.push(IdleState { name, exit_latency_us });
             }
         }
-        facts.steal_permille = self.fact("proc/stat").and_then(|text| steal_permille(&text));
+        facts.steal_permille = self.read_fact("proc/stat").and_then(|text| steal_permille(&text));
     }
 
     fn isolation_facts(&self, facts: &mut Facts) {
@@ -165,15 +165,18 @@ impl Host {
             .names_in("proc")
             .iter()
             .filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
-            .find(|name| self.fact(&format!("proc/{name}/comm")).as_deref() == Some("irqbalance"))
+            .find(|name| {
+                self.read_fact(&format!("proc/{name}/comm")).as_deref() == Some("irqbalance")
+            })
             .and_then(|name| name.parse().ok());
-        facts.timer_migration = self.number("proc/sys/kernel/timer_migration");
-        facts.nmi_watchdog = self.number("proc/sys/kernel/nmi_watchdog");
+        facts.timer_migration = self.read_number("proc/sys/kernel/timer_migration");
+        facts.nmi_watchdog = self.read_number("proc/sys/kernel/nmi_watchdog");
         // `watchdog` switches both; with it off, `soft_watchdog` reads 0 as well.
-        facts.soft_watchdog = self.number("proc/sys/kernel/soft_watchdog");
-        facts.thp =
-            self.fact("sys/kernel/mm/transparent_hugepage/enabled").and_then(|t| chosen(&t));
-        let swaps = self.fact("proc/swaps").unwrap_or_default();
+        facts.soft_watchdog = self.read_number("proc/sys/kernel/soft_watchdog");
+        facts.thp = self
+            .read_fact("sys/kernel/mm/transparent_hugepage/enabled")
+            .and_then(|t| bracketed_word(&t));
+        let swaps = self.read_fact("proc/swaps").unwrap_or_default();
         let areas = swaps.lines().skip(1).filter_map(|l| l.split_whitespace().next());
         facts.swaps = areas.map(str::to_owned).collect();
     }
@@ -181,18 +184,20 @@ impl Host {
     fn tracing_facts(&self, facts: &mut Facts) {
         facts.btf = self.path("sys/kernel/btf/vmlinux").exists();
         facts.tracefs = self
-            .fact("proc/self/mounts")
+            .read_fact("proc/self/mounts")
             .map(|text| text.lines().any(|l| l.split(' ').nth(2) == Some("tracefs")));
-        facts.bpf_jit_enable = self.number("proc/sys/net/core/bpf_jit_enable");
-        facts.perf_event_paranoid = self.number("proc/sys/kernel/perf_event_paranoid");
-        facts.unprivileged_bpf_disabled = self.number("proc/sys/kernel/unprivileged_bpf_disabled");
-        facts.capabilities = self.capabilities().ok();
-        facts.lockdown = self.fact("sys/kernel/security/lockdown").and_then(|t| chosen(&t));
+        facts.bpf_jit_enable = self.read_number("proc/sys/net/core/bpf_jit_enable");
+        facts.perf_event_paranoid = self.read_number("proc/sys/kernel/perf_event_paranoid");
+        facts.unprivileged_bpf_disabled =
+            self.read_number("proc/sys/kernel/unprivileged_bpf_disabled");
+        facts.privileges = Some(self.privileges());
+        facts.lockdown =
+            self.read_fact("sys/kernel/security/lockdown").and_then(|t| bracketed_word(&t));
     }
 }
 
 /// The word in brackets: `always [madvise] never`.
-fn chosen(text: &str) -> Option<String> {
+fn bracketed_word(text: &str) -> Option<String> {
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
@@ -212,22 +217,22 @@ mod tests {
     #[test]
     fn facts_of_a_fake_host() {
         let fake = Fake::new()
-            .file("proc/sys/kernel/osrelease", "6.12.9-rt\n")
-            .file("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC\n")
-            .file("boot/config-6.12.9-rt", "CONFIG_KASAN=y\nCONFIG_IRQ_FORCED_THREADING=y\n")
-            .file("sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n")
-            .file("proc/stat", "cpu  10 0 10 970 0 0 0 10 0 0\ncpu0 1\n")
-            .file("proc/412/comm", "irqbalance\n")
-            .file("proc/swaps", "Filename Type\n/dev/sda2 partition 1 0 -2\n")
-            .file("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n")
-            .file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
-            .file("sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-            .file("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n")
-            .file("sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "0\n")
-            .file("sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133\n")
-            .file("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "890\n")
-            .file("sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1\n");
-        let facts = fake.host().facts();
+            .with_file("proc/sys/kernel/osrelease", "6.12.9-rt\n")
+            .with_file("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC\n")
+            .with_file("boot/config-6.12.9-rt", "CONFIG_KASAN=y\nCONFIG_IRQ_FORCED_THREADING=y\n")
+            .with_file("sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n")
+            .with_file("proc/stat", "cpu  10 0 10 970 0 0 0 10 0 0\ncpu0 1\n")
+            .with_file("proc/412/comm", "irqbalance\n")
+            .with_file("proc/swaps", "Filename Type\n/dev/sda2 partition 1 0 -2\n")
+            .with_file("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n")
+            .with_file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+            .with_file("sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
+            .with_file("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n")
+            .with_file("sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "0\n")
+            .with_file("sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133\n")
+            .with_file("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "890\n")
+            .with_file("sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1\n");
+        let facts = fake.host().read_facts();
         assert_eq!(facts.kernel_version(), Some((6, 12)));
         assert!(facts.preempt_dynamic);
         assert_eq!(facts.can_force_threads, Some(true));
@@ -246,13 +251,13 @@ mod tests {
     #[test]
     fn strange_files_are_left_out() {
         let fake = Fake::new()
-            .bytes("proc/stat", b"cpu  \xff\xff 1\n")
-            .file("proc/sys/kernel/nmi_watchdog", "yes\n")
-            .file("sys/kernel/mm/transparent_hugepage/enabled", "always\n")
-            .file("proc/sys/kernel/osrelease", "next\n");
-        let facts = fake.host().facts();
+            .with_bytes("proc/stat", b"cpu  \xff\xff 1\n")
+            .with_file("proc/sys/kernel/nmi_watchdog", "yes\n")
+            .with_file("sys/kernel/mm/transparent_hugepage/enabled", "always\n")
+            .with_file("proc/sys/kernel/osrelease", "next\n");
+        let facts = fake.host().read_facts();
         assert_eq!((facts.steal_permille, facts.nmi_watchdog, facts.thp), (None, None, None));
-        let facts = fake.host().facts();
+        let facts = fake.host().read_facts();
         assert_eq!(facts.kernel_version(), None);
     }
 }

@@ -4,24 +4,23 @@
 use irqpath_model::CpuList;
 
 use super::Severity::{Note, Warning};
-use super::{Facts, Verdict, advise, ok};
-use crate::mask;
+use super::{Facts, Verdict, with_fix, without_fix};
 
-pub(super) fn irqbalance(facts: &Facts) -> Option<Verdict> {
-    let Some(tid) = facts.irqbalance else { return ok("irqbalance does not run") };
-    advise(
+pub(super) fn judge_irqbalance(facts: &Facts) -> Option<Verdict> {
+    let Some(tid) = facts.irqbalance else { return without_fix("irqbalance does not run") };
+    with_fix(
         Warning,
         format!("irqbalance runs (process {tid})"),
         "systemctl disable --now irqbalance, or keep it away from isolated CPUs with IRQBALANCE_BANNED_CPULIST in its environment file",
     )
 }
 
-pub(super) fn isolation(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_isolation(facts: &Facts) -> Option<Verdict> {
     let isolation = &facts.isolation;
     if isolation.isolated.is_empty() && isolation.nohz_full.is_empty() {
-        return match example(&facts.online) {
-            None => ok("there is one CPU, none can be isolated"),
-            Some((kept, free)) => advise(
+        return match example_split(&facts.online) {
+            None => without_fix("there is one CPU, none can be isolated"),
+            Some((kept, free)) => with_fix(
                 Note,
                 "no CPU is isolated",
                 format!(
@@ -43,9 +42,9 @@ pub(super) fn isolation(facts: &Facts) -> Option<Verdict> {
     .map(|(parameter, _)| format!("{parameter}{cpus}"))
     .collect();
     if lacking.is_empty() {
-        return ok(format!("CPU {cpus} is isolated, without tick and RCU callbacks"));
+        return without_fix(format!("CPU {cpus} is isolated, without tick and RCU callbacks"));
     }
-    advise(
+    with_fix(
         Note,
         format!("CPU {cpus} is isolated in part"),
         format!("boot with {} too (CONFIG_NO_HZ_FULL and CONFIG_RCU_NOCB_CPU)", lacking.join(" ")),
@@ -53,7 +52,7 @@ pub(super) fn isolation(facts: &Facts) -> Option<Verdict> {
 }
 
 /// A split of the online CPUs: those kept for everything, those to keep free (the last quarter).
-fn example(online: &str) -> Option<(CpuList, CpuList)> {
+fn example_split(online: &str) -> Option<(CpuList, CpuList)> {
     let online: CpuList = online.parse().ok()?;
     let nr_free = (online.len() / 4).max(1);
     let nr_kept = online.len().checked_sub(nr_free).filter(|&n| n > 0)?;
@@ -69,58 +68,60 @@ pub(super) fn default_affinity(facts: &Facts) -> Option<Verdict> {
     }
     let both: CpuList = isolated.iter().filter(|&cpu| affinity.contains(cpu)).collect();
     if both.is_empty() {
-        return ok("new interrupts stay away from isolated CPUs");
+        return without_fix("new interrupts stay away from isolated CPUs");
     }
     let kept = online.difference(&isolated);
-    advise(
+    with_fix(
         Warning,
         format!("new interrupts may go to isolated CPU {both}"),
         format!(
             "now: echo {} > /proc/irq/default_smp_affinity; for good: boot with irqaffinity={kept}",
-            mask::format(&kept)
+            kept.to_mask()
         ),
     )
 }
 
 pub(super) fn timer_migration(facts: &Facts) -> Option<Verdict> {
     match facts.timer_migration? {
-        0 => ok("timers stay on their CPU"),
-        _ => {
-            advise(Note, "timers may migrate from idle CPUs", "sysctl -w kernel.timer_migration=0")
-        }
+        0 => without_fix("timers stay on their CPU"),
+        _ => with_fix(
+            Note,
+            "timers may migrate from idle CPUs",
+            "sysctl -w kernel.timer_migration=0",
+        ),
     }
 }
 
 pub(super) fn nmi_watchdog(facts: &Facts) -> Option<Verdict> {
     match facts.nmi_watchdog? {
-        0 => ok("the NMI watchdog is off"),
-        _ => advise(Note, "the NMI watchdog is on", "sysctl -w kernel.nmi_watchdog=0"),
+        0 => without_fix("the NMI watchdog is off"),
+        _ => with_fix(Note, "the NMI watchdog is on", "sysctl -w kernel.nmi_watchdog=0"),
     }
 }
 
 pub(super) fn soft_watchdog(facts: &Facts) -> Option<Verdict> {
     match facts.soft_watchdog? {
-        0 => ok("the soft lockup watchdog is off"),
-        _ => advise(Note, "the soft lockup watchdog is on", "sysctl -w kernel.soft_watchdog=0"),
+        0 => without_fix("the soft lockup watchdog is off"),
+        _ => with_fix(Note, "the soft lockup watchdog is on", "sysctl -w kernel.soft_watchdog=0"),
     }
 }
 
 pub(super) fn huge_pages(facts: &Facts) -> Option<Verdict> {
     match facts.thp.as_deref()? {
-        "always" => advise(
+        "always" => with_fix(
             Note,
             "transparent huge pages are always used",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; for good: boot with transparent_hugepage=madvise",
         ),
-        other => ok(format!("transparent huge pages: {other}")),
+        other => without_fix(format!("transparent huge pages: {other}")),
     }
 }
 
-pub(super) fn swap(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_swap(facts: &Facts) -> Option<Verdict> {
     if facts.swaps.is_empty() {
-        return ok("no swap is in use");
+        return without_fix("no swap is in use");
     }
-    advise(
+    with_fix(
         Note,
         format!("swap is in use ({})", facts.swaps.join(", ")),
         "swapoff -a, or call mlockall(MCL_CURRENT | MCL_FUTURE) in the real-time program",
@@ -129,10 +130,9 @@ pub(super) fn swap(facts: &Facts) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use irqpath_model::Isolation;
-
     use super::super::Severity::{self, Ok};
     use super::*;
+    use irqpath_model::Isolation;
 
     fn host(online: &str, isolated: &str, nohz_full: &str, nocbs: &str, default: &str) -> Facts {
         Facts {
@@ -157,7 +157,7 @@ mod tests {
             (host("0-3", "2-3", "", "", ""), Note, "boot with nohz_full=2-3 rcu_nocbs=2-3 too"),
             (host("0-3", "", "3", "3", ""), Note, "boot with isolcpus=managed_irq,domain,3 too"),
         ] {
-            let verdict = isolation(&facts).unwrap();
+            let verdict = judge_isolation(&facts).unwrap();
             assert_eq!(verdict.severity, want, "{facts:?}");
             let fix = verdict.fix.unwrap_or_default();
             assert!(fix.contains(text), "{fix}");
@@ -193,8 +193,8 @@ mod tests {
             (nmi_watchdog, Note, None),
             (soft_watchdog, Note, None),
             (huge_pages, Note, None),
-            (swap, Note, Some(Ok)),
-            (irqbalance, Warning, Some(Ok)),
+            (judge_swap, Note, Some(Ok)),
+            (judge_irqbalance, Warning, Some(Ok)),
         ];
         for (index, (rule, on, unknown)) in rules.into_iter().enumerate() {
             let severity = |n| rule(&facts(n)).map(|v| v.severity);

@@ -2,24 +2,24 @@
 //! Rules on the kernel: preemption model, irq threads, throttling, debugging options.
 
 use super::Severity::{Note, Warning};
-use super::{Facts, Verdict, advise, ok};
+use super::{Facts, Verdict, with_fix, without_fix};
 use crate::RtReserve;
 
 /// What makes the files of a debugfs that is not mounted.
 const MOUNT: &str = "mount -t debugfs debugfs /sys/kernel/debug && ";
 const RT_KERNEL: &str = "a kernel with CONFIG_PREEMPT_RT=y (Debian: apt install linux-image-rt-$(dpkg --print-architecture))";
 
-pub(super) fn preemption(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_preemption(facts: &Facts) -> Option<Verdict> {
     match facts.preemption.as_str() {
-        "rt" => ok("the kernel is PREEMPT_RT"),
-        model @ ("full" | "lazy") => advise(
+        "rt" => without_fix("the kernel is PREEMPT_RT"),
+        model @ ("full" | "lazy") => with_fix(
             Note,
             format!(
                 "preemption is {model}: softirqs, handlers and code under spinlocks cannot be preempted"
             ),
             format!("where that is too long, boot {RT_KERNEL}"),
         ),
-        model @ ("none" | "voluntary") if facts.preempt_dynamic => advise(
+        model @ ("none" | "voluntary") if facts.preempt_dynamic => with_fix(
             Warning,
             format!("preemption is {model}: a woken task waits until kernel code gives way"),
             format!(
@@ -27,14 +27,14 @@ pub(super) fn preemption(facts: &Facts) -> Option<Verdict> {
                 if facts.debugfs { "" } else { MOUNT }
             ),
         ),
-        model @ ("none" | "voluntary") => advise(
+        model @ ("none" | "voluntary") => with_fix(
             Warning,
             format!("preemption is {model}: a woken task waits until kernel code gives way"),
             format!(
                 "boot a kernel with CONFIG_PREEMPT=y or CONFIG_PREEMPT_DYNAMIC=y, better {RT_KERNEL}"
             ),
         ),
-        _ => advise(
+        _ => with_fix(
             Note,
             "the preemption model is not known",
             "as root: mount -t debugfs debugfs /sys/kernel/debug, and check again",
@@ -44,30 +44,30 @@ pub(super) fn preemption(facts: &Facts) -> Option<Verdict> {
 
 pub(super) fn irq_threads(facts: &Facts) -> Option<Verdict> {
     if facts.forced_irq_threads {
-        return ok("device handlers run in threads, whose priority can be set");
+        return without_fix("device handlers run in threads, whose priority can be set");
     }
     let what = "most device handlers run in hard interrupt context";
     match facts.can_force_threads {
         Some(false) => {
-            advise(Note, what, "to thread them, boot a kernel with CONFIG_IRQ_FORCED_THREADING=y")
+            with_fix(Note, what, "to thread them, boot a kernel with CONFIG_IRQ_FORCED_THREADING=y")
         }
-        _ => advise(Note, what, "to thread them, boot with threadirqs"),
+        _ => with_fix(Note, what, "to thread them, boot with threadirqs"),
     }
 }
 
 pub(super) fn rt_throttling(facts: &Facts) -> Option<Verdict> {
     match facts.rt_reserve() {
         None if facts.fair_server_runtime_ns == Some(0) => {
-            ok("the fair server is off: real-time tasks keep the CPU")
+            without_fix("the fair server is off: real-time tasks keep the CPU")
         }
         None if facts.sched_rt_runtime_us.is_none() => None,
-        None => ok("real-time tasks are not throttled"),
-        Some(RtReserve::FairServer { runtime_ns: None }) => advise(
+        None => without_fix("real-time tasks are not throttled"),
+        Some(RtReserve::FairServer { runtime_ns: None }) => with_fix(
             Note,
             "normal tasks that real-time tasks starve get a part of every second",
             "to see and change it: mount -t debugfs debugfs /sys/kernel/debug, then /sys/kernel/debug/sched/fair_server",
         ),
-        Some(RtReserve::FairServer { runtime_ns: Some(ns) }) => advise(
+        Some(RtReserve::FairServer { runtime_ns: Some(ns) }) => with_fix(
             Note,
             format!(
                 "normal tasks that real-time tasks starve get {} ms of every second",
@@ -75,7 +75,7 @@ pub(super) fn rt_throttling(facts: &Facts) -> Option<Verdict> {
             ),
             "only if a real-time task must have the whole CPU: for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 > $f; done",
         ),
-        Some(RtReserve::Throttling { for_others_us, period_us }) => advise(
+        Some(RtReserve::Throttling { for_others_us, period_us }) => with_fix(
             Note,
             format!(
                 "real-time tasks that use {} us of {period_us} us are stopped for the rest",
@@ -90,7 +90,7 @@ pub(super) fn debug_kernel(facts: &Facts) -> Option<Verdict> {
     if facts.debug_options.is_empty() {
         return None;
     }
-    advise(
+    with_fix(
         Warning,
         format!("this is a debugging kernel ({})", facts.debug_options.join(", ")),
         "measure on a kernel without these options",
@@ -119,7 +119,7 @@ mod tests {
         ] {
             let facts =
                 Facts { preemption: model.into(), preempt_dynamic: dynamic, ..Facts::default() };
-            let verdict = preemption(&facts).unwrap();
+            let verdict = judge_preemption(&facts).unwrap();
             assert_eq!(verdict.severity, want, "{model}");
             assert!(verdict.fix.unwrap_or_default().contains(fix), "{model}");
         }
@@ -134,7 +134,7 @@ mod tests {
                 debugfs,
                 ..Facts::default()
             };
-            let fix = preemption(&facts).and_then(|verdict| verdict.fix).unwrap_or_default();
+            let fix = judge_preemption(&facts).and_then(|verdict| verdict.fix).unwrap_or_default();
             let (mount, write) = (fix.find("mount -t debugfs"), fix.find("echo full"));
             assert!(write.is_some() && mount.is_none() == debugfs && mount <= write, "{fix}");
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath check`: what on this host makes paths long or measurements wrong, and how to fix it.
 //!
-//! Gathering ([`Facts`]) and judging ([`judge`]) are apart: judging is pure, so that every
+//! Gathering ([`Facts`]) and judging ([`judge_facts`]) are apart: judging is pure, so that every
 //! advice is tested on hosts that nobody here owns. [`RULES`] is the whole list; a rule that
 //! finds nothing to say (the host does not tell) returns `None`.
 //!
@@ -16,43 +16,11 @@ mod tracing;
 
 use std::cmp::Reverse;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::check::{Finding, Severity};
 
 pub use facts::{Facts, IdleState};
 
 use crate::Host;
-
-/// How bad a finding is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// As it should be.
-    Ok,
-    /// Worth knowing; matters to some.
-    Note,
-    /// Makes paths longer, or their times vary.
-    Warning,
-    /// Tracing does not work, or its times are wrong.
-    Problem,
-}
-
-/// One thing about this host, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// Stable name of the rule: `governor`.
-    pub id: String,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was found on this host.
-    pub what: String,
-    /// Why it matters to the path of an interrupt.
-    pub why: String,
-    /// What to do: a command or a boot parameter. `None` if nothing has to, or can, be done.
-    pub fix: Option<String>,
-}
 
 /// What a rule says of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,15 +30,17 @@ struct Verdict {
     fix: Option<String>,
 }
 
-/// Without a fix.
 #[allow(clippy::unnecessary_wraps)] // wrapped here once, not in every rule
-fn ok(what: impl Into<String>) -> Option<Verdict> {
+fn without_fix(what: impl Into<String>) -> Option<Verdict> {
     Some(Verdict { severity: Severity::Ok, what: what.into(), fix: None })
 }
 
-/// With one.
 #[allow(clippy::unnecessary_wraps)] // as above
-fn advise(severity: Severity, what: impl Into<String>, fix: impl Into<String>) -> Option<Verdict> {
+fn with_fix(
+    severity: Severity,
+    what: impl Into<String>,
+    fix: impl Into<String>,
+) -> Option<Verdict> {
     Some(Verdict { severity, what: what.into(), fix: Some(fix.into()) })
 }
 
@@ -83,27 +53,27 @@ struct Rule {
 /// Every rule: its name, why it matters, its judge.
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
-    Rule { id: "kernel", judge: tracing::kernel,
+    Rule { id: "kernel", judge: tracing::judge_kernel,
         why: "the tracing programs use features of Linux 6.1" },
-    Rule { id: "capabilities", judge: tracing::capabilities,
+    Rule { id: "capabilities", judge: tracing::judge_capabilities,
         why: "loading tracing programs needs CAP_BPF, reading kernel data in them CAP_PERFMON" },
-    Rule { id: "lockdown", judge: tracing::lockdown,
+    Rule { id: "lockdown", judge: tracing::judge_lockdown,
         why: "lockdown for confidentiality forbids BPF programs to read kernel memory" },
-    Rule { id: "btf", judge: tracing::btf,
+    Rule { id: "btf", judge: tracing::judge_btf,
         why: "the tracing programs are fitted to the kernel by its type information" },
     Rule { id: "bpf_jit", judge: tracing::bpf_jit,
         why: "interpreted tracing programs are several times slower and disturb what they measure" },
-    Rule { id: "tracefs", judge: tracing::tracefs,
+    Rule { id: "tracefs", judge: tracing::judge_tracefs,
         why: "irqpath traces without it, but rtla, trace-cmd and perf need it" },
     Rule { id: "perf_event_paranoid", judge: tracing::perf_event_paranoid,
         why: "it decides whether perf can be used beside irqpath without privileges" },
     Rule { id: "unprivileged_bpf", judge: tracing::unprivileged_bpf,
         why: "any user may load BPF programs, which has been a way into the kernel more than once" },
-    Rule { id: "clocksource", judge: power::clocksource,
+    Rule { id: "clocksource", judge: power::judge_clocksource,
         why: "every time stamp and timer reads the clock; a slow one costs microseconds each time" },
     Rule { id: "virtual_machine", judge: power::virtual_machine,
         why: "the host may stop a virtual CPU at any point, which no trace inside can explain" },
-    Rule { id: "preemption", judge: kernel::preemption,
+    Rule { id: "preemption", judge: kernel::judge_preemption,
         why: "it decides how long kernel code may keep a woken task waiting" },
     Rule { id: "irq_threads", judge: kernel::irq_threads,
         why: "handlers in hard interrupt context delay every task of that CPU, whatever its priority" },
@@ -111,15 +81,15 @@ const RULES: &[Rule] = &[
         why: "the kernel takes the CPU away from real-time tasks that use nearly all of it" },
     Rule { id: "debug_kernel", judge: kernel::debug_kernel,
         why: "these debugging options make locks, memory and interrupts many times slower" },
-    Rule { id: "governor", judge: power::governor,
+    Rule { id: "governor", judge: power::judge_governor,
         why: "a CPU that was clocked down handles the interrupt slowly until the clock rises" },
     Rule { id: "idle_states", judge: power::idle_states,
         why: "the first interrupt after idling waits until the CPU has left its idle state" },
-    Rule { id: "smt", judge: power::smt,
+    Rule { id: "smt", judge: power::judge_smt,
         why: "two CPUs share one core: work on one slows the other in a way no trace shows" },
-    Rule { id: "irqbalance", judge: isolation::irqbalance,
+    Rule { id: "irqbalance", judge: isolation::judge_irqbalance,
         why: "it moves interrupts between CPUs every ten seconds, against affinities set by hand" },
-    Rule { id: "isolation", judge: isolation::isolation,
+    Rule { id: "isolation", judge: isolation::judge_isolation,
         why: "on CPUs that are not isolated other tasks, ticks and RCU work run at any time" },
     Rule { id: "default_affinity", judge: isolation::default_affinity,
         why: "new interrupts go to the CPUs of the default affinity" },
@@ -131,12 +101,12 @@ const RULES: &[Rule] = &[
         why: "it runs a timer and a thread of the highest priority on each CPU every few seconds" },
     Rule { id: "huge_pages", judge: isolation::huge_pages,
         why: "compacting memory and collapsing pages stop a task for as long as they take" },
-    Rule { id: "swap", judge: isolation::swap,
+    Rule { id: "swap", judge: isolation::judge_swap,
         why: "a page that was swapped out makes its task wait for the disk" },
 ];
 
 /// Judge a host. Worst first, otherwise in the order of the rules.
-pub fn judge(facts: &Facts) -> Vec<Finding> {
+pub fn judge_facts(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES
         .iter()
         .filter_map(|rule| {
@@ -151,7 +121,7 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
 impl Host {
     /// Look at this host and judge it.
     pub fn check(&self) -> Vec<Finding> {
-        judge(&self.facts())
+        judge_facts(&self.read_facts())
     }
 }
 
@@ -180,7 +150,7 @@ mod tests {
             irqbalance: Some(77),
             ..Facts::default()
         };
-        let severities: Vec<_> = judge(&facts).iter().map(|f| f.severity).collect();
+        let severities: Vec<_> = judge_facts(&facts).iter().map(|f| f.severity).collect();
         let mut sorted = severities.clone();
         sorted.sort_by_key(|&s| Reverse(s));
         assert_eq!(severities, sorted);
@@ -189,8 +159,8 @@ mod tests {
 
     #[test]
     fn what_is_bad_has_a_fix_and_findings_read_back() {
-        for facts in [Facts::default(), Host::real().facts()] {
-            let findings = judge(&facts);
+        for facts in [Facts::default(), Host::real().read_facts()] {
+            let findings = judge_facts(&facts);
             for f in &findings {
                 assert!(f.severity < Severity::Warning || f.fix.is_some(), "{f:?}");
                 assert!(!f.what.is_empty() && !f.what.contains('\n'), "{f:?}");

@@ -2,7 +2,7 @@
 //! Rules on the processor: clock source, virtual machine, governor, idle states, SMT.
 
 use super::Severity::{Note, Problem, Warning};
-use super::{Facts, Verdict, advise, ok};
+use super::{Facts, Verdict, with_fix, without_fix};
 
 /// Exit latency from which an idle state is worth a note, us.
 const NOTE_LATENCY_US: u64 = 10;
@@ -12,7 +12,7 @@ const WARN_LATENCY_US: u64 = 50;
 /// Clocks that are read from hardware behind a bus, or that only count ticks.
 const SLOW_CLOCKS: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
 
-pub(super) fn clocksource(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_clocksource(facts: &Facts) -> Option<Verdict> {
     let current = facts.clocksource.as_str();
     let has_tsc_source = facts.available_clocksources.iter().any(|c| c == "tsc");
     let switch = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -22,51 +22,51 @@ pub(super) fn clocksource(facts: &Facts) -> Option<Verdict> {
     if SLOW_CLOCKS.contains(&current) {
         let what = format!("the clock source is {current}");
         return if has_tsc_source {
-            advise(Problem, format!("{what}, although tsc is available"), switch)
+            with_fix(Problem, format!("{what}, although tsc is available"), switch)
         } else if facts.has_tsc {
-            advise(
+            with_fix(
                 Problem,
                 format!("{what}: the kernel gave up the tsc as unstable"),
                 "dmesg | grep -i tsc tells why; update the firmware, and only if the tsc is known to be good boot with tsc=reliable",
             )
         } else {
-            advise(Problem, what, "measure on a machine with a CPU counter as its clock source")
+            with_fix(Problem, what, "measure on a machine with a CPU counter as its clock source")
         };
     }
     if current != "tsc" && has_tsc_source {
         let what = format!("the clock source is {current}, although tsc is available");
-        return advise(Note, what, format!("for cheaper time stamps: {switch}"));
+        return with_fix(Note, what, format!("for cheaper time stamps: {switch}"));
     }
-    ok(format!("the clock source is {current}"))
+    without_fix(format!("the clock source is {current}"))
 }
 
 pub(super) fn virtual_machine(facts: &Facts) -> Option<Verdict> {
-    let Some(hypervisor) = &facts.hypervisor else { return ok("no hypervisor was found") };
+    let Some(hypervisor) = &facts.hypervisor else { return without_fix("no hypervisor was found") };
     let stolen = match facts.steal_permille {
         Some(n) if n > 0 => {
             format!("; {}.{} % of its time was stolen since boot", n / 10, n % 10)
         }
         _ => String::new(),
     };
-    advise(
+    with_fix(
         Warning,
         format!("this is a virtual machine ({hypervisor}){stolen}"),
         "measure bounds on the bare machine, or on the host give each virtual CPU a CPU of its own (libvirt: virsh vcpupin) and real-time priority",
     )
 }
 
-pub(super) fn governor(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_governor(facts: &Facts) -> Option<Verdict> {
     let mut others: Vec<&str> =
         facts.governors.iter().map(String::as_str).filter(|&g| g != "performance").collect();
     others.sort_unstable();
     others.dedup();
     if facts.governors.is_empty() {
-        return ok("Linux does not control the frequency of these CPUs");
+        return without_fix("Linux does not control the frequency of these CPUs");
     }
     if others.is_empty() {
-        return ok("the cpufreq governor is performance");
+        return without_fix("the cpufreq governor is performance");
     }
-    advise(
+    with_fix(
         Warning,
         format!("the cpufreq governor is {}", others.join(", ")),
         "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
@@ -79,7 +79,7 @@ pub(super) fn idle_states(facts: &Facts) -> Option<Verdict> {
     let usable = facts.idle_states.iter().filter(|s| s.exit_latency_us <= allowed);
     let deepest = usable.max_by_key(|s| s.exit_latency_us);
     let Some(deepest) = deepest.filter(|s| s.exit_latency_us >= NOTE_LATENCY_US) else {
-        return (!facts.idle_states.is_empty()).then(|| ok("idle CPUs wake up fast"))?;
+        return (!facts.idle_states.is_empty()).then(|| without_fix("idle CPUs wake up fast"))?;
     };
     let severity = if deepest.exit_latency_us >= WARN_LATENCY_US { Warning } else { Note };
     let for_good = match facts.idle_driver.as_str() {
@@ -87,7 +87,7 @@ pub(super) fn idle_states(facts: &Facts) -> Option<Verdict> {
         "acpi_idle" => "; for good: boot with processor.max_cstate=1",
         _ => "",
     };
-    advise(
+    with_fix(
         severity,
         format!(
             "idle CPUs may enter {}, which takes {} us to leave",
@@ -97,11 +97,11 @@ pub(super) fn idle_states(facts: &Facts) -> Option<Verdict> {
     )
 }
 
-pub(super) fn smt(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_smt(facts: &Facts) -> Option<Verdict> {
     if !facts.smt_active {
-        return ok("no two CPUs share a core, as far as this kernel knows");
+        return without_fix("no two CPUs share a core, as far as this kernel knows");
     }
-    advise(
+    with_fix(
         Warning,
         "SMT is on",
         "now: echo off > /sys/devices/system/cpu/smt/control; for good: boot with nosmt; or leave the siblings of isolated CPUs idle",
@@ -132,7 +132,7 @@ mod tests {
                 has_tsc,
                 ..Facts::default()
             };
-            let verdict = clocksource(&facts);
+            let verdict = judge_clocksource(&facts);
             assert_eq!(verdict.as_ref().map(|v| v.severity), want, "{current}");
             let fix = verdict.and_then(|v| v.fix).unwrap_or_default();
             assert!(fix.contains(text) || (text == "another" && fix.contains("counter")), "{fix}");
@@ -162,7 +162,7 @@ mod tests {
             (&["schedutil", "powersave"], "the cpufreq governor is powersave, schedutil"),
         ] {
             let governors = list.iter().map(|&s| s.to_owned()).collect();
-            let verdict = governor(&Facts { governors, ..Facts::default() }).unwrap();
+            let verdict = judge_governor(&Facts { governors, ..Facts::default() }).unwrap();
             assert_eq!(verdict.what, want);
             assert_eq!(verdict.severity == Warning, verdict.fix.is_some());
         }
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn smt_on_and_off() {
-        let on = smt(&Facts { smt_active: true, ..Facts::default() }).unwrap();
+        let on = judge_smt(&Facts { smt_active: true, ..Facts::default() }).unwrap();
         assert!(on.severity == Warning && on.fix.unwrap().contains("nosmt"));
-        assert_eq!(smt(&Facts::default()).unwrap().severity, Ok);
+        assert_eq!(judge_smt(&Facts::default()).unwrap().severity, Ok);
     }
 }

@@ -2,61 +2,59 @@
 //! Rules on what tracing needs: release, privileges, type information, BPF settings.
 
 use super::Severity::{Note, Problem, Warning};
-use super::{Facts, Verdict, advise, ok};
-use crate::{Capability, TRACING};
+use super::{Facts, Verdict, with_fix, without_fix};
+use rustix::thread::CapabilitySet;
 
 /// The oldest release that tracing is made for.
 const OLDEST: (u32, u32) = (6, 1);
 
-pub(super) fn kernel(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_kernel(facts: &Facts) -> Option<Verdict> {
     let version = facts.kernel_version()?;
     if version >= OLDEST {
-        return ok(format!("the kernel is {}", facts.release));
+        return without_fix(format!("the kernel is {}", facts.release));
     }
-    advise(
+    with_fix(
         Problem,
         format!("the kernel is {}", facts.release),
         "boot Linux 6.1 or newer; recordings can be looked at with trace --replay FILE",
     )
 }
 
-pub(super) fn capabilities(facts: &Facts) -> Option<Verdict> {
-    let held = facts.capabilities?;
-    let missing = held.missing(TRACING);
-    if missing.is_empty() {
-        return ok("this user may trace");
-    }
-    let names = missing.iter().map(|c| c.name()).collect::<Vec<_>>().join(" and ");
-    if held.user_namespace {
-        return advise(
+pub(super) fn judge_capabilities(facts: &Facts) -> Option<Verdict> {
+    let Err(missing) = facts.privileges?.may_trace() else {
+        return without_fix("this user may trace");
+    };
+    let names = missing.names();
+    if missing.user_namespace {
+        return with_fix(
             Problem,
             format!("{names} of this user namespace do not count for tracing"),
             "run irqpath on the host, outside of the container",
         );
     }
-    advise(
+    with_fix(
         Problem,
         format!("this user may not trace: {names} missing"),
         "run with sudo, or once: setcap cap_bpf,cap_perfmon+ep $(command -v irqpath)",
     )
 }
 
-pub(super) fn lockdown(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_lockdown(facts: &Facts) -> Option<Verdict> {
     match facts.lockdown.as_deref()? {
-        "confidentiality" => advise(
+        "confidentiality" => with_fix(
             Problem,
             "the kernel is locked down for confidentiality",
             "boot with lockdown=integrity",
         ),
-        other => ok(format!("lockdown: {other}")),
+        other => without_fix(format!("lockdown: {other}")),
     }
 }
 
-pub(super) fn btf(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_btf(facts: &Facts) -> Option<Verdict> {
     if facts.btf {
-        return ok("the kernel carries its type information");
+        return without_fix("the kernel carries its type information");
     }
-    advise(
+    with_fix(
         Problem,
         "the kernel has no BTF (/sys/kernel/btf/vmlinux is absent)",
         "boot a kernel with CONFIG_DEBUG_INFO_BTF=y; recordings can be looked at with trace --replay FILE",
@@ -65,29 +63,31 @@ pub(super) fn btf(facts: &Facts) -> Option<Verdict> {
 
 pub(super) fn bpf_jit(facts: &Facts) -> Option<Verdict> {
     match facts.bpf_jit_enable? {
-        0 => advise(
+        0 => with_fix(
             Warning,
             "the compiler for BPF programs is off",
             "sysctl -w net.core.bpf_jit_enable=1",
         ),
-        _ => ok("BPF programs are compiled"),
+        _ => without_fix("BPF programs are compiled"),
     }
 }
 
-pub(super) fn tracefs(facts: &Facts) -> Option<Verdict> {
+pub(super) fn judge_tracefs(facts: &Facts) -> Option<Verdict> {
     if facts.tracefs? {
-        return ok("tracefs is mounted");
+        return without_fix("tracefs is mounted");
     }
-    advise(Note, "tracefs is not mounted", "mount -t tracefs tracefs /sys/kernel/tracing")
+    with_fix(Note, "tracefs is not mounted", "mount -t tracefs tracefs /sys/kernel/tracing")
 }
 
 pub(super) fn perf_event_paranoid(facts: &Facts) -> Option<Verdict> {
     let level = facts.perf_event_paranoid?;
-    let privileged = facts.capabilities.is_some_and(|held| held.has(Capability::Perfmon));
+    let privileged = facts
+        .privileges
+        .is_some_and(|held| held.require_capabilities(CapabilitySet::PERFMON).is_ok());
     if level < 0 || privileged {
-        return ok("this user may use perf on the whole machine");
+        return without_fix("this user may use perf on the whole machine");
     }
-    advise(
+    with_fix(
         Note,
         format!(
             "perf_event_paranoid is {level}: perf sees no other users' tasks or kernel tracepoints"
@@ -98,12 +98,12 @@ pub(super) fn perf_event_paranoid(facts: &Facts) -> Option<Verdict> {
 
 pub(super) fn unprivileged_bpf(facts: &Facts) -> Option<Verdict> {
     match facts.unprivileged_bpf_disabled? {
-        0 => advise(
+        0 => with_fix(
             Note,
             "any user may load BPF programs",
             "sysctl -w kernel.unprivileged_bpf_disabled=2 (irqpath does not need it)",
         ),
-        _ => ok("only privileged users may load BPF programs"),
+        _ => without_fix("only privileged users may load BPF programs"),
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn unprivileged_bpf(facts: &Facts) -> Option<Verdict> {
 mod tests {
     use super::super::Severity::Ok;
     use super::*;
-    use crate::Capabilities;
+    use crate::Privileges;
 
     #[test]
     fn releases() {
@@ -124,25 +124,25 @@ mod tests {
             ("", None),
         ] {
             let facts = Facts { release: release.into(), ..Facts::default() };
-            assert_eq!(kernel(&facts).map(|v| v.severity), want, "{release}");
+            assert_eq!(judge_kernel(&facts).map(|v| v.severity), want, "{release}");
         }
     }
 
     #[test]
     fn privileges() {
         let verdict = |effective, user_namespace| {
-            let capabilities = Some(Capabilities { effective, user_namespace });
-            let facts = Facts { capabilities, ..Facts::default() };
-            let verdict = super::capabilities(&facts).unwrap();
+            let privileges = Some(Privileges { effective, user_namespace });
+            let facts = Facts { privileges, ..Facts::default() };
+            let verdict = judge_capabilities(&facts).unwrap();
             (verdict.severity, verdict.what, verdict.fix.unwrap_or_default())
         };
-        assert_eq!(verdict(u64::MAX, false).0, Ok);
-        let (severity, what, fix) = verdict(1 << 38, false);
+        assert_eq!(verdict(CapabilitySet::all(), false).0, Ok);
+        let (severity, what, fix) = verdict(CapabilitySet::PERFMON, false);
         assert_eq!(severity, Problem);
         assert_eq!(what, "this user may not trace: CAP_BPF missing");
         assert!(fix.contains("setcap cap_bpf,cap_perfmon+ep"));
-        assert!(verdict(u64::MAX, true).2.contains("outside of the container"));
-        assert_eq!(capabilities(&Facts::default()), None);
+        assert!(verdict(CapabilitySet::all(), true).2.contains("outside of the container"));
+        assert_eq!(judge_capabilities(&Facts::default()), None);
     }
 
     #[test]
@@ -160,8 +160,8 @@ mod tests {
             (bpf_jit, Warning),
             (perf_event_paranoid, Note),
             (unprivileged_bpf, Note),
-            (tracefs, Note),
-            (lockdown, Problem),
+            (judge_tracefs, Note),
+            (judge_lockdown, Problem),
         ];
         for (index, (rule, bad)) in rules.into_iter().enumerate() {
             let severity = |n| rule(&facts(n)).map(|v| v.severity);
@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn paranoia_does_not_concern_the_privileged() {
-        let capabilities = Some(Capabilities { effective: 1 << 38, user_namespace: false });
-        let facts = Facts { perf_event_paranoid: Some(4), capabilities, ..Facts::default() };
+        let effective = CapabilitySet::PERFMON;
+        let privileges = Some(Privileges { effective, user_namespace: false });
+        let facts = Facts { perf_event_paranoid: Some(4), privileges, ..Facts::default() };
         assert_eq!(perf_event_paranoid(&facts).unwrap().severity, Ok);
     }
 }

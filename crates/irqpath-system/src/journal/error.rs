@@ -4,15 +4,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::change::Target;
+use irqpath_model::change::Target;
 
 /// What went wrong with the journal or its lock.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum JournalError {
     /// It cannot be read.
     #[error("cannot read {path}: {source}; without it nothing is changed", path = .path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -38,17 +38,11 @@ pub enum JournalError {
     /// It says what irqpath never does.
     #[error("{path} names {what}, which irqpath never changes; nothing was done: look into it, then remove it",
         path = .path.display())]
-    Foreign {
-        /// The journal.
-        path: PathBuf,
-        /// What it names.
-        what: String,
-    },
+    Foreign { path: PathBuf, what: String },
     /// What others do makes it grow without an end.
-    #[error("{path} would pass {limit} bytes, as so much was changed; nothing more is changed: irqpath shield reset or irqpath tune reset takes back what was",
+    #[error("{path} would pass {limit} bytes; nothing more is changed: undo what was with irqpath shield reset or irqpath tune reset",
         path = .path.display())]
     Full {
-        /// The journal.
         path: PathBuf,
         /// How long it may become.
         limit: u64,
@@ -63,9 +57,7 @@ pub enum JournalError {
     #[error("{path} has format {found}, this irqpath reads up to {supported}; use the irqpath that wrote it",
         path = .path.display())]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its version.
         found: u32,
         /// The newest version understood here.
         supported: u32,
@@ -78,7 +70,7 @@ impl JournalError {
         matches!(self, Self::Locked { .. })
     }
 
-    pub(super) fn foreign(path: &Path, target: &Target) -> Self {
+    pub(super) fn foreign_target(path: &Path, target: &Target) -> Self {
         Self::Foreign { path: path.to_owned(), what: target.to_string() }
     }
 

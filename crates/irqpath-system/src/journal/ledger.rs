@@ -7,10 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::change::{Refusal, Target, Value};
 
-use crate::change::{Intent, Target, Value};
+use crate::change::Intent;
 
 /// A target that we changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,19 +31,6 @@ impl Held {
     }
 }
 
-/// A change that the kernel refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Refusal {
-    /// What people call the target.
-    pub label: String,
-    /// What it should have become.
-    pub new: Value,
-    /// The system's error number; 0 if there was none (the value just did not change).
-    pub errno: i32,
-    /// What the system said.
-    pub reason: String,
-}
-
 /// What is held, and what was refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -54,7 +40,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn intend(&mut self, intent: Intent) {
+    pub(super) fn add_intent(&mut self, intent: Intent) {
         let Intent { target, label, before, new } = intent;
         self.refused.remove(&target);
         let seq = self.next;
@@ -70,7 +56,7 @@ impl Ledger {
         held.ours.push(new);
     }
 
-    pub(super) fn refuse(&mut self, target: Target, refusal: Refusal) {
+    pub(super) fn add_refusal(&mut self, target: Target, refusal: Refusal) {
         // A first change that was refused changed nothing; a later one leaves what was before.
         if let Some(held) = self.held.get_mut(&target) {
             held.ours.retain(|ours| *ours != refusal.new);
@@ -81,7 +67,7 @@ impl Ledger {
         self.refused.insert(target, refusal);
     }
 
-    pub(super) fn release(&mut self, target: &Target) {
+    pub(super) fn release_target(&mut self, target: &Target) {
         self.held.remove(target);
         self.refused.remove(target);
     }
@@ -92,7 +78,7 @@ impl Ledger {
     }
 
     /// The fewest changes that amount to what is held, in an order that undo can go back.
-    pub(super) fn intents(&self) -> Vec<Intent> {
+    pub(super) fn list_intents(&self) -> Vec<Intent> {
         let mut all = self.newest_first();
         all.reverse();
         let of_held = |(target, held): (Target, Held)| {
@@ -130,7 +116,7 @@ impl Ledger {
         self.held.is_empty()
     }
 
-    /// What is held.
+    /// Every target that has a value of ours, with its values.
     pub fn held(&self) -> impl Iterator<Item = (&Target, &Held)> {
         self.held.iter()
     }
@@ -147,7 +133,7 @@ impl Ledger {
         all
     }
 
-    /// What was refused.
+    /// Every target whose value the kernel refused.
     pub fn refused(&self) -> impl Iterator<Item = (&Target, &Refusal)> {
         self.refused.iter()
     }

@@ -24,12 +24,12 @@ pub(super) struct Lines {
 }
 
 /// A record as a line.
-pub(super) fn line(record: &Record) -> io::Result<String> {
+pub(super) fn format_line(record: &Record) -> io::Result<String> {
     let json = serde_json::to_string(record)?;
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
-fn record(line: &[u8]) -> Option<Record> {
+fn parse_record(line: &[u8]) -> Option<Record> {
     let (crc, json) = std::str::from_utf8(line).ok()?.split_once(' ')?;
     let crc = u32::from_str_radix(crc, 16).ok()?;
     (crc == crc32fast::hash(json.as_bytes())).then(|| serde_json::from_str(json).ok())?
@@ -52,13 +52,13 @@ impl Lines {
             let Some(whole) = line.strip_suffix(b"\n") else { break };
             lines.good = lines.length;
             nr_lines += 1;
-            match record(whole) {
+            match parse_record(whole) {
                 Some(Record::Begin { version, .. }) if version > VERSION => {
                     let (path, found) = (path.to_owned(), version);
                     return Err(JournalError::Newer { path, found, supported: VERSION });
                 }
-                Some(Record::Intend(intent)) if !allowed.permits(&intent) => {
-                    return Err(JournalError::foreign(path, &intent.target));
+                Some(Record::Intend(intent)) if !allowed.is_permitted(&intent) => {
+                    return Err(JournalError::foreign_target(path, &intent.target));
                 }
                 Some(record) => {
                     lines.nr_records += 1;
@@ -71,11 +71,11 @@ impl Lines {
     }
 
     /// Cut off a torn last line, and open the journal for more; `None` if there is none.
-    pub fn repair(&self, path: &Path) -> Result<Option<File>, JournalError> {
+    pub fn repair_file(&self, path: &Path) -> Result<Option<File>, JournalError> {
         if !self.exists {
             return Ok(None);
         }
-        let file = store::append(path)?;
+        let file = store::open_append(path)?;
         if self.good < self.length {
             let cut = file.set_len(self.good).and_then(|()| file.sync_all());
             cut.map_err(JournalError::write(path))?;

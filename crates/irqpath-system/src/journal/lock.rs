@@ -27,12 +27,12 @@ const FILE_MODE: u32 = 0o600;
 pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
 impl Lock {
-    pub(super) fn take(directory: &Path) -> Result<Self, JournalError> {
+    pub(super) fn take_lock(directory: &Path) -> Result<Self, JournalError> {
         Self::take_within(directory, PATIENCE)
     }
 
     pub(super) fn take_within(directory: &Path, patience: Duration) -> Result<Self, JournalError> {
-        store::directory(directory, DIRECTORY_MODE)?;
+        store::prepare_directory(directory, DIRECTORY_MODE)?;
         let path = directory.join("lock");
         let started = Instant::now();
         loop {
@@ -42,7 +42,7 @@ impl Lock {
                 fs::remove_file(&path).map_err(JournalError::write(&path))?;
                 continue;
             }
-            wait(&file, &path, started, patience)?;
+            wait_for_lock(&file, &path, started, patience)?;
             if is_still_there(&file, &path) {
                 // For the error message only; nothing depends on it.
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
@@ -70,7 +70,7 @@ fn is_still_there(file: &File, path: &Path) -> bool {
     (held.dev(), held.ino()) == (named.dev(), named.ino())
 }
 
-fn wait(
+fn wait_for_lock(
     mut file: &File,
     path: &Path,
     started: Instant,

@@ -9,9 +9,9 @@
 //! stand in them.
 //!
 //! The rule to know: a journal may be behind the host by nothing, and ahead of it by one batch.
-//! Undo therefore looks at every value before it writes (see [`crate::change::undo`]). After a
-//! reboot the kernel's values are gone, and nothing is held. A value that was put back need not be
-//! written down, so undo needs no room on the disk.
+//! Undo therefore looks at every value before it writes (see [`crate::change::undo_changes`]). After
+//! a reboot the kernel's values are gone, and nothing is held. A value that was put back need not
+//! be written down, so undo needs no room on the disk.
 
 mod error;
 mod ledger;
@@ -28,14 +28,17 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use irqpath_model::change::Refusal;
 use serde::{Deserialize, Serialize};
 
 pub use error::JournalError;
-pub use ledger::{Held, Ledger, Refusal};
+pub use ledger::{Held, Ledger};
 pub use lock::Lock;
 
+use irqpath_model::change::Target;
+
 use crate::Host;
-use crate::change::{Allowed, Intent, Target};
+use crate::change::{Allowed, Intent};
 use lines::Lines;
 
 /// Where journals are, under the host's root.
@@ -44,8 +47,8 @@ const DIRECTORY: &str = "var/lib/irqpath";
 const LOCK_DIRECTORY: &str = "run/irqpath";
 /// A journal longer than this, bytes, is written anew if most of it has no meaning any more.
 const COMPACT_ABOVE: u64 = 64 << 10;
-/// Raise it when a [`Record`] changes its meaning.
-const VERSION: u32 = 1;
+/// Raise it when a [`Record`] changes its meaning. Version 1 had other names of scheduling policies.
+const VERSION: u32 = 2;
 
 /// A line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +83,7 @@ pub struct Journal {
 /// What a journal says.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
-    /// What is held.
+    /// What is held and what was refused, by the journal's lines.
     pub ledger: Ledger,
     /// What the owner wanted, in its own words.
     pub wanted: Option<serde_json::Value>,
@@ -101,9 +104,9 @@ impl Content {
                 (content.wanted, content.at_unix_s) = (Some(wanted), at_unix_s);
                 content.ledger.forget_refusals();
             }
-            Record::Intend(intent) => content.ledger.intend(intent),
-            Record::Refused { target, refusal } => content.ledger.refuse(target, refusal),
-            Record::Released { target } => content.ledger.release(&target),
+            Record::Intend(intent) => content.ledger.add_intent(intent),
+            Record::Refused { target, refusal } => content.ledger.add_refusal(target, refusal),
+            Record::Released { target } => content.ledger.release_target(&target),
         })?;
         content.damaged = std::mem::take(&mut lines.damaged);
         // A journal whose first line is damaged is taken as of this boot: undo looks first.
@@ -121,7 +124,7 @@ impl Content {
 }
 
 fn boot_id(host: &Host) -> String {
-    host.fact("proc/sys/kernel/random/boot_id").unwrap_or_default()
+    host.read_fact("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 fn path_of(host: &Host, owner: &str) -> PathBuf {
@@ -134,8 +137,9 @@ pub fn exists(host: &Host, owner: &str) -> bool {
 }
 
 /// Look into a journal without the lock and without a change, as any user.
-pub fn peek(host: &Host, owner: &str) -> Result<Content, JournalError> {
-    let (content, _) = Content::read(&path_of(host, owner), &Allowed::on(host), &boot_id(host))?;
+pub fn peek_journal(host: &Host, owner: &str) -> Result<Content, JournalError> {
+    let (content, _) =
+        Content::read(&path_of(host, owner), &Allowed::for_host(host), &boot_id(host))?;
     Ok(content)
 }
 
@@ -144,11 +148,12 @@ impl Journal {
     /// moment for another irqpath.
     pub fn open(host: &Host, owner: &str) -> Result<Self, JournalError> {
         let directory = host.path(DIRECTORY);
-        store::directory(&directory, store::DIRECTORY_MODE)?;
-        let lock = Lock::take(&host.path(LOCK_DIRECTORY))?;
-        let (path, boot_id, allowed) = (path_of(host, owner), boot_id(host), Allowed::on(host));
+        store::prepare_directory(&directory, store::DIRECTORY_MODE)?;
+        let lock = Lock::take_lock(&host.path(LOCK_DIRECTORY))?;
+        let (path, boot_id, allowed) =
+            (path_of(host, owner), boot_id(host), Allowed::for_host(host));
         let (content, lines) = Content::read(&path, &allowed, &boot_id)?;
-        let file = lines.repair(&path)?;
+        let file = lines.repair_file(&path)?;
         let (length, nr_records) = (lines.good, lines.nr_records);
         let mut journal = Self {
             _lock: lock,
@@ -162,31 +167,31 @@ impl Journal {
             content,
         };
         if journal.file.is_some() && journal.content.is_empty() {
-            journal.remove()?; // of another boot, or killed before its first change
+            journal.remove_file()?; // of another boot, or killed before its first change
         } else {
-            journal.shorten();
+            journal.shorten_file();
         }
         Ok(journal)
     }
 
-    /// What it says.
+    /// What the journal says, as read when it was opened.
     pub const fn content(&self) -> &Content {
         &self.content
     }
 
-    /// What is held.
+    /// What is held now, with the changes since it was opened.
     pub const fn ledger(&self) -> &Ledger {
         &self.content.ledger
     }
 
     /// Write down what is wanted from now on. What the kernel refused may be tried again.
-    pub fn begin(&mut self, wanted: &impl Serialize) -> Result<(), JournalError> {
+    pub fn begin_set(&mut self, wanted: &impl Serialize) -> Result<(), JournalError> {
         let wanted = serde_json::to_value(wanted).map_err(io::Error::from);
         let wanted = wanted.map_err(JournalError::write(&self.path))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_s = now.as_secs();
         let boot_id = self.boot_id.clone();
-        self.append(&[Record::Begin {
+        self.append_records(&[Record::Begin {
             version: VERSION,
             boot_id,
             at_unix_s,
@@ -198,45 +203,45 @@ impl Journal {
     }
 
     /// Write down changes. They may be made when this returns, not before.
-    pub fn intend(&mut self, intents: &[Intent]) -> Result<(), JournalError> {
-        if let Some(intent) = intents.iter().find(|intent| !self.allowed.permits(intent)) {
-            return Err(JournalError::foreign(&self.path, &intent.target));
+    pub fn write_intents(&mut self, intents: &[Intent]) -> Result<(), JournalError> {
+        if let Some(intent) = intents.iter().find(|intent| !self.allowed.is_permitted(intent)) {
+            return Err(JournalError::foreign_target(&self.path, &intent.target));
         }
         let records: Vec<Record> = intents.iter().cloned().map(Record::Intend).collect();
-        self.append(&records)?;
-        intents.iter().cloned().for_each(|intent| self.content.ledger.intend(intent));
+        self.append_records(&records)?;
+        intents.iter().cloned().for_each(|intent| self.content.ledger.add_intent(intent));
         Ok(())
     }
 
     /// Write down that the kernel refused a change.
-    pub fn refuse(&mut self, refused: Vec<(Target, Refusal)>) -> Result<(), JournalError> {
+    pub fn write_refusals(&mut self, refused: Vec<(Target, Refusal)>) -> Result<(), JournalError> {
         let record = |(target, refusal): &(Target, Refusal)| Record::Refused {
             target: target.clone(),
             refusal: refusal.clone(),
         };
-        self.append(&refused.iter().map(record).collect::<Vec<_>>())?;
+        self.append_records(&refused.iter().map(record).collect::<Vec<_>>())?;
         for (target, refusal) in refused {
-            self.content.ledger.refuse(target, refusal);
+            self.content.ledger.add_refusal(target, refusal);
         }
         Ok(())
     }
 
     /// These are not ours any more. What cannot be written down, as on a full disk, is found by the
     /// next undo to be as it was.
-    pub fn release(&mut self, targets: &[Target]) {
+    pub fn release_targets(&mut self, targets: &[Target]) {
         let record = |target: &Target| Record::Released { target: target.clone() };
-        let _ = self.append(&targets.iter().map(record).collect::<Vec<_>>());
+        let _ = self.append_records(&targets.iter().map(record).collect::<Vec<_>>());
         for target in targets {
-            self.content.ledger.release(target);
+            self.content.ledger.release_target(target);
         }
     }
 
     /// Nothing is held any more: remove the journal. One with damaged lines is kept beside it.
     pub fn finish(mut self) -> Result<(), JournalError> {
-        self.remove()
+        self.remove_file()
     }
 
-    fn remove(&mut self) -> Result<(), JournalError> {
+    fn remove_file(&mut self) -> Result<(), JournalError> {
         self.file = None;
         let done = if self.content.damaged.is_empty() {
             fs::remove_file(&self.path)
@@ -254,16 +259,16 @@ impl Journal {
         self.sync_directory()
     }
 
-    fn append(&mut self, records: &[Record]) -> Result<(), JournalError> {
+    fn append_records(&mut self, records: &[Record]) -> Result<(), JournalError> {
         if records.is_empty() {
             return Ok(());
         }
         let text: String = records
             .iter()
-            .map(lines::line)
+            .map(lines::format_line)
             .collect::<io::Result<_>>()
             .map_err(JournalError::write(&self.path))?;
-        self.shorten();
+        self.shorten_file();
         let length = self.length + text.len() as u64;
         if length > store::MAX_JOURNAL {
             return Err(JournalError::Full { path: self.path.clone(), limit: store::MAX_JOURNAL });
@@ -271,7 +276,7 @@ impl Journal {
         let is_new = self.file.is_none();
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(store::append(&self.path)?),
+            none => none.insert(store::open_append(&self.path)?),
         };
         if let Err(error) = write(file, &text) {
             if is_new {
@@ -286,17 +291,17 @@ impl Journal {
 
     /// Keeps the length of the file at a few times that of what it says, whatever others do to
     /// the values. On a full disk the long one has to do.
-    fn shorten(&mut self) {
+    fn shorten_file(&mut self) {
         let least = 1 + self.content.ledger.nr_records();
         // A damaged journal is kept as evidence.
         let is_whole = self.content.damaged.is_empty();
         if self.length > COMPACT_ABOVE && self.nr_records >= 2 * least && is_whole {
-            let _ = self.compact();
+            let _ = self.compact_records();
         }
     }
 
     /// Writes the journal anew, with what it says and no more.
-    fn compact(&mut self) -> Result<(), JournalError> {
+    fn compact_records(&mut self) -> Result<(), JournalError> {
         let Content { ledger, wanted: Some(wanted), at_unix_s, .. } = &self.content else {
             return Ok(());
         };
@@ -306,7 +311,7 @@ impl Journal {
             at_unix_s: *at_unix_s,
             wanted: wanted.clone(),
         };
-        let intents = ledger.intents().into_iter().map(Record::Intend);
+        let intents = ledger.list_intents().into_iter().map(Record::Intend);
         let refused = ledger.refused().map(|(target, refusal)| Record::Refused {
             target: target.clone(),
             refusal: refusal.clone(),
@@ -319,8 +324,8 @@ impl Journal {
         };
         // What a kill left.
         let _ = fs::remove_file(&staged);
-        let mut file = store::append(&staged)?;
-        let text = records.iter().map(lines::line).collect::<io::Result<String>>();
+        let mut file = store::open_append(&staged)?;
+        let text = records.iter().map(lines::format_line).collect::<io::Result<String>>();
         let length = text
             .and_then(|text| write(&mut file, &text).map(|()| text.len() as u64))
             .and_then(|length| fs::rename(&staged, &self.path).map(|()| length))

@@ -25,7 +25,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 pub(super) const MAX_JOURNAL: u64 = 32 << 20;
 
 /// Makes a directory with this mode, and takes away what is more than that from one that is there.
-pub(super) fn directory(path: &Path, mode: u32) -> Result<(), JournalError> {
+pub(super) fn prepare_directory(path: &Path, mode: u32) -> Result<(), JournalError> {
     make_directory(path, mode).map_err(JournalError::write(path))?;
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -56,7 +56,7 @@ pub(super) fn open(path: &Path) -> Result<Option<BufReader<File>>, JournalError>
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(JournalError::read(path))?,
     };
-    check(path, &file)?;
+    check_file(path, &file)?;
     Ok(Some(BufReader::new(file)))
 }
 
@@ -70,13 +70,13 @@ pub(super) fn next_line(
     // No line is longer than the longest journal that is written.
     let read = file.take(MAX_JOURNAL + 1).read_until(b'\n', line);
     if read.map_err(JournalError::read(path))? as u64 > MAX_JOURNAL {
-        return Err(untrusted(path, format!("has a line of more than {MAX_JOURNAL} bytes")));
+        return Err(untrusted_file(path, format!("has a line of more than {MAX_JOURNAL} bytes")));
     }
     Ok(!line.is_empty())
 }
 
 /// Opens a journal for more lines, and makes it if there is none.
-pub(super) fn append(path: &Path) -> Result<File, JournalError> {
+pub(super) fn open_append(path: &Path) -> Result<File, JournalError> {
     let mut options = OpenOptions::new();
     options.append(true).mode(FILE_MODE).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     let file = match options.clone().create_new(true).open(path) {
@@ -90,18 +90,18 @@ pub(super) fn append(path: &Path) -> Result<File, JournalError> {
         }
         Err(error) => return Err(JournalError::write(path)(error)),
     };
-    check(path, &file)?;
+    check_file(path, &file)?;
     Ok(file)
 }
 
-fn check(path: &Path, file: &File) -> Result<(), JournalError> {
+fn check_file(path: &Path, file: &File) -> Result<(), JournalError> {
     let found = file.metadata().map_err(JournalError::read(path))?;
     let mode = found.mode() & 0o7777;
     if !found.is_file() {
-        return Err(untrusted(path, "is not a regular file".to_owned()));
+        return Err(untrusted_file(path, "is not a regular file".to_owned()));
     }
     if mode & WRITABLE_BY_OTHERS != 0 {
-        return Err(untrusted(path, format!("may be written by others (mode {mode:o})")));
+        return Err(untrusted_file(path, format!("may be written by others (mode {mode:o})")));
     }
     check_owner(path, found.uid())
 }
@@ -109,9 +109,9 @@ fn check(path: &Path, file: &File) -> Result<(), JournalError> {
 fn check_owner(path: &Path, uid: u32) -> Result<(), JournalError> {
     // Not the user who called sudo, whom other files are taken from: this one root obeys.
     let is_ours = uid == 0 || uid == rustix::process::geteuid().as_raw();
-    if is_ours { Ok(()) } else { Err(untrusted(path, format!("belongs to uid {uid}"))) }
+    if is_ours { Ok(()) } else { Err(untrusted_file(path, format!("belongs to uid {uid}"))) }
 }
 
-fn untrusted(path: &Path, reason: String) -> JournalError {
+fn untrusted_file(path: &Path, reason: String) -> JournalError {
     JournalError::Untrusted { path: path.to_owned(), reason }
 }

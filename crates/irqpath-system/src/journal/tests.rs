@@ -6,19 +6,21 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use irqpath_model::change::{Form, LeftReason, Undone, Value};
+
 use super::*;
-use crate::change::{Access as _, Form, LeftReason, Step, Value, Verdict, apply, undo};
+use crate::change::{Access as _, Step, Verdict, apply_steps, undo_changes};
 use crate::testing::{Fake, FakeAccess, Killed};
 
 const JOURNAL: &str = "var/lib/irqpath/test.journal";
 
 fn fake() -> Fake {
     Fake::new()
-        .file("proc/sys/kernel/random/boot_id", "boot-1\n")
-        .file("proc/irq/1/smp_affinity", "f\n")
-        .file("proc/irq/2/smp_affinity", "0000000c\n")
-        .file("proc/irq/3/smp_affinity", "f\n")
-        .task(40, 1, "worker", "0-3", 0)
+        .with_file("proc/sys/kernel/random/boot_id", "boot-1\n")
+        .with_file("proc/irq/1/smp_affinity", "f\n")
+        .with_file("proc/irq/2/smp_affinity", "0000000c\n")
+        .with_file("proc/irq/3/smp_affinity", "f\n")
+        .with_task(40, 1, "worker", "0-3", 0)
 }
 
 fn cpus(text: &str) -> Value {
@@ -30,7 +32,7 @@ fn irq(n: u32) -> Target {
 }
 
 fn steps(new: &str) -> Vec<Step> {
-    let task = crate::change::TaskId { tid: 40, start_ticks: 40 };
+    let task = irqpath_model::TaskId { tid: 40, start_ticks: 40 };
     [irq(1), irq(2), irq(3), Target::TaskAffinity { task }]
         .into_iter()
         .map(|target| {
@@ -44,9 +46,9 @@ fn open(fake: &Fake) -> Journal {
     Journal::open(&fake.host(), "test").unwrap()
 }
 
-fn reset(fake: &Fake) -> crate::change::Undone {
+fn reset(fake: &Fake) -> Undone {
     let mut journal = open(fake);
-    let undone = undo(&FakeAccess::new(fake), &mut journal, |_| true).unwrap();
+    let undone = undo_changes(&FakeAccess::new(fake), &mut journal, |_| true).unwrap();
     journal.finish().unwrap();
     assert!(!fake.host().path(JOURNAL).exists());
     undone
@@ -55,11 +57,11 @@ fn reset(fake: &Fake) -> crate::change::Undone {
 #[test]
 fn what_was_changed_comes_back() {
     let fake = fake();
-    let before = fake.snapshot();
-    let access = FakeAccess::new(&fake).refusing("proc/irq/3/smp_affinity", 5);
+    let before = fake.read_all();
+    let access = FakeAccess::new(&fake).with_refusal("proc/irq/3/smp_affinity", 5);
     let mut journal = open(&fake);
-    journal.begin(&"wish").unwrap();
-    let outcomes = apply(&access, &mut journal, steps("2-3")).unwrap();
+    journal.begin_set(&"wish").unwrap();
+    let outcomes = apply_steps(&access, &mut journal, steps("2-3")).unwrap();
     let verdicts: Vec<_> = outcomes.iter().map(|o| &o.verdict).collect();
     assert!(matches!(
         verdicts[..],
@@ -67,12 +69,12 @@ fn what_was_changed_comes_back() {
             if r.errno == 5 && r.reason == "Input/output error"
     ));
     drop(journal);
-    let content = peek(&fake.host(), "test").unwrap();
+    let content = peek_journal(&fake.host(), "test").unwrap();
     assert_eq!(content.wanted, Some("wish".into()));
     assert_eq!((content.ledger.held().count(), content.ledger.refused().count()), (2, 1));
     let undone = reset(&fake);
     assert_eq!((undone.restored, undone.left.len()), (2, 0));
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
 }
 
 #[test]
@@ -80,19 +82,19 @@ fn killed_between_any_two_steps_everything_comes_back() {
     let mut deaths = 0;
     for kill_at in 0.. {
         let fake = fake();
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let access = FakeAccess::new(&fake);
         access.steps_left.set(Some(kill_at));
         let run = catch_unwind(AssertUnwindSafe(|| {
             let mut journal = open(&fake);
-            journal.begin(&"wish").unwrap();
-            apply(&access, &mut journal, steps("2-3")).unwrap();
-            apply(&access, &mut journal, steps("3")).unwrap();
-            undo(&access, &mut journal, |_| true).unwrap();
+            journal.begin_set(&"wish").unwrap();
+            apply_steps(&access, &mut journal, steps("2-3")).unwrap();
+            apply_steps(&access, &mut journal, steps("3")).unwrap();
+            undo_changes(&access, &mut journal, |_| true).unwrap();
         }));
         let undone = reset(&fake);
         assert_eq!(undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.snapshot(), before, "killed at step {kill_at}");
+        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
         match run {
             Ok(()) => break,
             Err(payload) => assert!(payload.is::<Killed>()),
@@ -106,21 +108,21 @@ fn killed_between_any_two_steps_everything_comes_back() {
 fn a_journal_cut_off_at_any_byte_is_good_up_to_there() {
     let fake = fake();
     let mut journal = open(&fake);
-    journal.begin(&"wish").unwrap();
-    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    journal.begin_set(&"wish").unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
     drop(journal);
     let path = fake.host().path(JOURNAL);
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        let content = peek(&fake.host(), "test").unwrap();
+        let content = peek_journal(&fake.host(), "test").unwrap();
         assert_eq!(content.damaged, [0_usize; 0], "{length}");
         let mut journal = open(&fake);
         let lines = String::from_utf8_lossy(&whole[..length]).matches('\n').count();
         assert_eq!(journal.ledger().held().count(), lines.saturating_sub(1), "{length}");
-        journal.begin(&"more").unwrap();
+        journal.begin_set(&"more").unwrap();
         drop(journal);
-        assert_eq!(peek(&fake.host(), "test").unwrap().wanted, Some("more".into()));
+        assert_eq!(peek_journal(&fake.host(), "test").unwrap().wanted, Some("more".into()));
     }
 }
 
@@ -128,13 +130,13 @@ fn a_journal_cut_off_at_any_byte_is_good_up_to_there() {
 fn a_damaged_line_is_named_and_the_others_are_undone() {
     let fake = fake();
     let mut journal = open(&fake);
-    journal.begin(&"wish").unwrap();
-    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    journal.begin_set(&"wish").unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
     drop(journal);
     let path = fake.host().path(JOURNAL);
     let text = fs::read_to_string(&path).unwrap().replacen("irq/1/", "irq/9/", 1);
     fs::write(&path, text).unwrap();
-    assert_eq!(peek(&fake.host(), "test").unwrap().damaged, [2]);
+    assert_eq!(peek_journal(&fake.host(), "test").unwrap().damaged, [2]);
     assert_eq!(reset(&fake).restored, 2);
     assert!(fake.host().path("var/lib/irqpath/test.damaged").exists());
 }
@@ -143,11 +145,11 @@ fn a_damaged_line_is_named_and_the_others_are_undone() {
 fn after_a_reboot_nothing_is_held() {
     let fake = fake();
     let mut journal = open(&fake);
-    journal.begin(&"wish").unwrap();
-    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    journal.begin_set(&"wish").unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
     drop(journal);
-    let fake = fake.file("proc/sys/kernel/random/boot_id", "boot-2\n");
-    let content = peek(&fake.host(), "test").unwrap();
+    let fake = fake.with_file("proc/sys/kernel/random/boot_id", "boot-2\n");
+    let content = peek_journal(&fake.host(), "test").unwrap();
     assert_eq!((content.gone_with_boot, &content.wanted), (3, &None));
     assert!(content.is_empty());
     assert_eq!(reset(&fake).restored, 0);
@@ -158,7 +160,7 @@ fn a_value_that_somebody_else_changed_is_left_and_reported() {
     let fake = fake();
     let access = FakeAccess::new(&fake);
     let mut journal = open(&fake);
-    apply(&access, &mut journal, steps("2-3")).unwrap();
+    apply_steps(&access, &mut journal, steps("2-3")).unwrap();
     access.write("proc/irq/1/smp_affinity", "1\n").unwrap();
     drop(journal);
     let undone = reset(&fake);
@@ -176,10 +178,10 @@ fn a_value_repaired_after_somebody_changed_it_returns_to_theirs() {
     let access = FakeAccess::new(&fake);
     let mut journal = open(&fake);
     for somebody in ["f", "7"] {
-        apply(&access, &mut journal, steps("2-3")).unwrap();
+        apply_steps(&access, &mut journal, steps("2-3")).unwrap();
         access.write("proc/irq/1/smp_affinity", somebody).unwrap();
     }
-    apply(&access, &mut journal, steps("2-3")).unwrap();
+    apply_steps(&access, &mut journal, steps("2-3")).unwrap();
     drop(journal);
     assert_eq!(reset(&fake).restored, 3);
     assert_eq!(access.get_for_test(&irq(1)), Some(cpus("0-2")));
@@ -189,9 +191,9 @@ fn a_value_repaired_after_somebody_changed_it_returns_to_theirs() {
 fn what_cannot_be_put_back_is_tried_again() {
     let fake = fake();
     let mut journal = open(&fake);
-    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
-    let access = FakeAccess::new(&fake).refusing("affinity/40", 22);
-    let undone = undo(&access, &mut journal, |_| true).unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    let access = FakeAccess::new(&fake).with_refusal("affinity/40", 22);
+    let undone = undo_changes(&access, &mut journal, |_| true).unwrap();
     assert!(undone.is_unfinished());
     assert_eq!(journal.ledger().held().count(), 1);
     drop(journal);
@@ -216,7 +218,7 @@ fn a_journal_that_only_grew_is_read_and_undone() {
     const BYTES: u64 = 100 << 20;
     let fake = fake();
     let path = fake.host().path(JOURNAL);
-    apply(&FakeAccess::new(&fake), &mut open(&fake), steps("2-3")).unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut open(&fake), steps("2-3")).unwrap();
     let mut file = File::options().append(true).open(&path).unwrap();
     let again = |n: usize| Intent {
         target: irq(3),
@@ -224,12 +226,12 @@ fn a_journal_that_only_grew_is_read_and_undone() {
         before: cpus("0-3"),
         new: cpus(["2-3", "3"][n % 2]),
     };
-    let some = (0..1000).map(|n| lines::line(&Record::Intend(again(n))).unwrap());
+    let some = (0..1000).map(|n| lines::format_line(&Record::Intend(again(n))).unwrap());
     let some = some.collect::<String>();
     while file.metadata().unwrap().len() < BYTES {
         file.write_all(some.as_bytes()).unwrap();
     }
-    assert_eq!(peek(&fake.host(), "test").unwrap().ledger.held().count(), 3);
+    assert_eq!(peek_journal(&fake.host(), "test").unwrap().ledger.held().count(), 3);
     assert_eq!(reset(&fake).restored, 3);
 }
 
@@ -237,14 +239,14 @@ fn a_journal_that_only_grew_is_read_and_undone() {
 fn a_journal_that_would_grow_too_long_is_not_written_and_can_be_undone() {
     let fake = fake();
     let mut journal = open(&fake);
-    apply(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
+    apply_steps(&FakeAccess::new(&fake), &mut journal, steps("2-3")).unwrap();
     let of_task = |tid: u32| Intent {
-        target: Target::TaskAffinity { task: crate::change::TaskId { tid, start_ticks: 1 } },
+        target: Target::TaskAffinity { task: irqpath_model::TaskId { tid, start_ticks: 1 } },
         label: "x".repeat(1 << 20),
         before: cpus("0-3"),
         new: cpus("2-3"),
     };
-    let error = (100..140).find_map(|tid| journal.intend(&[of_task(tid)]).err());
+    let error = (100..140).find_map(|tid| journal.write_intents(&[of_task(tid)]).err());
     let error = error.unwrap().to_string();
     assert!(error.contains("would pass 33554432 bytes"), "{error}");
     let length = fs::metadata(fake.host().path(JOURNAL)).unwrap().len();
@@ -261,9 +263,9 @@ fn a_newer_journal_is_refused_and_kept() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let record =
         Record::Begin { version: 9, boot_id: String::new(), at_unix_s: 0, wanted: "x".into() };
-    let line = lines::line(&record).unwrap();
+    let line = lines::format_line(&record).unwrap();
     fs::write(&path, &line).unwrap();
     let error = Journal::open(&fake.host(), "test").unwrap_err().to_string();
-    assert!(error.contains("format 9") && error.contains("reads up to 1"), "{error}");
+    assert!(error.contains("format 9") && error.contains("reads up to 2"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), line);
 }

@@ -7,11 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use irqpath_model::change::{Form, Value};
+use irqpath_model::{Scheduling, TaskId};
 use proptest::prelude::*;
 use rustix::fs::{FlockOperation, flock, mknodat};
 
 use super::*;
-use crate::change::{Form, TaskId, Value, undo};
+use crate::change::{Access as _, undo_changes};
 use crate::testing::{Fake, FakeAccess};
 
 const JOURNAL: &str = "var/lib/irqpath/test.journal";
@@ -22,10 +24,10 @@ const STRANGER: u32 = 65534;
 
 fn fake() -> Fake {
     Fake::new()
-        .file("proc/sys/kernel/random/boot_id", "boot-1\n")
-        .file("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
-        .file("proc/irq/1/smp_affinity", "f\n")
-        .file("etc/shadow", "secret\n")
+        .with_file("proc/sys/kernel/random/boot_id", "boot-1\n")
+        .with_file("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+        .with_file("proc/irq/1/smp_affinity", "f\n")
+        .with_file("etc/shadow", "secret\n")
 }
 
 fn file(path: &str, form: Form) -> Target {
@@ -43,8 +45,10 @@ fn intent(target: Target, before: &str, new: &str) -> Intent {
 
 fn begun(host: &Host) -> Journal {
     let mut journal = Journal::open(host, "test").unwrap();
-    journal.begin(&"wish").unwrap();
-    journal.intend(&[intent(file("proc/irq/1/smp_affinity", Form::Mask), "f", "3")]).unwrap();
+    journal.begin_set(&"wish").unwrap();
+    journal
+        .write_intents(&[intent(file("proc/irq/1/smp_affinity", Form::Mask), "f", "3")])
+        .unwrap();
     journal
 }
 
@@ -105,7 +109,9 @@ fn a_journal_that_others_may_have_written_is_not_obeyed() {
         spoil(&fake.host().path(JOURNAL));
         for error in [
             Journal::open(&fake.host(), "test").map(drop).unwrap_err().to_string(),
-            peek(&fake.host(), "test").map(drop).map_or_else(|e| e.to_string(), |()| why.into()),
+            peek_journal(&fake.host(), "test")
+                .map(drop)
+                .map_or_else(|e| e.to_string(), |()| why.into()),
         ] {
             assert!(error.contains(why) && error.lines().count() == 1, "{why}: {error}");
         }
@@ -192,16 +198,16 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
     for intent in forged {
         let fake = fake();
         let mut journal = begun(&fake.host());
-        let error = journal.intend(std::slice::from_ref(&intent)).unwrap_err().to_string();
+        let error = journal.write_intents(std::slice::from_ref(&intent)).unwrap_err().to_string();
         assert!(error.contains("never changes"), "{error}");
         drop(journal);
         let path = fake.host().path(JOURNAL);
         let good = fs::read_to_string(&path).unwrap();
-        let line = lines::line(&Record::Intend(intent.clone())).unwrap();
+        let line = lines::format_line(&Record::Intend(intent.clone())).unwrap();
         fs::write(&path, good + &line).unwrap();
         for error in [
             Journal::open(&fake.host(), "test").map(drop).unwrap_err(),
-            peek(&fake.host(), "test").map(drop).unwrap_err(),
+            peek_journal(&fake.host(), "test").map(drop).unwrap_err(),
         ] {
             let text = error.to_string();
             assert!(text.contains("never changes") && text.lines().count() == 1, "{text}");
@@ -211,16 +217,22 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
 
 #[test]
 fn a_journal_of_the_version_before_is_undone() {
-    let fake = fake().file("proc/irq/1/smp_affinity", "3\n");
+    let fake = fake().with_file("proc/irq/1/smp_affinity", "3\n");
     let records = [
         Record::Begin { version: 1, boot_id: "boot-1".into(), at_unix_s: 0, wanted: "x".into() },
         Record::Intend(intent(file("proc/irq/1/smp_affinity", Form::Mask), "f", "3")),
     ];
-    let text: String = records.iter().map(|record| lines::line(record).unwrap()).collect();
-    let fake = fake.file(JOURNAL, &text).file("var/lib/irqpath/lock", "1\n");
+    let text: String = records.iter().map(|record| lines::format_line(record).unwrap()).collect();
+    // As version 1 named the policies.
+    let line = r#"{"record":"intend","kind":"task_scheduling","task":{"tid":40,"start_ticks":40},"label":"t","before":{"scheduling":{"policy":"other","priority":0,"nice":0}},"new":{"scheduling":{"policy":"round_robin","priority":50,"nice":0}}}"#;
+    let text = format!("{text}{:08x} {line}\n", crc32fast::hash(line.as_bytes()));
+    let fake = fake.with_task(40, 1, "worker", "0-3", 0).with_scheduling(40, Scheduling::rr(50));
+    let fake = fake.with_file(JOURNAL, &text).with_file("var/lib/irqpath/lock", "1\n");
     let mut journal = Journal::open(&fake.host(), "test").unwrap();
-    assert_eq!(undo(&FakeAccess::new(&fake), &mut journal, |_| true).unwrap().restored, 1);
+    let access = FakeAccess::new(&fake);
+    assert_eq!(undo_changes(&access, &mut journal, |_| true).unwrap().restored, 2);
     journal.finish().unwrap();
+    assert_eq!(access.scheduling(40).unwrap(), Scheduling::default());
     assert_eq!(fs::read_to_string(fake.host().path("proc/irq/1/smp_affinity")).unwrap(), "f");
 }
 
@@ -240,7 +252,7 @@ fn a_journal_that_was_written_for_days_is_written_anew() {
             before: cpus("0-3"),
             new: cpus("0-1"),
         };
-        journal.intend(&(0..300).map(widened).collect::<Vec<_>>()).unwrap();
+        journal.write_intents(&(0..300).map(widened).collect::<Vec<_>>()).unwrap();
         let length = fs::metadata(host.path(JOURNAL)).unwrap().len();
         longest = longest.max(length);
         lengths.push(length);
@@ -270,10 +282,10 @@ proptest! {
         let cpu = |cpu: u16| Value::Cpus([cpu].into_iter().collect());
         for (tid, before, new) in changes {
             let target = Target::TaskAffinity { task: TaskId { tid, start_ticks: 1 } };
-            long.intend(Intent { target, label: "t".into(), before: cpu(before), new: cpu(new) });
+            long.add_intent(Intent { target, label: "t".into(), before: cpu(before), new: cpu(new) });
         }
         let mut short = Ledger::default();
-        long.intents().into_iter().for_each(|intent| short.intend(intent));
+        long.list_intents().into_iter().for_each(|intent| short.add_intent(intent));
         let says = |ledger: &Ledger| ledger.newest_first().into_iter().map(|(t, h)| (t, h.original, h.ours)).collect::<Vec<_>>();
         prop_assert_eq!(says(&short), says(&long));
     }

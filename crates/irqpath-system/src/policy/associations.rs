@@ -5,9 +5,8 @@
 use std::cmp::Reverse;
 use std::io::ErrorKind;
 
+use irqpath_model::policy::{Association, Associations};
 use rustix::io::Errno;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::{PolicyError, require_policies};
 use crate::change::Access;
@@ -17,50 +16,8 @@ const PATH: &str = "sys/kernel/irqpath/associations";
 const TITLES: &str =
     "irq\tname\tpid\tcomm\tprio\thits\truns\tmisses\tage_ms\tcredit\tpinned\tmm_switched";
 
-/// An interrupt and a real-time task that it wakes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Association {
-    /// Number of the interrupt.
-    pub irq: u32,
-    /// Name of its action; the kernel keeps 15 bytes of it.
-    pub name: String,
-    /// The task.
-    pub tid: u32,
-    /// Its name; what is not printable is escaped, as in C.
-    pub comm: String,
-    /// Its own real-time priority.
-    pub priority: u32,
-    /// Wakeups of the task by this interrupt.
-    pub nr_wakeups: u64,
-    /// Handlers that the task ran.
-    pub nr_runs: u64,
-    /// Those of them that did not wake the task.
-    pub nr_mispredicted: u64,
-    /// Share of the handlers that did, 0 to 1; `None` if it ran none.
-    pub success: Option<f64>,
-    /// Since the last wakeup, ns.
-    pub age_ns: u64,
-    /// At 0 the task is offered no handler.
-    pub trust: u32,
-    /// Made by hand, with [`pin`]: it is not forgotten and keeps its trust.
-    pub pinned: bool,
-    /// Address spaces loaded for the sake of these handlers.
-    pub nr_mm_switched: u64,
-}
-
-/// All of them, by interrupt, the highest priority first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Associations {
-    /// The associations.
-    pub list: Vec<Association>,
-    /// False if there are more than the kernel shows.
-    pub complete: bool,
-    /// Lines that could not be read.
-    pub nr_unreadable: usize,
-}
-
 /// What the kernel has learned. The table names tasks of all users, so only root may read it.
-pub fn associations(host: &Host) -> Result<Associations, PolicyError> {
+pub fn read_associations(host: &Host) -> Result<Associations, PolicyError> {
     require_policies(host)?;
     let text = host.read(PATH).map_err(|error| match &error {
         SystemError::Read { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
@@ -72,12 +29,12 @@ pub fn associations(host: &Host) -> Result<Associations, PolicyError> {
     if titles != TITLES {
         return Err(PolicyError::OtherColumns { path: PATH.to_owned(), found: titles.to_owned() });
     }
-    Ok(parse(rows))
+    Ok(parse_rows(rows))
 }
 
 /// Make the association of an interrupt with a task by hand, or (`pinned` false) leave it to learning.
 /// Source: `Documentation/ABI/testing/procfs-irq-irqpath`.
-pub fn pin(
+pub fn pin_association(
     host: &Host,
     access: &dyn Access,
     (irq, tid): (u32, u32),
@@ -100,17 +57,17 @@ pub fn pin(
     })
 }
 
-pub(super) fn parse(rows: &str) -> Associations {
+pub(super) fn parse_rows(rows: &str) -> Associations {
     let (missing, rows): (Vec<&str>, Vec<&str>) =
         rows.lines().partition(|line| line.starts_with('#'));
-    let read: Vec<Option<Association>> = rows.into_iter().map(row).collect();
+    let read: Vec<Option<Association>> = rows.into_iter().map(parse_row).collect();
     let nr_unreadable = read.iter().filter(|row| row.is_none()).count();
     let mut list: Vec<Association> = read.into_iter().flatten().collect();
     list.sort_by_key(|a| (a.irq, Reverse(a.priority), a.tid));
     Associations { list, complete: missing.is_empty(), nr_unreadable }
 }
 
-fn row(line: &str) -> Option<Association> {
+fn parse_row(line: &str) -> Option<Association> {
     let fields: Vec<&str> = line.split('\t').collect();
     let &[irq, name, tid, comm, priority, hits, runs, misses, age_ms, trust, pinned, mm_switched] =
         fields.as_slice()
@@ -128,7 +85,7 @@ fn row(line: &str) -> Option<Association> {
         nr_wakeups: hits.parse().ok()?,
         nr_runs,
         nr_mispredicted,
-        success: success(nr_runs, nr_mispredicted),
+        success: success_rate(nr_runs, nr_mispredicted),
         age_ns: age_ms.saturating_mul(1_000_000),
         trust: trust.parse().ok()?,
         pinned: pinned == "1",
@@ -137,6 +94,6 @@ fn row(line: &str) -> Option<Association> {
 }
 
 /// The kernel's counters may lose one, so that there can be more mispredictions than runs.
-fn success(nr_runs: u64, nr_mispredicted: u64) -> Option<f64> {
+fn success_rate(nr_runs: u64, nr_mispredicted: u64) -> Option<f64> {
     (nr_runs > 0).then(|| nr_runs.saturating_sub(nr_mispredicted) as f64 / nr_runs as f64)
 }

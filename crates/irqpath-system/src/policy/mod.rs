@@ -9,7 +9,6 @@
 //! A switch is runtime state that the user asks for by name, and off after a boot: no journal.
 
 mod associations;
-mod document;
 mod state;
 mod switch;
 #[cfg(test)]
@@ -17,9 +16,9 @@ mod tests;
 
 use std::io;
 
-pub use associations::{Association, Associations, associations, pin};
-pub use document::{Document, schema};
-pub use state::{KernelPolicy, policies};
+pub use associations::{pin_association, read_associations};
+
+pub use state::read_policies;
 pub use switch::{ALL, disable, enable};
 
 use crate::{Host, SystemError};
@@ -29,6 +28,7 @@ const ROOT: &str = "sys/kernel/irqpath";
 
 /// Why policies could not be looked at or switched. Nothing was written, unless the message says so.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum PolicyError {
     /// A file could not be read.
     #[error(transparent)]
@@ -52,7 +52,6 @@ pub enum PolicyError {
     UnknownSetting {
         /// What was asked for.
         name: String,
-        /// Of which policies.
         policies: Vec<String>,
         /// The settings that they have.
         known: Vec<String>,
@@ -66,23 +65,22 @@ pub enum PolicyError {
         policies: Vec<String>,
     },
     /// A file that names other users' tasks may not be read.
-    #[error("/{path} may not be read by this user; run with sudo")]
+    #[error("this user may not read /{path}; run with sudo")]
     Hidden {
         /// Relative to the host's root.
         path: String,
     },
     /// A file that has to be written may not be.
-    #[error("/{path} may not be written by this user; run with sudo")]
+    #[error("this user may not write /{path}; run with sudo")]
     Forbidden {
         /// Relative to the host's root.
         path: String,
     },
     /// The kernel did not take a value.
-    #[error("the kernel refused '{value}' for /{path}: {source}; Documentation/ABI/testing/sysfs-kernel-irqpath says what it takes{}", before(.done))]
+    #[error("the kernel refused '{value}' for /{path}: {source}; Documentation/ABI/testing/sysfs-kernel-irqpath says what it takes{}", done_before(.done))]
     Refused {
         /// Relative to the host's root.
         path: String,
-        /// The value.
         value: String,
         /// What the kernel said.
         source: io::Error,
@@ -98,7 +96,6 @@ pub enum PolicyError {
         irq: u32,
         /// `given to` or `taken from`.
         what: &'static str,
-        /// The task.
         tid: u32,
         /// What the kernel said.
         why: String,
@@ -110,12 +107,11 @@ pub enum PolicyError {
     OtherColumns {
         /// Relative to the host's root.
         path: String,
-        /// Its first line.
         found: String,
     },
 }
 
-fn before(done: &[String]) -> String {
+fn done_before(done: &[String]) -> String {
     if done.is_empty() { String::new() } else { format!("; written before: {}", done.join(", ")) }
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kernel's policies are and have done.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::policy::KernelPolicy;
 
 use super::{PolicyError, ROOT, require_policies};
 use crate::{Host, SystemError};
@@ -14,21 +12,8 @@ use crate::{Host, SystemError};
 /// The file that makes a directory a policy.
 pub(super) const SWITCH: &str = "enabled";
 
-/// A policy of the running kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct KernelPolicy {
-    /// Its name.
-    pub name: String,
-    /// Whether it is on.
-    pub enabled: bool,
-    /// What can be set, as the kernel writes it.
-    pub settings: BTreeMap<String, String>,
-    /// What it has counted since boot.
-    pub counters: BTreeMap<String, u64>,
-}
-
 /// All policies, by name. Needs no privilege.
-pub fn policies(host: &Host) -> Result<Vec<KernelPolicy>, PolicyError> {
+pub fn read_policies(host: &Host) -> Result<Vec<KernelPolicy>, PolicyError> {
     require_policies(host)?;
     let names = host.names_in(ROOT).into_iter();
     let names = names.filter(|name| host.path(format!("{ROOT}/{name}/{SWITCH}")).exists());
@@ -45,12 +30,12 @@ fn read(host: &Host, name: String) -> Result<KernelPolicy, PolicyError> {
             policy.enabled = match text.as_str() {
                 "0" => false,
                 "1" => true,
-                _ => return Err(malformed(host, &path, &text, "0 or 1")),
+                _ => return Err(malformed_file(host, &path, &text, "0 or 1")),
             };
         } else if is_writable(&host.path(&path)) {
             policy.settings.insert(file, text);
         } else {
-            let count = text.parse().map_err(|_| malformed(host, &path, &text, "a count"))?;
+            let count = text.parse().map_err(|_| malformed_file(host, &path, &text, "a count"))?;
             policy.counters.insert(file, count);
         }
     }
@@ -62,7 +47,7 @@ fn is_writable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o222 != 0)
 }
 
-fn malformed(host: &Host, path: &str, text: &str, wanted: &str) -> PolicyError {
+fn malformed_file(host: &Host, path: &str, text: &str, wanted: &str) -> PolicyError {
     let reason = format!("'{text}' is not {wanted}");
     SystemError::Malformed { path: host.path(path), line: 1, reason }.into()
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Switches policies. Names are checked before the first write; values are for the kernel to check.
 
+use irqpath_model::policy::KernelPolicy;
 use rustix::io::Errno;
 
 use super::state::SWITCH;
-use super::{KernelPolicy, PolicyError, ROOT, policies};
+use super::{PolicyError, ROOT, read_policies};
 use crate::Host;
 use crate::change::Access;
 
@@ -13,28 +14,27 @@ pub const ALL: &str = "all";
 
 /// A file of a policy and its new value.
 struct Write {
-    /// As `migrate/enabled`.
     file: String,
     value: String,
 }
 
-/// Switch policies on, with these settings, which are written first, so that a policy starts with
-/// them. Returns how the policies are then.
+/// Writes the settings, then switches the policies on, so that they start with these. Returns their
+/// new state.
 pub fn enable(
     host: &Host,
     access: &dyn Access,
     names: &[String],
     settings: &[(String, String)],
 ) -> Result<Vec<KernelPolicy>, PolicyError> {
-    let asked = pick(policies(host)?, names)?;
+    let asked = pick_policies(read_policies(host)?, names)?;
     let mut writes = Vec::new();
     for (name, value) in settings {
-        let file = format!("{}/{name}", owner(&asked, name)?);
+        let file = format!("{}/{name}", setting_owner(&asked, name)?);
         writes.push(Write { file, value: value.clone() });
     }
-    writes.extend(asked.iter().map(|policy| switch(policy, "1")));
+    writes.extend(asked.iter().map(|policy| switch_write(policy, "1")));
     write(access, &writes)?;
-    pick(policies(host)?, names)
+    pick_policies(read_policies(host)?, names)
 }
 
 /// Switch policies off, [`ALL`] of them or those named. Returns how they are then.
@@ -44,15 +44,15 @@ pub fn disable(
     names: &[String],
 ) -> Result<Vec<KernelPolicy>, PolicyError> {
     let all = names.iter().any(|name| name == ALL);
-    let asked = |known| if all { Ok(known) } else { pick(known, names) };
+    let asked = |known| if all { Ok(known) } else { pick_policies(known, names) };
     let writes: Vec<Write> =
-        asked(policies(host)?)?.iter().map(|policy| switch(policy, "0")).collect();
+        asked(read_policies(host)?)?.iter().map(|policy| switch_write(policy, "0")).collect();
     write(access, &writes)?;
-    asked(policies(host)?)
+    asked(read_policies(host)?)
 }
 
 /// Those with these names; each once.
-fn pick(
+fn pick_policies(
     mut policies: Vec<KernelPolicy>,
     names: &[String],
 ) -> Result<Vec<KernelPolicy>, PolicyError> {
@@ -65,7 +65,7 @@ fn pick(
 }
 
 /// The name of the policy that has this setting.
-fn owner<'a>(asked: &'a [KernelPolicy], setting: &str) -> Result<&'a str, PolicyError> {
+fn setting_owner<'a>(asked: &'a [KernelPolicy], setting: &str) -> Result<&'a str, PolicyError> {
     let name = setting.to_owned();
     let owners: Vec<_> = asked.iter().filter(|p| p.settings.contains_key(setting)).collect();
     match owners[..] {
@@ -82,7 +82,7 @@ fn owner<'a>(asked: &'a [KernelPolicy], setting: &str) -> Result<&'a str, Policy
     }
 }
 
-fn switch(policy: &KernelPolicy, value: &str) -> Write {
+fn switch_write(policy: &KernelPolicy, value: &str) -> Write {
     Write { file: format!("{}/{SWITCH}", policy.name), value: value.to_owned() }
 }
 

@@ -5,9 +5,10 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
+use irqpath_model::policy::{Associations, KernelPolicy};
 use rustix::io::Errno;
 
-use super::associations::parse;
+use super::associations::parse_rows;
 use super::*;
 use crate::testing::{Fake, FakeAccess};
 
@@ -60,7 +61,7 @@ fn names(policies: &[KernelPolicy]) -> Vec<String> {
 
 #[test]
 fn policies_are_what_the_kernel_says() {
-    let found = policies(&kernel().host()).unwrap();
+    let found = read_policies(&kernel().host()).unwrap();
     assert_eq!(names(&found), ["learn", "migrate!", "of_tomorrow"]);
     assert_eq!(found[0].counters, [("learned".to_owned(), 3)].into());
     assert!(found[0].settings.is_empty());
@@ -74,11 +75,11 @@ fn policies_are_what_the_kernel_says() {
 
 #[test]
 fn another_kernel_is_named() {
-    let fake = Fake::new().file("sys/kernel/realtime", "1\n");
+    let fake = Fake::new().with_file("sys/kernel/realtime", "1\n");
     let (host, access) = (fake.host(), FakeAccess::new(&fake));
     for error in [
-        policies(&host).unwrap_err(),
-        associations(&host).unwrap_err(),
+        read_policies(&host).unwrap_err(),
+        read_associations(&host).unwrap_err(),
         enable(&host, &access, &words(&["learn"]), &[]).unwrap_err(),
         disable(&host, &access, &words(&[ALL])).unwrap_err(),
     ] {
@@ -95,7 +96,7 @@ fn files_that_are_no_count_and_no_switch() {
     ] {
         let fake = kernel();
         put(&fake, file, text, mode);
-        let error = policies(&fake.host()).unwrap_err().to_string();
+        let error = read_policies(&fake.host()).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }
@@ -132,7 +133,7 @@ fn disabled_by_name_or_all() {
         let (host, access) = (fake.host(), FakeAccess::new(&fake));
         enable(&host, &access, &words(&["learn"]), &[]).unwrap();
         assert_eq!(names(&disable(&host, &access, &words(asked)).unwrap()), want);
-        assert_eq!(names(&policies(&host).unwrap()), left);
+        assert_eq!(names(&read_policies(&host).unwrap()), left);
     }
 }
 
@@ -189,7 +190,7 @@ fn a_refusal_names_the_file_the_error_and_what_was_done() {
     let fake = kernel();
     let settings = pairs(&[("quiet", "8"), ("watchdog_us", "5")]);
     let refused = |errno| {
-        let access = FakeAccess::new(&fake).refusing(watchdog, errno);
+        let access = FakeAccess::new(&fake).with_refusal(watchdog, errno);
         enable(&fake.host(), &access, &words(&["migrate"]), &settings).unwrap_err().to_string()
     };
     assert_eq!(
@@ -198,10 +199,7 @@ fn a_refusal_names_the_file_the_error_and_what_was_done() {
          range (os error 34); Documentation/ABI/testing/sysfs-kernel-irqpath says what it takes; \
          written before: migrate/quiet=8"
     );
-    assert_eq!(
-        refused(EACCES),
-        format!("/{watchdog} may not be written by this user; run with sudo")
-    );
+    assert_eq!(refused(EACCES), format!("this user may not write /{watchdog}; run with sudo"));
 }
 
 #[test]
@@ -222,7 +220,7 @@ fn names_with_spaces_and_numbers() {
         ("9\tacpi\t70\tapp\t80\t1\t0\t0\t0\tx\t0\t0", None),
         ("nine\tacpi\t70\tapp\t80\t1\t0\t0\t0\t8\t0\t0", None),
     ] {
-        let read = parse(&format!("{line}\n"));
+        let read = parse_rows(&format!("{line}\n"));
         let one = read.list.first().map(|a| (a.irq, a.name.as_str(), a.tid, a.comm.as_str()));
         assert_eq!(one, want, "{line}");
         assert_eq!(read.nr_unreadable, usize::from(want.is_none()), "{line}");
@@ -237,7 +235,7 @@ fn the_table_is_sorted_and_tells_what_is_missing() {
     );
     let fake = kernel();
     put(&fake, "associations", &table, 0o400);
-    let read = associations(&fake.host()).unwrap();
+    let read = read_associations(&fake.host()).unwrap();
     let tids: Vec<u32> = read.list.iter().map(|a| a.tid).collect();
     assert_eq!(tids, [70, 71, 72]);
     assert_eq!((read.complete, read.nr_unreadable), (false, 0), "12 are missing");
@@ -254,20 +252,20 @@ fn the_table_is_sorted_and_tells_what_is_missing() {
 fn an_empty_table_and_one_with_other_columns() {
     let fake = kernel();
     let empty = Associations { complete: true, ..Associations::default() };
-    assert_eq!(associations(&fake.host()).unwrap(), empty);
+    assert_eq!(read_associations(&fake.host()).unwrap(), empty);
     for text in ["", "irq task\n1 2\n"] {
-        let fake = Fake::new().file("sys/kernel/irqpath/associations", text);
-        let error = associations(&fake.host()).unwrap_err();
+        let fake = Fake::new().with_file("sys/kernel/irqpath/associations", text);
+        let error = read_associations(&fake.host()).unwrap_err();
         assert!(matches!(error, PolicyError::OtherColumns { .. }), "{error}");
     }
 }
 
 #[test]
 fn an_association_is_made_by_hand_and_left_to_learning() {
-    let fake = kernel().file("proc/irq/24/irqpath_target", "");
+    let fake = kernel().with_file("proc/irq/24/irqpath_target", "");
     let access = FakeAccess::new(&fake);
-    pin(&fake.host(), &access, (24, 70), true).unwrap();
-    pin(&fake.host(), &access, (24, 70), false).unwrap();
+    pin_association(&fake.host(), &access, (24, 70), true).unwrap();
+    pin_association(&fake.host(), &access, (24, 70), false).unwrap();
     let path = "proc/irq/24/irqpath_target";
     assert_eq!(*access.written.borrow(), [format!("{path}: 70"), format!("{path}: -70")]);
 }
@@ -282,9 +280,9 @@ fn why_an_association_cannot_be_made_by_hand() {
         (Errno::NOSPC, "all that the task can have were made by hand"),
         (Errno::NOMEM, "Cannot allocate memory (os error 12)"),
     ] {
-        let fake = kernel().file(path, "");
-        let access = FakeAccess::new(&fake).refusing(path, errno.raw_os_error());
-        let error = pin(&fake.host(), &access, (24, 70), true).unwrap_err().to_string();
+        let fake = kernel().with_file(path, "");
+        let access = FakeAccess::new(&fake).with_refusal(path, errno.raw_os_error());
+        let error = pin_association(&fake.host(), &access, (24, 70), true).unwrap_err().to_string();
         assert_eq!(
             error,
             format!(
@@ -294,11 +292,12 @@ fn why_an_association_cannot_be_made_by_hand() {
         );
     }
     for (fake, pinned, part) in [
-        (kernel().file(path, ""), false, "taken from task 70: the task has none with it"),
+        (kernel().with_file(path, ""), false, "taken from task 70: the task has none with it"),
         (kernel(), true, "given to task 70: the interrupt has no handler"),
     ] {
-        let access = FakeAccess::new(&fake).refusing(path, Errno::NOENT.raw_os_error());
-        let error = pin(&fake.host(), &access, (24, 70), pinned).unwrap_err().to_string();
+        let access = FakeAccess::new(&fake).with_refusal(path, Errno::NOENT.raw_os_error());
+        let error =
+            pin_association(&fake.host(), &access, (24, 70), pinned).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }

@@ -2,9 +2,9 @@
 //! What a running kernel cannot do any more: the boot parameters that a shield lacks.
 
 use irqpath_model::CpuList;
+use irqpath_model::shield::{Obstacle, ObstacleKind, Switch, Wanted};
 
-use super::obstacle::{Obstacle, ObstacleKind};
-use super::{Snapshot, Switch, Wanted};
+use super::Snapshot;
 
 /// What a boot parameter would take off the shielded CPUs.
 struct Need {
@@ -33,23 +33,23 @@ const NEEDS: [Need; 2] = [
 ];
 
 /// What the kernel would need at boot for `wanted`.
-pub(super) fn obstacles(snapshot: &Snapshot, wanted: &Wanted) -> Vec<Obstacle> {
+pub(super) fn boot_obstacles(snapshot: &Snapshot, wanted: &Wanted) -> Vec<Obstacle> {
     let lacking = |need: &&Need| {
         let have = match need.switch {
             Switch::Ticks => &snapshot.nohz_full,
             _ => &snapshot.rcu_nocbs,
         };
-        wanted.has(need.switch) && !wanted.cpus.is_subset(have)
+        wanted.is_on(need.switch) && !wanted.cpus.is_subset(have)
     };
-    NEEDS.iter().filter(lacking).map(|need| obstacle(snapshot, wanted, need)).collect()
+    NEEDS.iter().filter(lacking).map(|need| boot_obstacle(snapshot, wanted, need)).collect()
 }
 
-fn obstacle(snapshot: &Snapshot, wanted: &Wanted, need: &Need) -> Obstacle {
+fn boot_obstacle(snapshot: &Snapshot, wanted: &Wanted, need: &Need) -> Obstacle {
     let built = snapshot.config.get(need.option).copied();
     let (reason, fix) = if built == Some(false) {
         (format!("this kernel was built without {}", need.option), None)
     } else {
-        (need.reason.to_owned(), Some(parameter(snapshot, need.parameter, &wanted.cpus)))
+        (need.reason.to_owned(), Some(boot_parameter(snapshot, need.parameter, &wanted.cpus)))
     };
     Obstacle {
         label: need.label.to_owned(),
@@ -62,7 +62,7 @@ fn obstacle(snapshot: &Snapshot, wanted: &Wanted, need: &Need) -> Obstacle {
 }
 
 /// The parameter as it has to be: with the CPUs that it has already.
-fn parameter(snapshot: &Snapshot, name: &str, cpus: &CpuList) -> String {
+fn boot_parameter(snapshot: &Snapshot, name: &str, cpus: &CpuList) -> String {
     let has = snapshot.parameter(name.trim_end_matches('='));
     let has: CpuList = has.and_then(|text| text.parse().ok()).unwrap_or_default();
     format!("{name}{}", has.union(cpus))

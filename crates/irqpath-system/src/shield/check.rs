@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is asked before the first change, so that a shield which cannot be had is refused whole.
 
+use irqpath_model::change::Target;
+use irqpath_model::shield::{Switch, Wanted};
+
 use super::plan::{Plan, switch_of};
-use super::{SHIELDING, ShieldError, Snapshot, Switch, Wanted};
-use crate::Host;
-use crate::change::Target;
+use super::{ShieldError, Snapshot};
+use crate::{Host, SystemError};
 
 /// Inode of the first pid namespace (`PROC_PID_INIT_INO`).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Refuse what cannot work, before anything is changed.
-pub(super) fn check(host: &Host, wanted: &Wanted) -> Result<(), ShieldError> {
+pub(super) fn check_wanted(host: &Host, wanted: &Wanted) -> Result<(), ShieldError> {
     host.check_cpus(&wanted.cpus)?;
     let online = host.online_cpus()?;
     if online.len() == 1 {
@@ -23,7 +25,7 @@ pub(super) fn check(host: &Host, wanted: &Wanted) -> Result<(), ShieldError> {
 }
 
 pub(super) fn check_rights(host: &Host) -> Result<(), ShieldError> {
-    host.require(SHIELDING)?;
+    host.may_change_tasks().map_err(SystemError::from)?;
     let namespace = std::fs::read_link(host.path("proc/self/ns/pid")).ok();
     if namespace.is_some_and(|link| link.to_str() != Some(INITIAL_PID_NAMESPACE)) {
         return Err(ShieldError::PidNamespace);

@@ -8,9 +8,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Changed;
+use irqpath_model::change::Target;
+use irqpath_model::shield::Changed;
+
 use crate::Host;
-use crate::change::{Target, is_genuine_irqbalance};
+use crate::change::is_genuine_irqbalance;
 
 /// So many repairs in a row make a contest; a device that appears or a task that starts needs one.
 const CONTESTED: u32 = 3;
@@ -30,7 +32,7 @@ pub struct Contest {
 impl Contest {
     /// Take note of what one look repaired. Returns the values that are contested, if that makes
     /// the interval longer.
-    pub fn note<'a>(&mut self, changed: &'a [Changed]) -> Vec<&'a Changed> {
+    pub fn note_repairs<'a>(&mut self, changed: &'a [Changed]) -> Vec<&'a Changed> {
         let before = std::mem::take(&mut self.repairs);
         let repairs = |target: &Target| before.get(target).map_or(1, |n| n + 1);
         self.repairs = changed.iter().map(|c| (c.target.clone(), repairs(&c.target))).collect();
@@ -46,24 +48,24 @@ impl Contest {
     }
 
     /// How long to wait for the next look, where `asked` is without a contest.
-    pub fn interval(&self, asked: Duration) -> Duration {
+    pub fn next_interval(&self, asked: Duration) -> Duration {
         asked * (1 << self.doublings)
     }
 }
 
 /// Who may undo the repairs of a value. The kernel does not tell who wrote; a running program that
 /// does such things is named, otherwise what it does it to.
-pub fn opponent(host: &Host, contested: &Changed) -> String {
+pub fn guess_opponent(host: &Host, contested: &Changed) -> String {
     match &contested.target {
         Target::TaskAffinity { task } | Target::ProcessCgroup { task, .. } => {
-            let status = host.fact(&format!("proc/{}/status", task.tid)).unwrap_or_default();
+            let status = host.read_fact(&format!("proc/{}/status", task.tid)).unwrap_or_default();
             let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
             match users.and_then(|users| users.split_whitespace().next()) {
                 Some(user) => format!("perhaps by itself, or by another program of uid {user}"),
                 None => "perhaps by itself".to_owned(),
             }
         }
-        target => match (setters(host), target) {
+        target => match (running_setters(host), target) {
             (setters, _) if !setters.is_empty() => format!("perhaps by {}", setters.join(" or ")),
             (_, Target::File { path, .. }) => format!("in /{path}, by a program unknown"),
             _ => "by a program unknown".to_owned(),
@@ -72,13 +74,13 @@ pub fn opponent(host: &Host, contested: &Changed) -> String {
 }
 
 /// Programs that run and set affinities: `tuned (812)`.
-fn setters(host: &Host) -> Vec<String> {
+fn running_setters(host: &Host) -> Vec<String> {
     let is_one = |name: &str, pid: u32| {
         SETTERS.contains(&name) && (name != "irqbalance" || is_genuine_irqbalance(host, pid))
     };
     let of_process = |name: &String| {
         let pid: u32 = name.parse().ok()?;
-        let comm = host.fact(&format!("proc/{pid}/comm"))?;
+        let comm = host.read_fact(&format!("proc/{pid}/comm"))?;
         is_one(&comm, pid).then(|| format!("{comm} ({pid})"))
     };
     host.names_in("proc").iter().filter_map(of_process).collect()
@@ -87,9 +89,10 @@ fn setters(host: &Host) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Form, TaskId, Value};
-    use crate::shield::ChangedHow;
     use crate::testing::Fake;
+    use irqpath_model::TaskId;
+    use irqpath_model::change::{Form, Value};
+    use irqpath_model::shield::ChangedHow;
 
     const ASKED: Duration = Duration::from_secs(2);
 
@@ -108,45 +111,46 @@ mod tests {
         let round = [irq(8)];
         let mut seconds = Vec::new();
         for _ in 0..9 {
-            contest.note(&round);
-            seconds.push(contest.interval(ASKED).as_secs());
+            contest.note_repairs(&round);
+            seconds.push(contest.next_interval(ASKED).as_secs());
         }
         assert_eq!(seconds, [2, 2, 4, 8, 16, 32, 64, 64, 64]);
-        contest.note(&[]);
-        assert_eq!(contest.interval(ASKED), ASKED);
+        contest.note_repairs(&[]);
+        assert_eq!(contest.next_interval(ASKED), ASKED);
     }
 
     #[test]
     fn values_that_drift_once_are_no_contest() {
         let mut contest = Contest::default();
         for nr in 0..100 {
-            assert!(contest.note(&[irq(nr)]).is_empty());
-            assert_eq!(contest.interval(ASKED), ASKED);
+            assert!(contest.note_repairs(&[irq(nr)]).is_empty());
+            assert_eq!(contest.next_interval(ASKED), ASKED);
         }
     }
 
     #[test]
     fn the_contested_value_is_named_and_not_the_one_beside_it() {
         let mut contest = Contest::default();
-        contest.note(&[irq(1)]);
-        contest.note(&[irq(1)]);
+        contest.note_repairs(&[irq(1)]);
+        contest.note_repairs(&[irq(1)]);
         let round = [irq(2), irq(1)];
-        assert_eq!(contest.note(&round), [&round[1]]);
+        assert_eq!(contest.note_repairs(&round), [&round[1]]);
     }
 
     #[test]
     fn an_opponent_is_a_program_a_user_or_a_file() {
-        let host = |fake: &Fake| opponent(&fake.host(), &irq(8));
-        let alone = Fake::new().task(41, 1, "db", "0-3", 0);
+        let host = |fake: &Fake| guess_opponent(&fake.host(), &irq(8));
+        let alone = Fake::new().with_task(41, 1, "db", "0-3", 0);
         assert_eq!(host(&alone), "in /proc/irq/8/smp_affinity, by a program unknown");
-        let tuned = alone.file("proc/812/comm", "tuned\n").file("proc/813/comm", "irqbalance\n");
+        let tuned =
+            alone.with_file("proc/812/comm", "tuned\n").with_file("proc/813/comm", "irqbalance\n");
         // Any process may be called irqbalance.
         assert_eq!(host(&tuned), "perhaps by tuned (812)");
-        let both = tuned.irqbalance(50).file("proc/50/comm", "irqbalance\n");
+        let both = tuned.with_irqbalance(50).with_file("proc/50/comm", "irqbalance\n");
         assert_eq!(host(&both), "perhaps by irqbalance (50) or tuned (812)");
         let task = of(Target::TaskAffinity { task: TaskId { tid: 41, start_ticks: 41 } });
         let uid = rustix::process::geteuid().as_raw();
         let want = format!("perhaps by itself, or by another program of uid {uid}");
-        assert_eq!(opponent(&both.host(), &task), want);
+        assert_eq!(guess_opponent(&both.host(), &task), want);
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Puts a process onto shielded CPUs, before it becomes the program that shall run there.
 
-use irqpath_model::CpuList;
+use irqpath_model::change::{Target, Value};
+use irqpath_model::{CpuList, TaskId};
 
 use super::entry::read_entry;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
-use crate::change::{Access, RUN_DIRECTORY, Step, Target, TaskId, Value, Verdict, apply};
+use crate::change::{Access, RUN_DIRECTORY, Step, Verdict, apply_steps};
 use crate::journal::{Journal, exists};
 
 /// Move the process `pid`, which has one thread, onto `cpus` or onto all shielded CPUs, and into
@@ -28,13 +29,13 @@ pub fn enter(
         return Err(ShieldError::NotShielded { cpus: cpus.difference(&shielded), shielded });
     }
     let failed = |reason: String| ShieldError::NotEntered { cpus: cpus.clone(), reason };
-    join(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;
+    join_partition(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;
     access.set_affinity(pid, &cpus).map_err(|e| failed(e.to_string()))?;
     Ok(cpus)
 }
 
 /// Into the partition's cgroup. Its way back is written down, as a reset has to empty the cgroup.
-fn join(
+fn join_partition(
     host: &Host,
     access: &dyn Access,
     mut journal: Journal,
@@ -48,7 +49,7 @@ fn join(
     let new = Value::Text(format!("{mount}/{RUN_DIRECTORY}"));
     let target = Target::ProcessCgroup { task: TaskId { tid: pid, start_ticks }, mount };
     let step = Step { target, label: format!("process {pid}"), new, pin: false };
-    let outcome = apply(access, &mut journal, vec![step])?.into_iter().next();
+    let outcome = apply_steps(access, &mut journal, vec![step])?.into_iter().next();
     Ok(match outcome.map(|o| o.verdict) {
         Some(Verdict::Refused(refusal)) => Err(refusal.reason),
         Some(Verdict::Became(value)) => Err(format!("its cgroup is {value}")),

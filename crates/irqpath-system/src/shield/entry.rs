@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use irqpath_model::change::Refusal;
+use irqpath_model::shield::{Mechanism, Wanted};
 use serde::{Deserialize, Serialize};
 
+use super::kernel;
 use super::plan::Plan;
-use super::{Mechanism, Wanted, kernel};
 use crate::change::Step;
-use crate::journal::{Journal, Ledger, Refusal};
+use crate::journal::{Journal, Ledger};
 
 /// No further round begins after this, as others wait for the lock, and whoever forks may go on.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);

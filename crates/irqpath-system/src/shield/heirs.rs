@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use irqpath_model::CpuList;
+use irqpath_model::change::{Target, Value};
+use irqpath_model::{CpuList, TaskId};
 
 use super::plan::is_irq_thread;
 use crate::Task;
-use crate::change::{Intent, Step, Target, TaskId, Value};
+use crate::change::{Intent, Step};
 use crate::journal::Ledger;
 
 /// Who is held: by number, with the value before us and the values that we gave.
@@ -29,27 +30,27 @@ impl<'a> Ancestors<'a> {
     }
 
     /// True if the journal has this very task.
-    fn holds(&self, task: &Task) -> bool {
+    fn is_held(&self, task: &Task) -> bool {
         self.held.get(&task.id.tid).is_some_and(|(id, ..)| *id == task.id)
     }
 
     /// What a task that is not held would have without us; `None` if that is what it has.
-    pub fn original(&self, task: &Task, tasks: &BTreeMap<u32, &Task>) -> Option<CpuList> {
-        self.legacy(task, tasks).map(|(original, _)| original.clone())
+    pub fn original_of(&self, task: &Task, tasks: &BTreeMap<u32, &Task>) -> Option<CpuList> {
+        self.find_legacy(task, tasks).map(|(original, _)| original.clone())
     }
 
     /// Its ancestor's value before us, and the one that the ancestor should have now.
     ///
     /// A thread inherits from its process, a process from its parent. One that was there before the
     /// shield and is not held chose its affinity itself, and so did everything it forked.
-    fn legacy(
+    fn find_legacy(
         &self,
         task: &Task,
         tasks: &BTreeMap<u32, &Task>,
     ) -> Option<(&'a CpuList, &'a Value)> {
         const GENERATIONS: usize = 64;
         let kernels_own = task.fixed || is_irq_thread(task);
-        if kernels_own || task.id.start_ticks < self.since_ticks || self.holds(task) {
+        if kernels_own || task.id.start_ticks < self.since_ticks || self.is_held(task) {
             return None;
         }
         let affinity = Value::Cpus(task.affinity.clone());
@@ -73,7 +74,7 @@ impl<'a> Ancestors<'a> {
         let by_tid = tasks.iter().map(|task| (task.id.tid, task)).collect();
         let due: BTreeSet<TaskId> = due.iter().filter_map(|step| step.target.task()).collect();
         let intent = |task: &Task| {
-            let (original, wanted) = self.legacy(task, &by_tid)?;
+            let (original, wanted) = self.find_legacy(task, &by_tid)?;
             let found = Value::Cpus(task.affinity.clone());
             (found != *wanted || due.contains(&task.id)).then(|| Intent {
                 target: Target::TaskAffinity { task: task.id },

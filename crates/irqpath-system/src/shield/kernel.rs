@@ -4,10 +4,10 @@
 //! shield changes then.
 
 use irqpath_model::CpuList;
+use irqpath_model::change::{Form, Target};
+use irqpath_model::shield::{Mechanism, Switch, Wanted};
 
-use super::{Mechanism, Switch, Wanted};
-use crate::change::{Form, Target};
-use crate::{Host, mask};
+use crate::Host;
 
 const DIRECTORY: &str = "proc/shield";
 
@@ -16,7 +16,7 @@ const DIRECTORY: &str = "proc/shield";
 pub struct KernelShield {
     /// CPUs shielded from tasks, of the kernel and of others.
     pub procs: CpuList,
-    /// From interrupts.
+    /// CPUs that the kernel shields from interrupts now.
     pub irqs: CpuList,
     /// CPUs in `nohz_full=` whose tick may stop.
     pub ltmrs: CpuList,
@@ -24,20 +24,20 @@ pub struct KernelShield {
 
 impl KernelShield {
     pub(super) fn read(host: &Host) -> Option<Self> {
-        let file = |name| mask::parse(&host.fact(&format!("{DIRECTORY}/{name}"))?);
+        let file = |name| CpuList::from_mask(&host.read_fact(&format!("{DIRECTORY}/{name}"))?);
         Some(Self { procs: file("procs")?, irqs: file("irqs")?, ltmrs: file("ltmrs")? })
     }
 
     /// What is to be added where: the file, its CPUs now, and those to come.
-    pub(super) fn additions(&self, wanted: &Wanted, nohz_full: &CpuList) -> Vec<Addition<'_>> {
+    pub(super) fn missing_cpus(&self, wanted: &Wanted, nohz_full: &CpuList) -> Vec<Addition<'_>> {
         let all = [
             (Switch::Irqs, "irqs", "interrupts", &self.irqs, wanted.cpus.clone()),
             (Switch::Tasks, "procs", "tasks", &self.procs, wanted.cpus.clone()),
             (Switch::Ticks, "ltmrs", "ticks", &self.ltmrs, wanted.cpus.intersection(nohz_full)),
         ];
         let of = |(switch, name, label, found, cpus): (Switch, &str, _, _, CpuList)| {
-            let needed = wanted.has(switch) && !cpus.is_empty();
-            needed.then(|| Addition { target: target(name), label, found, cpus })
+            let needed = wanted.is_on(switch) && !cpus.is_empty();
+            needed.then(|| Addition { target: file_target(name), label, found, cpus })
         };
         all.into_iter().filter_map(of).collect()
     }
@@ -51,7 +51,7 @@ pub(super) struct Addition<'a> {
     pub cpus: CpuList,
 }
 
-fn target(name: &str) -> Target {
+fn file_target(name: &str) -> Target {
     Target::File { path: format!("{DIRECTORY}/{name}"), form: Form::Mask }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn is_wanted(wanted: &Wanted) -> bool {
 
 /// True if something is to be kept off that it can keep off.
 pub(super) fn has_part(wanted: &Wanted) -> bool {
-    [Switch::Tasks, Switch::Irqs, Switch::Ticks].into_iter().any(|switch| wanted.has(switch))
+    [Switch::Tasks, Switch::Irqs, Switch::Ticks].into_iter().any(|switch| wanted.is_on(switch))
 }
 
 /// The switch that a file of it belongs to.

@@ -8,58 +8,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use irqpath_model::{CpuList, InterruptCounts, Loss, Missing, Occupied};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::shield::{Arrived, Measured, Ran};
+use irqpath_model::{CpuList, InterruptCounts};
 
 use crate::{Host, SystemError, Task};
-
-/// An interrupt or softirq that arrived.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Arrived {
-    /// Its label in `/proc/interrupts` or `/proc/softirqs`.
-    pub label: String,
-    /// Its actions; empty where there is none.
-    pub name: String,
-    /// True for a softirq.
-    pub softirq: bool,
-    /// How often, by CPU.
-    pub counts: BTreeMap<u16, u64>,
-}
-
-/// A task that ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ran {
-    /// Thread id.
-    pub tid: u32,
-    /// Its name.
-    pub comm: String,
-    /// True for a kernel thread.
-    pub kernel: bool,
-    /// True if it may use shielded CPUs only.
-    pub inside: bool,
-    /// The CPU that it was on at the end.
-    pub cpu: u16,
-    /// For how long, ns.
-    pub run_ns: u64,
-}
-
-/// What reached the shielded CPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Measured {
-    /// For how long it was watched, ns.
-    pub duration_ns: u64,
-    /// What arrived, the most frequent first.
-    pub arrived: Vec<Arrived>,
-    /// What ran, the longest first.
-    pub ran: Vec<Ran>,
-    /// What the tracer saw on them, the longest first; empty without it.
-    pub occupied: Vec<Occupied>,
-    /// What was lost while tracing.
-    pub loss: Loss,
-    /// What could not be measured, and why.
-    pub missing: Vec<Missing>,
-}
 
 /// Watch for `duration`, or until `stop`.
 pub fn measure(
@@ -77,16 +29,20 @@ pub fn measure(
     let after = host.interrupt_counts()?;
     let duration_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let names = host.irq_names()?;
-    let mut arrived = arrived(&before.0, &after, cpus);
+    let mut arrived = count_arrived(&before.0, &after, cpus);
     for one in arrived.iter_mut().filter(|a| !a.softirq) {
         let name = one.label.parse().ok().and_then(|irq: u32| names.get(&irq));
         one.name = name.cloned().unwrap_or_default();
     }
-    let ran = ran(host, &before.1, cpus);
+    let ran = count_ran(host, &before.1, cpus);
     Ok(Measured { duration_ns, arrived, ran, ..Measured::default() })
 }
 
-fn arrived(before: &InterruptCounts, after: &InterruptCounts, cpus: &CpuList) -> Vec<Arrived> {
+fn count_arrived(
+    before: &InterruptCounts,
+    after: &InterruptCounts,
+    cpus: &CpuList,
+) -> Vec<Arrived> {
     let tables =
         [(false, &before.interrupts, &after.interrupts), (true, &before.softirqs, &after.softirqs)];
     let mut all: Vec<Arrived> = tables
@@ -114,16 +70,16 @@ fn arrived(before: &InterruptCounts, after: &InterruptCounts, cpus: &CpuList) ->
 
 /// Run time of every task, from the first number of its `schedstat`.
 fn run_times(host: &Host) -> BTreeMap<u32, u64> {
-    let tasks = host.tasks();
+    let tasks = host.read_tasks();
     tasks.iter().filter_map(|task| Some((task.id.tid, run_time(host, task)?))).collect()
 }
 
 fn run_time(host: &Host, task: &Task) -> Option<u64> {
-    let text = host.fact(&format!("proc/{}/task/{}/schedstat", task.tgid, task.id.tid))?;
+    let text = host.read_fact(&format!("proc/{}/task/{}/schedstat", task.tgid, task.id.tid))?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn ran(host: &Host, before: &BTreeMap<u32, u64>, cpus: &CpuList) -> Vec<Ran> {
+fn count_ran(host: &Host, before: &BTreeMap<u32, u64>, cpus: &CpuList) -> Vec<Ran> {
     let one = |task: Task| {
         let run_ns = run_time(host, &task)?;
         let run_ns = run_ns.saturating_sub(before.get(&task.id.tid).copied().unwrap_or(0));
@@ -136,7 +92,7 @@ fn ran(host: &Host, before: &BTreeMap<u32, u64>, cpus: &CpuList) -> Vec<Ran> {
             run_ns,
         })
     };
-    let mut all: Vec<Ran> = host.tasks().into_iter().filter_map(one).collect();
+    let mut all: Vec<Ran> = host.read_tasks().into_iter().filter_map(one).collect();
     all.sort_by_key(|ran| std::cmp::Reverse(ran.run_ns));
     all
 }

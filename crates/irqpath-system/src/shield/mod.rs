@@ -13,13 +13,11 @@
 mod boot;
 mod check;
 mod contest;
-mod document;
 mod enter;
 mod entry;
 mod heirs;
 mod kernel;
 mod measure;
-mod obstacle;
 mod partition;
 mod plan;
 mod reset;
@@ -29,120 +27,28 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use irqpath_model::CpuList;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::shield::Switch;
 
-pub use contest::{Contest, opponent};
-pub use document::{Document, schema};
+pub use contest::{Contest, guess_opponent};
 pub use enter::enter;
 pub use kernel::KernelShield;
-pub use measure::{Arrived, Measured, Ran, measure};
-pub use obstacle::{Obstacle, ObstacleKind};
-pub use plan::{Kept, Plan, plan};
-pub use reset::{Reset, reset};
-pub use set::{Changed, ChangedHow, Set, dry_run, repair, set};
+pub use measure::measure;
+pub use plan::{Plan, plan_shield};
+pub use reset::reset;
+pub use set::{dry_run, repair, set};
 pub use snapshot::{Cgroup, Irq, IrqBalance, MaskFile, Snapshot};
-pub use status::{Drift, Running, Status, moved_but_arrived, status, strayed};
+pub use status::{find_strayed, moved_but_arrived, status};
 
+use crate::SystemError;
 use crate::journal::JournalError;
-use crate::{Capability, SystemError};
 
-/// The journal's name.
 pub(crate) const OWNER: &str = "shield";
-
-/// What every change of a shield needs.
-pub const SHIELDING: &[Capability] = &[Capability::SysNice];
-
-/// What is kept off the shielded CPUs.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Switch {
-    /// Tasks in user space.
-    Tasks,
-    /// Interrupts of devices, and the spreading of packets.
-    Irqs,
-    /// The tick.
-    Ticks,
-    /// Kernel threads that are not bound to one CPU.
-    Kthreads,
-    /// Work of unbound workqueues.
-    Workqueues,
-    /// RCU callbacks.
-    Rcu,
-    /// Timers of others, and the watchdogs.
-    Timers,
-}
-
-impl Switch {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Tasks,
-        Self::Irqs,
-        Self::Ticks,
-        Self::Kthreads,
-        Self::Workqueues,
-        Self::Rcu,
-        Self::Timers,
-    ];
-
-    /// Its name on the command line and in output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tasks => "tasks",
-            Self::Irqs => "irqs",
-            Self::Ticks => "ticks",
-            Self::Kthreads => "kthreads",
-            Self::Workqueues => "workqueues",
-            Self::Rcu => "rcu",
-            Self::Timers => "timers",
-        }
-    }
-}
-
-/// How tasks, and interrupts with `Kernel`, are kept off.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Mechanism {
-    /// The kernel's own shield where it has one, a partition where the host can have one, otherwise
-    /// affinities.
-    Auto,
-    /// `/proc/shield`, of a kernel with irqpath.
-    Kernel,
-    /// An isolated partition of cgroup version 2: the scheduler leaves the CPUs alone, and no task
-    /// outside can ask for them.
-    Partition,
-    /// The affinity of every task. New tasks inherit it.
-    Affinity,
-}
-
-/// A shield that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Wanted {
-    /// The shielded CPUs.
-    pub cpus: CpuList,
-    /// What is kept off.
-    pub switches: BTreeSet<Switch>,
-    /// How.
-    pub mechanism: Mechanism,
-}
-
-impl Wanted {
-    /// True if this is to be kept off.
-    pub fn has(&self, switch: Switch) -> bool {
-        self.switches.contains(&switch)
-    }
-}
 
 /// Why a shield could not be set, looked at or taken down. Nothing was changed, unless the
 /// message says so.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the message says what each field is
 pub enum ShieldError {
     /// The host could not be read, or has not what was asked for.
     #[error(transparent)]
@@ -160,21 +66,17 @@ pub enum ShieldError {
     #[error(
         "this machine has one CPU online, {cpus}; a shield needs a second one for everything else"
     )]
-    OnlyCpu {
-        /// That one.
-        cpus: CpuList,
-    },
+    OnlyCpu { cpus: CpuList },
     /// A file that has to be written is on a read-only file system.
     #[error("/{path} is read-only here, as in a container; run on the host, or leave out --{switch}",
         switch = .switch.name())]
     ReadOnly {
         /// Relative to the host's root.
         path: String,
-        /// What needs it.
         switch: Switch,
     },
     /// A file that has to be written may not be.
-    #[error("/{path} may not be written by this user; run with sudo")]
+    #[error("this user may not write /{path}; run with sudo")]
     Forbidden {
         /// Relative to the host's root.
         path: String,
@@ -185,11 +87,8 @@ pub enum ShieldError {
     )]
     PidNamespace,
     /// `--mechanism partition` where there can be none.
-    #[error("a cgroup partition cannot be made: {reason}; use --mechanism affinity")]
-    NoPartition {
-        /// Why.
-        reason: String,
-    },
+    #[error("cannot make a cgroup partition: {reason}; use --mechanism affinity")]
+    NoPartition { reason: String },
     /// `--mechanism kernel` on a kernel that cannot.
     #[error("this kernel has no /proc/shield (CONFIG_IRQPATH_SHIELD); use --mechanism auto")]
     NoKernelShield,
@@ -198,11 +97,10 @@ pub enum ShieldError {
     NotShielded {
         /// The CPUs asked for in vain.
         cpus: CpuList,
-        /// The shielded ones.
         shielded: CpuList,
     },
     /// A program could not be put onto the shielded CPUs.
-    #[error("this process cannot be moved to CPU {cpus}: {reason}; look at irqpath shield status")]
+    #[error("cannot move this process to CPU {cpus}: {reason}; see irqpath shield status")]
     NotEntered {
         /// The CPUs asked for.
         cpus: CpuList,

@@ -6,21 +6,21 @@
 //! (systemd on a reload) can switch the controller off at the root and destroy the partition.
 
 use irqpath_model::CpuList;
+use irqpath_model::change::{Form, Refusal, Target, Undone, Value};
 
 use super::Snapshot;
 use crate::change::{
-    Access, Form, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Target, Value, Verdict, apply,
-    undo,
+    Access, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Verdict, apply_steps, undo_changes,
 };
-use crate::journal::{Held, Journal, JournalError, Ledger, Refusal};
+use crate::journal::{Held, Journal, JournalError, Ledger};
 
-fn controller(directory: &str) -> Target {
+fn controller_target(directory: &str) -> Target {
     let form = Form::Controller("cpuset".to_owned());
     Target::File { path: format!("{directory}/cgroup.subtree_control"), form }
 }
 
 /// The partition itself. A refusal of it in the journal means that affinities were chosen.
-pub(super) fn target(mount: &str) -> Target {
+pub(super) fn partition_target(mount: &str) -> Target {
     Target::Cgroup { path: format!("{mount}/{PARTITION_DIRECTORY}") }
 }
 
@@ -35,40 +35,40 @@ pub(super) fn is_part(target: &Target, mount: &str) -> bool {
     }
 }
 
-fn step(target: Target, label: &str, new: Value) -> Step {
+fn make_step(target: Target, label: &str, new: Value) -> Step {
     Step { target, label: label.to_owned(), new, pin: false }
 }
 
-fn file(directory: &str, name: &str, form: Form) -> Target {
+fn file_target(directory: &str, name: &str, form: Form) -> Target {
     Target::File { path: format!("{directory}/{name}"), form }
 }
 
 /// What makes the partition, in the order in which it has to be made.
-fn steps(mount: &str, cpus: &CpuList, word: &str) -> Vec<Step> {
+fn partition_steps(mount: &str, cpus: &CpuList, word: &str) -> Vec<Step> {
     let directory = format!("{mount}/{PARTITION_DIRECTORY}");
     let cgroup = |path: &str| Target::Cgroup { path: format!("{mount}/{path}") };
     let there = Value::Present(true);
     vec![
-        step(controller(mount), "cpuset controller", there.clone()),
-        step(cgroup(PARTITION_DIRECTORY), "cgroup of the shield", there.clone()),
-        step(
-            file(&directory, "cpuset.cpus", Form::List),
+        make_step(controller_target(mount), "cpuset controller", there.clone()),
+        make_step(cgroup(PARTITION_DIRECTORY), "cgroup of the shield", there.clone()),
+        make_step(
+            file_target(&directory, "cpuset.cpus", Form::List),
             "CPUs of the partition",
             Value::Cpus(cpus.clone()),
         ),
-        step(
-            file(&directory, "cpuset.cpus.partition", Form::Text),
+        make_step(
+            file_target(&directory, "cpuset.cpus.partition", Form::Text),
             "partition",
             Value::Text(word.to_owned()),
         ),
-        step(controller(&directory), "cpuset controller of the shield", there.clone()),
-        step(cgroup(RUN_DIRECTORY), "cgroup for programs", there),
+        make_step(controller_target(&directory), "cpuset controller of the shield", there.clone()),
+        make_step(cgroup(RUN_DIRECTORY), "cgroup for programs", there),
     ]
 }
 
 /// Make it, or give it these CPUs. The inner error is why there can be none; nothing of it is
 /// left then.
-pub(super) fn make(
+pub(super) fn make_partition(
     access: &dyn Access,
     journal: &mut Journal,
     snapshot: &Snapshot,
@@ -79,21 +79,21 @@ pub(super) fn make(
     for word in ["isolated", "root"] {
         match try_make(access, journal, mount, cpus, word)? {
             Ok(()) => {
-                adopt(access, journal)?;
+                adopt_changed(access, journal)?;
                 return Ok(Ok(()));
             }
             Err(why) if reason.is_empty() => reason = why,
             Err(_) => {}
         }
-        remove(access, journal, mount)?;
+        remove_partition(access, journal, mount)?;
     }
-    adopt(access, journal)?;
-    decline(journal, mount, &reason)?;
+    adopt_changed(access, journal)?;
+    decline_partition(journal, mount, &reason)?;
     Ok(Err(reason))
 }
 
 /// Write down that there is none, so that a repair does not try again.
-pub(super) fn decline(
+pub(super) fn decline_partition(
     journal: &mut Journal,
     mount: &str,
     reason: &str,
@@ -104,7 +104,7 @@ pub(super) fn decline(
         errno: 0,
         reason: reason.to_owned(),
     };
-    journal.refuse(vec![(target(mount), refusal)])
+    journal.write_refusals(vec![(partition_target(mount), refusal)])
 }
 
 fn try_make(
@@ -114,8 +114,8 @@ fn try_make(
     cpus: &CpuList,
     word: &str,
 ) -> Result<Result<(), String>, JournalError> {
-    for step in steps(mount, cpus, word) {
-        for outcome in apply(access, journal, vec![step])? {
+    for step in partition_steps(mount, cpus, word) {
+        for outcome in apply_steps(access, journal, vec![step])? {
             let label = &outcome.step.label;
             match outcome.verdict {
                 Verdict::Done | Verdict::Already => {}
@@ -131,7 +131,7 @@ fn try_make(
 }
 
 /// The kernel has changed affinities when CPUs moved between partitions; those are ours, too.
-fn adopt(access: &dyn Access, journal: &mut Journal) -> Result<(), JournalError> {
+fn adopt_changed(access: &dyn Access, journal: &mut Journal) -> Result<(), JournalError> {
     let changed = |(target, held): (&Target, &Held)| {
         let Target::TaskAffinity { .. } = target else { return None };
         let found = access.get(target).ok()??;
@@ -143,28 +143,28 @@ fn adopt(access: &dyn Access, journal: &mut Journal) -> Result<(), JournalError>
         })
     };
     let intents: Vec<Intent> = journal.ledger().held().filter_map(changed).collect();
-    journal.intend(&intents)
+    journal.write_intents(&intents)
 }
 
 /// Take the partition down. Programs in it go back to where they came from, or to the root.
-pub(super) fn remove(
+pub(super) fn remove_partition(
     access: &dyn Access,
     journal: &mut Journal,
     mount: &str,
-) -> Result<crate::change::Undone, JournalError> {
-    evacuate(access, journal, mount);
+) -> Result<Undone, JournalError> {
+    evacuate_programs(access, journal, mount);
     let shared = is_shared(access, mount);
-    let root = controller(mount);
+    let root = controller_target(mount);
     if shared {
-        journal.release(std::slice::from_ref(&root));
+        journal.release_targets(std::slice::from_ref(&root));
     }
     // What is in the directory goes with it: its files may read otherwise by now, as a partition
     // does that hotplug has made invalid, and nobody else has a say in them.
     let directories = |target: &Target| {
         *target == root || matches!(target, Target::Cgroup { .. } | Target::ProcessCgroup { .. })
     };
-    let mut undone = undo(access, journal, directories)?;
-    undone.extend(undo(access, journal, |target| is_part(target, mount))?);
+    let mut undone = undo_changes(access, journal, directories)?;
+    undone.extend(undo_changes(access, journal, |target| is_part(target, mount))?);
     Ok(undone)
 }
 
@@ -174,7 +174,7 @@ pub(super) fn is_held(ledger: &Ledger) -> bool {
 }
 
 /// A program may fork while it is moved, so this looks until nothing is left.
-fn evacuate(access: &dyn Access, journal: &Journal, mount: &str) {
+fn evacuate_programs(access: &dyn Access, journal: &Journal, mount: &str) {
     const ROUNDS: usize = 100;
     let list = format!("{mount}/{RUN_DIRECTORY}/cgroup.procs");
     let home = |tid: &str| {
@@ -195,7 +195,7 @@ fn evacuate(access: &dyn Access, journal: &Journal, mount: &str) {
             return;
         }
         for tid in inside.split_whitespace() {
-            access.step("before a process moves");
+            access.mark_step("before a process moves");
             // One that ended meanwhile, or whose home is gone, is met again in the next round.
             if access.write(&format!("{}/cgroup.procs", home(tid)), tid).is_err() {
                 let _ = access.write(&format!("{mount}/cgroup.procs"), tid);
@@ -206,7 +206,7 @@ fn evacuate(access: &dyn Access, journal: &Journal, mount: &str) {
 
 /// True if somebody else has begun to use the controller that we switched on.
 fn is_shared(access: &dyn Access, mount: &str) -> bool {
-    let children = access.directories(mount);
+    let children = access.list_directories(mount);
     children.iter().filter(|name| *name != PARTITION_DIRECTORY).any(|name| {
         ["cpuset.cpus", "cpuset.mems"].iter().any(|file| {
             let text = access.read(&format!("{mount}/{name}/{file}"));
@@ -216,7 +216,7 @@ fn is_shared(access: &dyn Access, mount: &str) -> bool {
 }
 
 /// Whether the partition holds: the word that the kernel shows, with its reason if it does not.
-pub(super) fn state(access: &dyn Access, mount: &str) -> Option<String> {
+pub(super) fn partition_state(access: &dyn Access, mount: &str) -> Option<String> {
     let text = access.read(&format!("{mount}/{PARTITION_DIRECTORY}/cpuset.cpus.partition")).ok()?;
     Some(text.trim().to_owned())
 }

@@ -6,27 +6,17 @@
 //! CPUs gives back those that are not shielded any more.
 
 use irqpath_model::CpuList;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::change::{Form, Refusal, Target, Value};
+use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wanted};
 
 use super::kernel::{self, KernelShield};
-use super::obstacle::{Obstacle, ObstacleKind};
 use super::snapshot::NEW_IRQS;
-use super::{Irq, MaskFile, Mechanism, Snapshot, Switch, Wanted, boot, partition};
+use super::{Irq, MaskFile, Snapshot, boot, partition};
 use crate::Task;
-use crate::change::{Form, Step, Target, Value};
-use crate::journal::{Ledger, Refusal};
+use crate::change::Step;
+use crate::journal::Ledger;
 
 const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
-
-/// Something that was asked onto the shielded CPUs and nowhere else, and therefore stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
-    /// What.
-    pub label: String,
-    /// Its CPUs.
-    pub cpus: CpuList,
-}
 
 /// What a shield changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,19 +35,19 @@ pub struct Plan {
     pub kept: Vec<Kept>,
 }
 
-/// Decide.
-pub fn plan(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Plan {
+/// Decides what has to change, without changing it.
+pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Plan {
     let mut planner = Planner { snapshot, wanted, ledger, plan: Plan::default() };
-    planner.kernel();
-    planner.mechanism();
-    planner.masks();
-    if wanted.has(Switch::Irqs) {
-        planner.irqbalance();
-        planner.irqs();
+    planner.plan_kernel();
+    planner.plan_mechanism();
+    planner.plan_masks();
+    if wanted.is_on(Switch::Irqs) {
+        planner.plan_irqbalance();
+        planner.plan_irqs();
     }
-    planner.timers();
-    planner.tasks();
-    planner.plan.obstacles.extend(boot::obstacles(snapshot, wanted));
+    planner.plan_timers();
+    planner.plan_tasks();
+    planner.plan.obstacles.extend(boot::boot_obstacles(snapshot, wanted));
     planner.plan
 }
 
@@ -70,7 +60,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     /// A target's CPUs as they would be without us.
-    fn base(&self, target: &Target, found: &CpuList) -> CpuList {
+    fn base_cpus(&self, target: &Target, found: &CpuList) -> CpuList {
         let held = self.ledger.get(target);
         let ours = held.filter(|held| held.ours.contains(&Value::Cpus(found.clone())));
         ours.and_then(|held| held.original.cpus()).unwrap_or(found).clone()
@@ -81,46 +71,48 @@ impl Planner<'_> {
         cpus.intersection(&self.snapshot.online).is_subset(&self.wanted.cpus)
     }
 
-    fn without(&self, cpus: &CpuList) -> CpuList {
+    fn without_shielded(&self, cpus: &CpuList) -> CpuList {
         cpus.difference(&self.wanted.cpus)
     }
 
     /// Everything that is not shielded.
-    fn rest(&self) -> CpuList {
-        self.without(&self.snapshot.online)
+    fn unshielded_cpus(&self) -> CpuList {
+        self.without_shielded(&self.snapshot.online)
     }
 
-    fn setting(&mut self, target: Target, label: String, cpus: CpuList) {
+    fn add_setting(&mut self, target: Target, label: String, cpus: CpuList) {
         let step = Step { target, label, new: Value::Cpus(cpus), pin: false };
         self.plan.settings.push(step);
     }
 
     /// The kernel adds our CPUs to those that somebody else shields.
-    fn kernel(&mut self) {
+    fn plan_kernel(&mut self) {
         let shield: Option<&KernelShield> = self.snapshot.kernel_shield.as_ref();
         let Some(shield) = shield.filter(|_| kernel::is_wanted(self.wanted)) else { return };
         self.plan.kernel = true;
-        for addition in shield.additions(self.wanted, &self.snapshot.nohz_full) {
-            let base = self.base(&addition.target, addition.found);
+        for addition in shield.missing_cpus(self.wanted, &self.snapshot.nohz_full) {
+            let base = self.base_cpus(&addition.target, addition.found);
             let label = format!("CPUs that the kernel shields from {}", addition.label);
-            self.setting(addition.target, label, base.union(&addition.cpus));
+            self.add_setting(addition.target, label, base.union(&addition.cpus));
         }
     }
 
     /// A partition takes every task off its CPUs, also one that asked for them alone. Where there
     /// is such a task, affinities are the only way to leave it there.
-    fn mechanism(&mut self) {
+    fn plan_mechanism(&mut self) {
         let asked = self.snapshot.tasks.iter().find(|task| {
             !task.fixed && self.only_shielded(&self.task_base(task)) && !is_irq_thread(task)
         });
         let chosen = self.plan.kernel || self.wanted.mechanism == Mechanism::Affinity;
-        if chosen || !self.wanted.has(Switch::Tasks) {
+        if chosen || !self.wanted.is_on(Switch::Tasks) {
             return;
         }
         let cgroup = &self.snapshot.cgroup;
         let reason = if !cgroup.unusable.is_empty() {
             cgroup.unusable.clone()
-        } else if let Some(refusal) = self.ledger.refusal(&partition::target(&cgroup.mount)) {
+        } else if let Some(refusal) =
+            self.ledger.refusal(&partition::partition_target(&cgroup.mount))
+        {
             refusal.reason.clone() // decided when the shield was set
         } else if let Some(task) = asked.filter(|_| !self.has_partition()) {
             // Once it is made, who runs inside asked for these CPUs alone, of course.
@@ -143,18 +135,18 @@ impl Planner<'_> {
         partition::is_held(self.ledger)
     }
 
-    fn masks(&mut self) {
+    fn plan_masks(&mut self) {
         for file in &self.snapshot.masks {
-            if self.wanted.has(file.switch) {
-                self.mask(file);
+            if self.wanted.is_on(file.switch) {
+                self.plan_mask(file);
             }
         }
     }
 
-    fn mask(&mut self, file: &MaskFile) {
+    fn plan_mask(&mut self, file: &MaskFile) {
         let form = if file.list { Form::List } else { Form::Mask };
         let target = Target::File { path: file.path.clone(), form };
-        let base = self.base(&target, &file.cpus);
+        let base = self.base_cpus(&target, &file.cpus);
         if self.plan.kernel && file.path == NEW_IRQS {
             return; // the kernel sees to new ones, too
         }
@@ -165,20 +157,24 @@ impl Planner<'_> {
         if self.only_shielded(&base) && file.path.ends_with("xps_cpus") {
             return; // the sending queue of the shielded CPUs themselves
         }
-        let cpus = if self.only_shielded(&base) { self.rest() } else { self.without(&base) };
-        self.setting(target, file.label.clone(), cpus);
+        let cpus = if self.only_shielded(&base) {
+            self.unshielded_cpus()
+        } else {
+            self.without_shielded(&base)
+        };
+        self.add_setting(target, file.label.clone(), cpus);
     }
 
-    fn irqs(&mut self) {
+    fn plan_irqs(&mut self) {
         for irq in &self.snapshot.irqs {
-            self.irq(irq);
+            self.plan_irq(irq);
         }
     }
 
-    fn irq(&mut self, irq: &Irq) {
+    fn plan_irq(&mut self, irq: &Irq) {
         let path = format!("proc/irq/{}/smp_affinity", irq.irq);
         let target = Target::File { path, form: Form::Mask };
-        let base = self.base(&target, &irq.affinity);
+        let base = self.base_cpus(&target, &irq.affinity);
         if base.is_disjoint(&self.wanted.cpus) && self.ledger.get(&target).is_none() {
             return;
         }
@@ -193,16 +189,20 @@ impl Planner<'_> {
         if self.plan.kernel && !self.only_shielded(&base) {
             return;
         }
-        let cpus = if self.only_shielded(&base) { self.rest() } else { self.without(&base) };
-        self.setting(target, label, cpus);
+        let cpus = if self.only_shielded(&base) {
+            self.unshielded_cpus()
+        } else {
+            self.without_shielded(&base)
+        };
+        self.add_setting(target, label, cpus);
     }
 
-    fn irqbalance(&mut self) {
+    fn plan_irqbalance(&mut self) {
         let Some(balance) = &self.snapshot.irqbalance else { return };
         if let Some(banned) = &balance.banned {
             let target = Target::Irqbalance { task: balance.task };
-            let base = self.base(&target, banned);
-            self.setting(target, "irqbalance".to_owned(), base.union(&self.wanted.cpus));
+            let base = self.base_cpus(&target, banned);
+            self.add_setting(target, "irqbalance".to_owned(), base.union(&self.wanted.cpus));
             return;
         }
         self.plan.obstacles.push(Obstacle {
@@ -219,8 +219,8 @@ impl Planner<'_> {
     }
 
     /// With it on, a timer that is set on an idle CPU goes to one that is busy anyway.
-    fn timers(&mut self) {
-        if self.wanted.has(Switch::Timers) && self.snapshot.timer_migration.is_some() {
+    fn plan_timers(&mut self) {
+        if self.wanted.is_on(Switch::Timers) && self.snapshot.timer_migration.is_some() {
             let path = TIMER_MIGRATION.to_owned();
             self.plan.settings.push(Step {
                 target: Target::File { path, form: Form::Text },
@@ -232,38 +232,38 @@ impl Planner<'_> {
     }
 
     fn task_base(&self, task: &Task) -> CpuList {
-        self.base(&Target::TaskAffinity { task: task.id }, &task.affinity)
+        self.base_cpus(&Target::TaskAffinity { task: task.id }, &task.affinity)
     }
 
-    fn tasks(&mut self) {
+    fn plan_tasks(&mut self) {
         for task in &self.snapshot.tasks {
             if task.fixed {
-                self.fixed(task);
+                self.report_fixed(task);
             } else if !is_irq_thread(task) || self.plan.partition {
-                self.task(task);
+                self.plan_task(task);
             }
         }
     }
 
     /// A partition moves every kernel thread that can be moved.
-    fn concerns(&self, task: &Task) -> bool {
+    fn is_concerned(&self, task: &Task) -> bool {
         match (task.kernel, is_rcu_thread(task)) {
             _ if is_irq_thread(task) => false,
-            (false, _) => self.wanted.has(Switch::Tasks),
+            (false, _) => self.wanted.is_on(Switch::Tasks),
             (true, _) if self.plan.partition => true,
-            (true, true) => self.wanted.has(Switch::Rcu) || self.wanted.has(Switch::Kthreads),
-            (true, false) => self.wanted.has(Switch::Kthreads),
+            (true, true) => self.wanted.is_on(Switch::Rcu) || self.wanted.is_on(Switch::Kthreads),
+            (true, false) => self.wanted.is_on(Switch::Kthreads),
         }
     }
 
-    fn task(&mut self, task: &Task) {
+    fn plan_task(&mut self, task: &Task) {
         let target = Target::TaskAffinity { task: task.id };
         let held = self.ledger.get(&target).is_some();
         let base = self.task_base(task);
         // A partition sets the affinity of kernel threads that never had one set. Setting it to
         // what it is makes the kernel keep it.
         let guard = self.plan.partition && task.kernel;
-        let concerned = self.concerns(task);
+        let concerned = self.is_concerned(task);
         let untouched = base.is_disjoint(&self.wanted.cpus) && !held;
         if (untouched || !concerned) && !guard {
             return;
@@ -275,11 +275,11 @@ impl Planner<'_> {
                 return;
             }
         }
-        if self.plan.kernel && self.wanted.has(Switch::Tasks) {
+        if self.plan.kernel && self.wanted.is_on(Switch::Tasks) {
             return;
         }
         let new = match (concerned && !alone, held && guard) {
-            (true, _) => self.without(&base),
+            (true, _) => self.without_shielded(&base),
             (false, true) => task.affinity.clone(), // the kernel's business since
             (false, false) => base,
         };
@@ -288,10 +288,10 @@ impl Planner<'_> {
     }
 
     /// Threads of unbound workqueues are fixed, too, but follow the workqueues' mask.
-    fn fixed(&mut self, task: &Task) {
+    fn report_fixed(&mut self, task: &Task) {
         let unbound = task.comm.starts_with("kworker/u");
         let here = !task.affinity.is_disjoint(&self.wanted.cpus);
-        if !self.wanted.has(Switch::Kthreads) || !here || unbound {
+        if !self.wanted.is_on(Switch::Kthreads) || !here || unbound {
             return;
         }
         self.plan.obstacles.push(Obstacle {
@@ -338,12 +338,12 @@ pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
 /// Everything that the kernel refused, as obstacles. A partition has one of its own kind.
 pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
     let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
-    all.map(|(target, refusal)| refused(snapshot, wanted, target, refusal)).collect()
+    all.map(|(target, refusal)| refused_obstacle(snapshot, wanted, target, refusal)).collect()
 }
 
 /// Tasks that are not as they should be at the end of a change, as one obstacle: a stranger may
 /// have thousands of them.
-pub(super) fn contested(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle> {
+pub(super) fn contested_obstacle(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle> {
     let (first, others) = steps.split_first()?;
     let label = match others.len() {
         0 => first.label.clone(),
@@ -363,7 +363,12 @@ pub(super) fn contested(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle>
 /// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages
 /// an interrupt's affinity itself, or that the interrupt belongs to one CPU; EACCES without
 /// CAP_DAC_OVERRIDE, as in the unit.
-fn refused(snapshot: &Snapshot, wanted: &Wanted, target: &Target, refusal: &Refusal) -> Obstacle {
+fn refused_obstacle(
+    snapshot: &Snapshot,
+    wanted: &Wanted,
+    target: &Target,
+    refusal: &Refusal,
+) -> Obstacle {
     const EPERM: i32 = 1;
     const EIO: i32 = 5;
     const EACCES: i32 = 13;

@@ -5,34 +5,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::change::{Target, Value};
+use irqpath_model::shield::Reset;
 
 use super::check::check_rights;
 use super::entry::{PATIENCE, read_entry};
 use super::heirs::Ancestors;
 use super::{OWNER, ShieldError, Snapshot, partition};
-use crate::change::{Access, Target, Undone, Value, put_back};
+use crate::change::{Access, put_back};
 use crate::journal::Journal;
 use crate::{Host, Task};
 
 /// Heirs fork while they are looked for; their children are right once their parent is.
 const ROUNDS: usize = 50;
-
-/// What a reset did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reset {
-    /// True if there was something to take down.
-    pub was_set: bool,
-    /// What became of the values in the journal.
-    pub undone: Undone,
-    /// Tasks that had inherited an affinity of ours and got their ancestor's back.
-    pub heirs: usize,
-    /// Changes of an earlier boot, which ended with it.
-    pub gone_with_boot: usize,
-    /// Lines of the journal that are damaged; what they said is not undone.
-    pub damaged: Vec<usize>,
-}
 
 /// Take the shield down.
 pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
@@ -40,7 +25,7 @@ pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
         return Ok(Reset::default());
     }
     check_rights(host)?;
-    let gone_with_boot = crate::journal::peek(host, OWNER)?.gone_with_boot;
+    let gone_with_boot = crate::journal::peek_journal(host, OWNER)?.gone_with_boot;
     let journal = Journal::open(host, OWNER)?;
     let content = journal.content();
     let mut reset = Reset {
@@ -65,33 +50,33 @@ pub(super) fn take_down(
 ) -> Result<(), ShieldError> {
     let since = read_entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
     let mount = Snapshot::read(host, access)?.cgroup.mount;
-    reset.undone = partition::remove(access, &mut journal, &mount)?;
+    reset.undone = partition::remove_partition(access, &mut journal, &mount)?;
     // Released only after the heirs: these are found by what their ancestors had.
     let (undone, settled) = put_back(access, journal.ledger(), |_| true);
     reset.undone.extend(undone);
-    reset.heirs = heirs(host, access, &journal, since);
-    access.step("before the release");
-    journal.release(&settled);
-    access.step("after the release");
+    reset.heirs = restore_heirs(host, access, &journal, since);
+    access.mark_step("before the release");
+    journal.release_targets(&settled);
+    access.mark_step("after the release");
     if journal.ledger().is_empty() {
         journal.finish()?;
     }
     Ok(())
 }
 
-fn heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {
+fn restore_heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {
     let ancestors = Ancestors::new(journal.ledger(), since_ticks);
     let began = Instant::now();
     // Each once: one that takes our CPUs again chose them itself.
     let mut found = BTreeSet::new();
     for _ in 0..ROUNDS {
-        let tasks = host.tasks();
+        let tasks = host.read_tasks();
         let by_tid: BTreeMap<u32, &Task> = tasks.iter().map(|task| (task.id.tid, task)).collect();
         let originals =
-            tasks.iter().filter_map(|task| Some((task, ancestors.original(task, &by_tid)?)));
+            tasks.iter().filter_map(|task| Some((task, ancestors.original_of(task, &by_tid)?)));
         let mut any = false;
         for (task, original) in originals.collect::<Vec<_>>() {
-            access.step("before an heir");
+            access.mark_step("before an heir");
             // One that has ended, or may not use those CPUs, is none of ours any more. Its number
             // may be another task's by now: `set` looks at the start time once more.
             let target = Target::TaskAffinity { task: task.id };

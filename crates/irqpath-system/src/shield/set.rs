@@ -5,21 +5,23 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::TaskId;
+use irqpath_model::change::Target;
+use irqpath_model::shield::{
+    Changed, ChangedHow, Mechanism, Obstacle, ObstacleKind, Reset, Set, Wanted,
+};
 
-use super::check::{check, check_files, check_rights};
+use super::check::{check_files, check_rights, check_wanted};
 use super::entry::{Entry, PATIENCE, in_force, is_held_back, read_entry};
 use super::heirs::Ancestors;
-use super::obstacle::{Obstacle, ObstacleKind};
-use super::plan::{Kept, Plan, all_refused, contested, plan};
-use super::reset::{Reset, take_down};
-use super::{Mechanism, OWNER, ShieldError, Snapshot, Wanted, partition};
+use super::plan::{Plan, all_refused, contested_obstacle, plan_shield};
+use super::reset::take_down;
+use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
 use crate::change::{
-    Access, Outcome, PARTITION_DIRECTORY, Step, Target, TaskId, Value, Verdict, apply, undo,
+    Access, PARTITION_DIRECTORY, Step, StepOutcome, Verdict, apply_steps, undo_changes,
 };
-use crate::journal::{Journal, JournalError, Ledger, exists, peek};
+use crate::journal::{Journal, JournalError, Ledger, exists, peek_journal};
 use crate::tasks::Stat;
 
 /// Tasks that are forked while others are moved are met in the next round. A round takes
@@ -28,47 +30,7 @@ const ROUNDS: usize = 50;
 /// So many tasks that ended are forgotten at once; one line of the journal for each.
 const ENDED: usize = 1000;
 
-/// How a change went, for output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangedHow {
-    /// It was made.
-    Done,
-    /// It would be made (`--dry-run`).
-    Planned,
-}
-
-/// A value that was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Changed {
-    /// What people call it.
-    pub label: String,
-    /// What it is.
-    pub target: Target,
-    /// Its value before.
-    pub before: Option<Value>,
-    /// Its value now.
-    pub new: Value,
-    /// Whether it was made.
-    pub how: ChangedHow,
-}
-
-/// What setting a shield did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Set {
-    /// What was asked for.
-    pub wanted: Wanted,
-    /// How what is wanted is kept off.
-    pub mechanism: Mechanism,
-    /// What was changed.
-    pub changed: Vec<Changed>,
-    /// What cannot be kept off, and why.
-    pub obstacles: Vec<Obstacle>,
-    /// What stays because it was asked onto the shielded CPUs alone.
-    pub kept: Vec<Kept>,
-}
-
-fn changed(outcome: Outcome) -> Option<Changed> {
+fn changed_value(outcome: StepOutcome) -> Option<Changed> {
     let new = match outcome.verdict {
         Verdict::Done => outcome.step.new,
         Verdict::Became(value) => value,
@@ -87,10 +49,10 @@ fn changed(outcome: Outcome) -> Option<Changed> {
 
 /// What setting it would change, without a change, a lock or a privilege.
 pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
-    check(host, wanted)?;
-    let ledger = peek(host, OWNER)?.ledger;
+    check_wanted(host, wanted)?;
+    let ledger = peek_journal(host, OWNER)?.ledger;
     let snapshot = Snapshot::read(host, access)?;
-    let plan = plan(&snapshot, wanted, &ledger.without_refusals());
+    let plan = plan_shield(&snapshot, wanted, &ledger.without_refusals());
     check_mechanism(&plan, wanted)?;
     let steps = plan.settings.iter().chain(&plan.tasks);
     let planned = steps.filter_map(|step| {
@@ -117,17 +79,17 @@ pub fn set(
     wanted: &Wanted,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Set, ShieldError> {
-    check(host, wanted)?;
+    check_wanted(host, wanted)?;
     check_rights(host)?;
     let mut journal = Journal::open(host, OWNER)?;
     let snapshot = Snapshot::read(host, access)?;
-    let plan = plan(&snapshot, wanted, &journal.ledger().without_refusals());
+    let plan = plan_shield(&snapshot, wanted, &journal.ledger().without_refusals());
     check_mechanism(&plan, wanted)?;
     check_files(host, &plan, &snapshot)?;
     let since = read_entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
-    journal.begin(&Entry { wanted: wanted.clone(), since_ticks: since })?;
+    journal.begin_set(&Entry { wanted: wanted.clone(), since_ticks: since })?;
     let mut setter = Setter::new(host, access, snapshot, wanted, is_stopped);
-    let done = match setter.run(&mut journal) {
+    let done = match setter.make_changes(&mut journal) {
         Ok(done) => done,
         Err(error) => {
             // The disk is full, or the like. What is written down can still be taken back.
@@ -174,13 +136,13 @@ pub fn repair(
     let mut journal = Journal::open(host, OWNER)?;
     let Some(Entry { wanted, .. }) = read_entry(&journal) else { return Ok(None) };
     let snapshot = Snapshot::read(host, access)?;
-    Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).run(&mut journal)?))
+    Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).make_changes(&mut journal)?))
 }
 
 /// This process started after every task that was there before the shield.
 fn own_start(host: &Host) -> u64 {
-    let text = host.fact("proc/self/stat").unwrap_or_default();
-    Stat::parse(&text).map_or(0, |stat| stat.start_ticks)
+    let text = host.read_fact("proc/self/stat").unwrap_or_default();
+    Stat::parse_stat(&text).map_or(0, |stat| stat.start_ticks)
 }
 
 struct Setter<'a> {
@@ -206,31 +168,32 @@ impl<'a> Setter<'a> {
         Self { host, access, snapshot, wanted, is_stopped, began, contested: Vec::new() }
     }
 
-    fn run(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
-        let first = plan(&self.snapshot, self.wanted, journal.ledger());
-        let settings = due(journal.ledger(), first.settings);
-        let mut outcomes = apply(self.access, journal, settings)?;
-        outcomes.extend(self.tasks(journal)?);
+    fn make_changes(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
+        let first = plan_shield(&self.snapshot, self.wanted, journal.ledger());
+        let settings = select_due(journal.ledger(), first.settings);
+        let mut outcomes = apply_steps(self.access, journal, settings)?;
+        outcomes.extend(self.move_tasks(journal)?);
         if first.partition {
             if !self.partition_holds(journal.ledger()) {
                 let cpus = &self.wanted.cpus;
-                let _declined = partition::make(self.access, journal, &self.snapshot, cpus)?;
+                let _declined =
+                    partition::make_partition(self.access, journal, &self.snapshot, cpus)?;
                 // Tasks that asked for CPUs while these moved.
-                outcomes.extend(self.tasks(journal)?);
+                outcomes.extend(self.move_tasks(journal)?);
             }
         } else if let Some(o) = no_partition_in(&first.obstacles) {
-            partition::decline(journal, &self.snapshot.cgroup.mount, &o.reason)?;
+            partition::decline_partition(journal, &self.snapshot.cgroup.mount, &o.reason)?;
         }
         let last = self.release_stale(journal)?;
         self.forget_ended(journal);
         let mechanism = in_force(last.partition, &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
-        obstacles.extend(contested(&self.snapshot, &self.contested));
+        obstacles.extend(contested_obstacle(&self.snapshot, &self.contested));
         Ok(Set {
             wanted: self.wanted.clone(),
             mechanism,
-            changed: outcomes.into_iter().filter_map(changed).collect(),
+            changed: outcomes.into_iter().filter_map(changed_value).collect(),
             obstacles,
             kept: last.kept,
         })
@@ -238,11 +201,11 @@ impl<'a> Setter<'a> {
 
     /// Moves each task once. One that has other CPUs again then chose them itself, and would make
     /// this last and the journal grow for as long as it likes.
-    fn tasks(&mut self, journal: &mut Journal) -> Result<Vec<Outcome>, JournalError> {
+    fn move_tasks(&mut self, journal: &mut Journal) -> Result<Vec<StepOutcome>, JournalError> {
         let (mut all, mut moved) = (Vec::new(), BTreeSet::new());
         let mut ended = BTreeSet::new();
         for round in 0..ROUNDS {
-            self.snapshot.tasks = self.host.tasks();
+            self.snapshot.tasks = self.host.read_tasks();
             let steps = self.due_tasks(journal.ledger());
             let steps = if self.adopt_heirs(journal, &steps)? {
                 self.due_tasks(journal.ledger())
@@ -259,7 +222,7 @@ impl<'a> Setter<'a> {
                 break;
             }
             moved.extend(steps.iter().map(|step| step.target.clone()));
-            let outcomes = apply(self.access, journal, steps)?;
+            let outcomes = apply_steps(self.access, journal, steps)?;
             let gone = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Gone);
             ended.extend(gone.map(|outcome| outcome.step.target.clone()));
             all.extend(outcomes);
@@ -280,20 +243,20 @@ impl<'a> Setter<'a> {
         let known = known.chain(ledger.refused().map(|(target, _)| target));
         let ended: BTreeSet<Target> = known.filter(has_ended).cloned().collect();
         if ended.len() >= ENDED {
-            journal.release(&ended.into_iter().collect::<Vec<_>>());
+            journal.release_targets(&ended.into_iter().collect::<Vec<_>>());
         }
     }
 
     fn due_tasks(&self, ledger: &Ledger) -> Vec<Step> {
-        let steps = plan(&self.snapshot, self.wanted, ledger).tasks;
-        due(ledger, differing(&self.snapshot, steps))
+        let steps = plan_shield(&self.snapshot, self.wanted, ledger).tasks;
+        select_due(ledger, select_differing(&self.snapshot, steps))
     }
 
     /// True if there were any: what is due is another thing then.
     fn adopt_heirs(&self, journal: &mut Journal, due: &[Step]) -> Result<bool, JournalError> {
         let since = read_entry(journal).map_or(u64::MAX, |entry| entry.since_ticks);
         let heirs = Ancestors::new(journal.ledger(), since).left_behind(&self.snapshot.tasks, due);
-        journal.intend(&heirs)?;
+        journal.write_intents(&heirs)?;
         Ok(!heirs.is_empty())
     }
 
@@ -304,14 +267,14 @@ impl<'a> Setter<'a> {
             Target::File { path: p, .. } if *p == path => held.wanted().cpus(),
             _ => None,
         });
-        let whole =
-            partition::state(self.access, mount).is_some_and(|s| s == "isolated" || s == "root");
+        let whole = partition::partition_state(self.access, mount)
+            .is_some_and(|s| s == "isolated" || s == "root");
         whole && cpus == Some(&self.wanted.cpus)
     }
 
     /// Give back what an earlier `set` held and this one does not want.
     fn release_stale(&mut self, journal: &mut Journal) -> Result<Plan, JournalError> {
-        let plan = plan(&self.snapshot, self.wanted, journal.ledger());
+        let plan = plan_shield(&self.snapshot, self.wanted, journal.ledger());
         let mount = &self.snapshot.cgroup.mount;
         let wanted: BTreeSet<Target> =
             plan.settings.iter().chain(&plan.tasks).map(|step| step.target.clone()).collect();
@@ -324,7 +287,7 @@ impl<'a> Setter<'a> {
         let stale: BTreeSet<Target> =
             journal.ledger().held().map(|(t, _)| t).filter(|t| is_stale(t)).cloned().collect();
         if !stale.is_empty() {
-            undo(self.access, journal, |target| stale.contains(target))?;
+            undo_changes(self.access, journal, |target| stale.contains(target))?;
         }
         Ok(plan)
     }
@@ -332,13 +295,13 @@ impl<'a> Setter<'a> {
 
 /// Steps that the kernel has not refused just so when it was last asked. `set` starts with no
 /// refusals, a repair with those of `set`.
-fn due(ledger: &Ledger, steps: Vec<Step>) -> Vec<Step> {
+fn select_due(ledger: &Ledger, steps: Vec<Step>) -> Vec<Step> {
     steps.into_iter().filter(|step| !is_held_back(ledger, step)).collect()
 }
 
 /// Steps whose task is not as it should be; a host has thousands of tasks.
-fn differing(snapshot: &Snapshot, steps: Vec<Step>) -> Vec<Step> {
-    let found = snapshot.affinities();
+fn select_differing(snapshot: &Snapshot, steps: Vec<Step>) -> Vec<Step> {
+    let found = snapshot.task_affinities();
     let differs = |step: &Step| {
         let id = step.target.task();
         step.pin || id.and_then(|id| found.get(&id).copied()) != step.new.cpus()

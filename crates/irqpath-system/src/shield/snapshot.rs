@@ -3,20 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_model::CpuList;
+use irqpath_model::shield::Switch;
+use irqpath_model::{CpuList, TaskId};
 
-use super::{KernelShield, Switch};
-use crate::change::{Access, TaskId, is_genuine_irqbalance};
-use crate::kernel::parameter;
-use crate::{Host, SystemError, Task, mask};
+use super::KernelShield;
+use crate::change::{Access, is_genuine_irqbalance};
+use crate::kernel::find_parameter;
+use crate::{Host, SystemError, Task};
 
 /// Where interrupts of new devices go.
 pub(super) const NEW_IRQS: &str = "proc/irq/default_smp_affinity";
 
-/// An interrupt line.
+/// An interrupt line that has files in `/proc/irq`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Irq {
-    /// Its number.
+    /// Linux's number of the line.
     pub irq: u32,
     /// Its actions; empty if there is none.
     pub name: String,
@@ -31,7 +32,7 @@ pub struct Irq {
 /// A file with a CPU mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskFile {
-    /// Where.
+    /// The file, from the root of the host.
     pub path: String,
     /// What it belongs to.
     pub switch: Switch,
@@ -39,14 +40,14 @@ pub struct MaskFile {
     pub label: String,
     /// True for a list instead of a mask.
     pub list: bool,
-    /// Its CPUs.
+    /// The CPUs that the mask has now.
     pub cpus: CpuList,
 }
 
-/// A running irqbalance.
+/// A running irqbalance, which would move interrupts back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IrqBalance {
-    /// Its process.
+    /// The process that answers on its socket.
     pub task: TaskId,
     /// CPUs that it leaves alone; `None` if it cannot be asked.
     pub banned: Option<CpuList>,
@@ -61,12 +62,12 @@ pub struct Cgroup {
     pub unusable: String,
 }
 
-/// A host.
+/// All of a host that a shield depends on, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// Online CPUs.
+    /// The CPUs that are online.
     pub online: CpuList,
-    /// Kernel version.
+    /// Major and minor number of the kernel.
     pub version: Option<(u32, u32)>,
     /// The kernel's command line.
     pub cmdline: String,
@@ -76,19 +77,19 @@ pub struct Snapshot {
     pub nohz_full: CpuList,
     /// CPUs whose RCU callbacks run elsewhere.
     pub rcu_nocbs: CpuList,
-    /// Interrupt lines.
+    /// Interrupt lines, by their numbers.
     pub irqs: Vec<Irq>,
     /// Files with a mask from which shielded CPUs are taken.
     pub masks: Vec<MaskFile>,
-    /// `kernel.timer_migration`.
+    /// The sysctl `kernel.timer_migration`; `None` if there is none.
     pub timer_migration: Option<String>,
-    /// Every thread.
+    /// Every thread of the host.
     pub tasks: Vec<Task>,
-    /// Cgroups.
+    /// Where cgroups are mounted, and whether a partition can be made.
     pub cgroup: Cgroup,
     /// The kernel's own shield, where it has one.
     pub kernel_shield: Option<KernelShield>,
-    /// irqbalance.
+    /// The running irqbalance, if root's.
     pub irqbalance: Option<IrqBalance>,
 }
 
@@ -99,14 +100,14 @@ const WORKQUEUES: &str = "sys/devices/virtual/workqueue";
 
 impl Snapshot {
     /// The CPUs that each task may use.
-    pub(super) fn affinities(&self) -> BTreeMap<TaskId, &CpuList> {
+    pub(super) fn task_affinities(&self) -> BTreeMap<TaskId, &CpuList> {
         self.tasks.iter().map(|task| (task.id, &task.affinity)).collect()
     }
 
-    /// Read the host.
+    /// Reads everything; only online CPUs and interrupts must be readable.
     pub fn read(host: &Host, access: &dyn Access) -> Result<Self, SystemError> {
-        let release = host.fact("proc/sys/kernel/osrelease").unwrap_or_default();
-        let cmdline = host.fact("proc/cmdline").unwrap_or_default();
+        let release = host.read_fact("proc/sys/kernel/osrelease").unwrap_or_default();
+        let cmdline = host.read_fact("proc/cmdline").unwrap_or_default();
         let isolation = host.isolation();
         let online = host.online_cpus()?;
         let cpus = |text: &str| match text {
@@ -115,19 +116,19 @@ impl Snapshot {
         };
         let config = host.kernel_config(&release);
         let option = |name| Some((name, config.as_ref()?.is_set(name)));
-        let tasks = host.tasks();
-        let version = version(&release);
+        let tasks = host.read_tasks();
+        let version = parse_version(&release);
         Ok(Self {
             nohz_full: cpus(&isolation.nohz_full),
             rcu_nocbs: cpus(&isolation.rcu_nocbs),
             online,
             config: OPTIONS.into_iter().filter_map(option).collect(),
-            irqs: irqs(host)?,
-            masks: masks(host),
-            timer_migration: host.fact("proc/sys/kernel/timer_migration"),
-            cgroup: cgroup(host, version),
+            irqs: read_irqs(host)?,
+            masks: read_masks(host),
+            timer_migration: host.read_fact("proc/sys/kernel/timer_migration"),
+            cgroup: read_cgroup(host, version),
             kernel_shield: KernelShield::read(host),
-            irqbalance: irqbalance(host, &tasks, access),
+            irqbalance: find_irqbalance(host, &tasks, access),
             version,
             cmdline,
             tasks,
@@ -136,23 +137,25 @@ impl Snapshot {
 
     /// The value of a boot parameter, the last one if it is given several times.
     pub fn parameter(&self, name: &str) -> Option<&str> {
-        parameter(&self.cmdline, name)
+        find_parameter(&self.cmdline, name)
     }
 }
 
 /// Major and minor number of a kernel release.
-fn version(release: &str) -> Option<(u32, u32)> {
+fn parse_version(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-fn irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
+fn read_irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
     let names = host.irq_names()?;
     let mut irqs: Vec<Irq> = host
         .names_in("proc/irq")
         .into_iter()
         .filter_map(|number| {
-            let file = |name: &str| mask::parse(&host.fact(&format!("proc/irq/{number}/{name}"))?);
+            let file = |name: &str| {
+                CpuList::from_mask(&host.read_fact(&format!("proc/irq/{number}/{name}"))?)
+            };
             let irq = number.parse().ok()?;
             Some(Irq {
                 irq,
@@ -168,7 +171,7 @@ fn irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
 }
 
 /// Files with masks, apart from those of single interrupts.
-fn masks(host: &Host) -> Vec<MaskFile> {
+fn read_masks(host: &Host) -> Vec<MaskFile> {
     let mut paths = vec![
         (NEW_IRQS.to_owned(), Switch::Irqs, "new interrupts".to_owned()),
         ("proc/sys/net/core/rps_default_mask".into(), Switch::Irqs, "new packet queues".into()),
@@ -188,15 +191,15 @@ fn masks(host: &Host) -> Vec<MaskFile> {
         }
     }
     let read = |(path, switch, label): (String, Switch, String)| {
-        let text = host.fact(&path)?;
+        let text = host.read_fact(&path)?;
         let list = path.ends_with("watchdog_cpumask");
-        let cpus = if list { text.parse().ok()? } else { mask::parse(&text)? };
+        let cpus = if list { text.parse().ok()? } else { CpuList::from_mask(&text)? };
         Some(MaskFile { path, switch, label, list, cpus })
     };
     paths.into_iter().filter_map(read).collect()
 }
 
-fn irqbalance(host: &Host, tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
+fn find_irqbalance(host: &Host, tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
     let mut named = tasks.iter().filter(|t| t.comm == "irqbalance" && t.id.tid == t.tgid);
     let main = named.find(|task| is_genuine_irqbalance(host, task.id.tid))?;
     Some(IrqBalance { task: main.id, banned: access.irqbalance_banned(main.id.tid).ok() })
@@ -204,11 +207,11 @@ fn irqbalance(host: &Host, tasks: &[Task], access: &dyn Access) -> Option<IrqBal
 
 /// Partitions came with 6.1, but before 6.2 the kernel forgot the affinity that a task had asked
 /// for when CPUs moved between partitions.
-fn cgroup(host: &Host, version: Option<(u32, u32)>) -> Cgroup {
+fn read_cgroup(host: &Host, version: Option<(u32, u32)>) -> Cgroup {
     let Some(mount) = host.cgroup_mounts().into_iter().next() else {
         return Cgroup { mount: String::new(), unusable: "cgroup2 is not mounted".to_owned() };
     };
-    let controllers = host.fact(&format!("{mount}/cgroup.controllers")).unwrap_or_default();
+    let controllers = host.read_fact(&format!("{mount}/cgroup.controllers")).unwrap_or_default();
     let unusable = if !controllers.split_whitespace().any(|w| w == "cpuset") {
         "cgroup2 has no cpuset controller here (version 1 may have it)"
     } else if host.path(format!("{mount}/cgroup.type")).exists() {

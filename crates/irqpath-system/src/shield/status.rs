@@ -5,68 +5,15 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use irqpath_model::CpuList;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use irqpath_model::change::{Target, Value};
+use irqpath_model::shield::{Drift, Kept, Measured, ObstacleKind, Running, Status, Switch, Wanted};
 
 use super::entry::{Entry, in_force, is_held_back};
-use super::measure::Measured;
-use super::obstacle::{Obstacle, ObstacleKind};
-use super::plan::{Kept, all_refused, is_irq_thread, plan};
-use super::{Mechanism, OWNER, ShieldError, Snapshot, Switch, Wanted, partition};
-use crate::change::{Access, Step, Target, Value};
-use crate::journal::{Ledger, peek};
+use super::plan::{all_refused, is_irq_thread, plan_shield};
+use super::{OWNER, ShieldError, Snapshot, partition};
+use crate::change::{Access, Step};
+use crate::journal::{Ledger, peek_journal};
 use crate::{Host, Task};
-
-/// A value that is not what the shield wants.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Drift {
-    /// What people call it.
-    pub label: String,
-    /// What it is.
-    pub found: Value,
-    /// What it should be.
-    pub wanted: Value,
-    /// True if it is new: a task or device that came after the shield was set.
-    pub new: bool,
-}
-
-/// How a shield stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
-    /// What was asked for; `None` if there is no shield.
-    pub wanted: Option<Wanted>,
-    /// How what is wanted is kept off.
-    pub mechanism: Option<Mechanism>,
-    /// When it was set, seconds since 1970.
-    pub at_unix_s: u64,
-    /// Values that a reset would put back.
-    pub held: usize,
-    /// What is not as it should be.
-    pub drift: Vec<Drift>,
-    /// Interrupts that move when they next arrive.
-    pub pending: Vec<Kept>,
-    /// What cannot be kept off, and why.
-    pub obstacles: Vec<Obstacle>,
-    /// What was asked onto the shielded CPUs alone.
-    pub kept: Vec<Kept>,
-    /// Tasks that run on the shielded CPUs now, or wait for them.
-    pub running: Vec<Running>,
-    /// Changes of an earlier boot, which ended with it.
-    pub gone_with_boot: usize,
-    /// Lines of the journal that are damaged.
-    pub damaged: Vec<usize>,
-}
-
-/// A task on a shielded CPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Running {
-    /// What people call it.
-    pub label: String,
-    /// The CPU.
-    pub cpu: u16,
-    /// True if it may use shielded CPUs only.
-    pub inside: bool,
-}
 
 /// irqbalance takes a mask up at its next scan, every ten seconds, and says the old one until then.
 const IRQBALANCE_LAG_S: u64 = 20;
@@ -81,14 +28,14 @@ struct Look<'a> {
     access: &'a dyn Access,
     ledger: &'a Ledger,
     online: &'a CpuList,
-    affinities: BTreeMap<crate::change::TaskId, &'a CpuList>,
+    affinities: BTreeMap<irqpath_model::TaskId, &'a CpuList>,
     /// The shield was set just now.
     is_new: bool,
 }
 
 /// Look. Needs no privilege and no lock.
 pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
-    let content = peek(host, OWNER)?;
+    let content = peek_journal(host, OWNER)?;
     let ledger = content.ledger;
     let mut status = Status {
         wanted: None,
@@ -106,14 +53,14 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
     let Some(Entry { wanted, .. }) = entry else { return Ok(status) };
     let snapshot = Snapshot::read(host, access)?;
-    let plan = plan(&snapshot, &wanted, &ledger);
+    let plan = plan_shield(&snapshot, &wanted, &ledger);
     let has_partition = partition::is_held(&ledger);
     status.mechanism = Some(in_force(has_partition, &plan, &wanted));
     let look = Look {
         access,
         ledger: &ledger,
         online: &snapshot.online,
-        affinities: snapshot.affinities(),
+        affinities: snapshot.task_affinities(),
         is_new: seconds_since(status.at_unix_s) < IRQBALANCE_LAG_S,
     };
     status.drift = plan
@@ -121,21 +68,23 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         .iter()
         .chain(&plan.tasks)
         .filter(|step| !is_held_back(&ledger, step))
-        .filter_map(|step| drift(&look, step))
+        .filter_map(|step| find_drift(&look, step))
         .collect();
-    status.drift.extend(has_partition.then(|| broken(access, &snapshot, &wanted.cpus)).flatten());
-    status.pending = pending(&snapshot, &wanted, plan.kernel);
+    status
+        .drift
+        .extend(has_partition.then(|| partition_drift(access, &snapshot, &wanted.cpus)).flatten());
+    status.pending = find_pending(&snapshot, &wanted, plan.kernel);
     status.obstacles = plan.obstacles;
     // Said when the shield was set; what is in force is known now.
     status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
     status.obstacles.extend(all_refused(&snapshot, &wanted, &ledger));
     status.kept = plan.kept;
-    status.running = running(&snapshot.tasks, &wanted.cpus);
+    status.running = find_running(&snapshot.tasks, &wanted.cpus);
     status.wanted = Some(wanted);
     Ok(status)
 }
 
-fn drift(look: &Look<'_>, step: &Step) -> Option<Drift> {
+fn find_drift(look: &Look<'_>, step: &Step) -> Option<Drift> {
     let found = match &step.target {
         // Not read again: a host has thousands of tasks.
         Target::TaskAffinity { task } => Value::Cpus((*look.affinities.get(task)?).clone()),
@@ -156,7 +105,7 @@ fn drift(look: &Look<'_>, step: &Step) -> Option<Drift> {
     Some(Drift { label: step.label.clone(), found, wanted: step.new.clone(), new })
 }
 
-fn running(tasks: &[Task], cpus: &CpuList) -> Vec<Running> {
+fn find_running(tasks: &[Task], cpus: &CpuList) -> Vec<Running> {
     let there = tasks.iter().filter(|task| task.runnable && cpus.contains(task.cpu));
     let of = |task: &Task| Running {
         label: task.label(),
@@ -167,8 +116,8 @@ fn running(tasks: &[Task], cpus: &CpuList) -> Vec<Running> {
 }
 
 /// The partition, if it does not hold.
-fn broken(access: &dyn Access, snapshot: &Snapshot, cpus: &CpuList) -> Option<Drift> {
-    let state = partition::state(access, &snapshot.cgroup.mount);
+fn partition_drift(access: &dyn Access, snapshot: &Snapshot, cpus: &CpuList) -> Option<Drift> {
+    let state = partition::partition_state(access, &snapshot.cgroup.mount);
     let state = state.unwrap_or_else(|| "not there".to_owned());
     (state != "isolated" && state != "root").then(|| Drift {
         label: format!("partition of CPU {cpus}"),
@@ -180,7 +129,7 @@ fn broken(access: &dyn Access, snapshot: &Snapshot, cpus: &CpuList) -> Option<Dr
 
 /// An interrupt controller may move a line only while it serves it. The kernel's own shield leaves
 /// the affinity as it was asked for.
-fn pending(snapshot: &Snapshot, wanted: &Wanted, kernel: bool) -> Vec<Kept> {
+fn find_pending(snapshot: &Snapshot, wanted: &Wanted, kernel: bool) -> Vec<Kept> {
     let waits = |irq: &&super::Irq| {
         let effective = irq.effective.as_ref();
         let moved = if kernel {
@@ -196,7 +145,7 @@ fn pending(snapshot: &Snapshot, wanted: &Wanted, kernel: bool) -> Vec<Kept> {
         label: format!("irq {} ({})", irq.irq, irq.name),
         cpus: irq.effective.clone().unwrap_or_default(),
     };
-    if !wanted.has(Switch::Irqs) {
+    if !wanted.is_on(Switch::Irqs) {
         return Vec::new();
     }
     snapshot.irqs.iter().filter(waits).map(of).collect()
@@ -204,7 +153,7 @@ fn pending(snapshot: &Snapshot, wanted: &Wanted, kernel: bool) -> Vec<Kept> {
 
 /// Interrupts that were moved away, with nothing refused, and arrived all the same.
 pub fn moved_but_arrived(status: &Status, measured: &Measured) -> Vec<String> {
-    let shields = status.wanted.as_ref().is_some_and(|wanted| wanted.has(Switch::Irqs));
+    let shields = status.wanted.as_ref().is_some_and(|wanted| wanted.is_on(Switch::Irqs));
     let explained = |label: &str| {
         status.obstacles.iter().any(|o| o.label == label)
             || status.kept.iter().any(|k| k.label == label)
@@ -216,16 +165,16 @@ pub fn moved_but_arrived(status: &Status, measured: &Measured) -> Vec<String> {
     labels.filter(|label| shields && !explained(label)).collect()
 }
 
-/// Tasks that the tracer saw there although they may not, or need not, be there. One that has ended
-/// since is not known well enough to be called one.
-pub fn strayed(host: &Host, status: &Status, measured: &Measured) -> Vec<String> {
+/// Lists the tasks that the tracer saw on shielded CPUs although the shield keeps them off. Of one that
+/// has ended since too little is known; it is left out.
+pub fn find_strayed(host: &Host, status: &Status, measured: &Measured) -> Vec<String> {
     let Some(wanted) = &status.wanted else { return Vec::new() };
     let kept_off = |task: &Task| {
         let switch = if task.kernel { Switch::Kthreads } else { Switch::Tasks };
         let free = !task.fixed && !is_irq_thread(task) && !task.affinity.is_subset(&wanted.cpus);
-        free && wanted.has(switch)
+        free && wanted.is_on(switch)
     };
-    let strays: Vec<Task> = host.tasks().into_iter().filter(kept_off).collect();
+    let strays: Vec<Task> = host.read_tasks().into_iter().filter(kept_off).collect();
     let label = |one: &irqpath_model::Occupied| {
         let task = strays.iter().find(|task| Some(task.id.tid) == one.tid)?;
         let us = one.total_ns as f64 / 1e3;

@@ -5,7 +5,6 @@
 //! reason, so that a later `tune` knows which thread is at a priority of ours and what for. The
 //! rule to know: a plan is made while the journal's lock is held, from what is there then.
 
-mod document;
 mod set;
 mod status;
 #[cfg(test)]
@@ -14,15 +13,16 @@ mod threads;
 
 use std::collections::BTreeMap;
 
-use irqpath_model::LiveThread;
+use irqpath_model::tune::LiveThread;
 
-pub use document::{Document, Learned, schema};
-pub use set::{Applied, Changed, Planner, apply, known};
-pub use status::{Reset, Status, Tuned, TunedNow, reset, status};
+pub use set::{Planner, apply_plan, known_associations};
+pub use status::{reset, status};
 
-use crate::change::{Policy, Scheduling, Target, TaskId, Value};
+use irqpath_model::TaskId;
+use irqpath_model::change::{Target, Value};
+
 use crate::journal::{JournalError, Ledger};
-use crate::{Capability, Host, SystemError};
+use crate::{Host, SystemError};
 
 /// Name of the journal.
 const OWNER: &str = "tune";
@@ -40,41 +40,30 @@ pub enum TuneError {
 
 /// Fail, naming the capability, unless priorities can be changed.
 pub fn check_rights(host: &Host) -> Result<(), TuneError> {
-    Ok(host.require(&[Capability::SysNice])?)
+    Ok(host.may_change_tasks().map_err(SystemError::from)?)
 }
 
 /// The priorities before us of the threads that are still at one of ours.
-pub fn held(host: &Host, threads: &[LiveThread]) -> Result<BTreeMap<(u32, u64), u8>, TuneError> {
-    Ok(originals(&crate::journal::peek(host, OWNER)?.ledger, threads))
+pub fn held_priorities(
+    host: &Host,
+    threads: &[LiveThread],
+) -> Result<BTreeMap<TaskId, u8>, TuneError> {
+    Ok(original_priorities(&crate::journal::peek_journal(host, OWNER)?.ledger, threads))
 }
 
-fn originals(ledger: &Ledger, threads: &[LiveThread]) -> BTreeMap<(u32, u64), u8> {
+fn original_priorities(ledger: &Ledger, threads: &[LiveThread]) -> BTreeMap<TaskId, u8> {
     let still_ours = |thread: &&LiveThread| {
-        let held = ledger.get(&target(thread));
-        let now = Value::Scheduling(scheduling(thread));
+        let held = ledger.get(&thread_target(thread));
+        let now = Value::Scheduling(thread.scheduling);
         held.is_some_and(|held| held.ours.contains(&now))
     };
-    let original = |thread: &LiveThread| match ledger.get(&target(thread))?.original {
-        Value::Scheduling(before) => Some((thread.id(), before.priority)),
+    let original = |thread: &LiveThread| match ledger.get(&thread_target(thread))?.original {
+        Value::Scheduling(before) => Some((thread.id, before.priority)),
         _ => None,
     };
     threads.iter().filter(still_ours).filter_map(original).collect()
 }
 
-fn target(thread: &LiveThread) -> Target {
-    let LiveThread { tid, start_ticks, .. } = *thread;
-    Target::TaskScheduling { task: TaskId { tid, start_ticks } }
-}
-
-fn scheduling(thread: &LiveThread) -> Scheduling {
-    let policy = match thread.policy {
-        irqpath_model::Policy::Normal => Policy::Other,
-        irqpath_model::Policy::Fifo => Policy::Fifo,
-        irqpath_model::Policy::Rr => Policy::RoundRobin,
-        irqpath_model::Policy::Batch => Policy::Batch,
-        irqpath_model::Policy::Idle => Policy::Idle,
-        irqpath_model::Policy::Deadline => Policy::Deadline,
-        irqpath_model::Policy::Ext => Policy::Ext,
-    };
-    Scheduling { policy, priority: thread.priority, nice: thread.nice }
+fn thread_target(thread: &LiveThread) -> Target {
+    Target::TaskScheduling { task: thread.id }
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use irqpath_model::{Association, LiveThread, TuneChange, TunePlan};
+use irqpath_model::change::LeftReason;
+use irqpath_model::tune::{Applied, Association, LiveThread, TuneChange, TunePlan, TunedNow};
 
 use super::*;
-use crate::change::LeftReason;
 use crate::testing::{Fake, FakeAccess, Killed};
 
 const KTHREAD: u64 = 0x0020_0000;
@@ -16,31 +16,30 @@ const KTHREAD: u64 = 0x0020_0000;
 /// Root, an interrupt thread of line 5 at FIFO 50, one of line 6, and a FIFO 80 task.
 fn machine() -> Fake {
     Fake::new()
-        .file("proc/self/status", "CapEff:\t000001ffffffffff\n")
-        .file("proc/self/uid_map", "0 0 4294967295\n")
-        .file("proc/sys/kernel/random/boot_id", "one\n")
-        .task(50, 2, "irq/5-dev", "0-1", KTHREAD)
-        .task(51, 2, "irq/6-dev", "0-1", KTHREAD)
-        .task(70, 1, "app", "0-1", 0)
-        .fixed(50, 50)
-        .fixed(51, 50)
-        .fixed(70, 80)
+        .with_file("proc/self/uid_map", "0 0 4294967295\n")
+        .with_file("proc/sys/kernel/random/boot_id", "one\n")
+        .with_task(50, 2, "irq/5-dev", "0-1", KTHREAD)
+        .with_task(51, 2, "irq/6-dev", "0-1", KTHREAD)
+        .with_task(70, 1, "app", "0-1", 0)
+        .with_fixed(50, 50)
+        .with_fixed(51, 50)
+        .with_fixed(70, 80)
 }
 
 /// What people would see with `chrt`.
 fn priorities(fake: &Fake) -> Vec<String> {
-    fake.host().live_threads().iter().map(|t| format!("{}={}", t.tid, t.sched())).collect()
+    fake.host().live_threads().iter().map(|t| format!("{}={}", t.id.tid, t.scheduling)).collect()
 }
 
 /// A plan that wants 50 at this priority, or, if it is 0, nothing.
-fn wants(priority: u8) -> impl Fn(&[LiveThread], &BTreeMap<(u32, u64), u8>) -> TunePlan {
+fn wants(priority: u8) -> impl Fn(&[LiveThread], &BTreeMap<TaskId, u8>) -> TunePlan {
     move |threads, held| {
-        let find = |tid| threads.iter().find(|t| t.tid == tid).cloned();
+        let find = |tid| threads.iter().find(|t| t.id.tid == tid).cloned();
         let (Some(thread), Some(task)) = (find(50), find(70)) else { return TunePlan::default() };
         let mut plan = TunePlan::default();
         if priority == 0 {
-            plan.take_back.extend(held.contains_key(&thread.id()).then_some(thread));
-        } else if thread.priority != priority {
+            plan.take_back.extend(held.contains_key(&thread.id).then_some(thread));
+        } else if thread.scheduling.priority != priority {
             plan.changes.push(TuneChange { thread, priority, task, why: "why".to_owned() });
         }
         plan
@@ -48,7 +47,7 @@ fn wants(priority: u8) -> impl Fn(&[LiveThread], &BTreeMap<(u32, u64), u8>) -> T
 }
 
 fn run(fake: &Fake, access: &FakeAccess, priority: u8) -> Applied {
-    apply(&fake.host(), access, &[], &wants(priority), true).unwrap().1
+    apply_plan(&fake.host(), access, &[], &wants(priority), true).unwrap().1
 }
 
 fn journal(fake: &Fake) -> bool {
@@ -58,7 +57,7 @@ fn journal(fake: &Fake) -> bool {
 #[test]
 fn set_ranked_again_and_put_back() {
     let fake = machine();
-    let (access, before) = (FakeAccess::new(&fake), fake.snapshot());
+    let (access, before) = (FakeAccess::new(&fake), fake.read_all());
     let applied = run(&fake, &access, 81);
     assert_eq!((applied.changed.len(), applied.changed[0].now.as_str()), (1, "f:81"));
     assert_eq!(priorities(&fake), ["50=f:81", "51=f:50", "70=f:80"]);
@@ -72,7 +71,7 @@ fn set_ranked_again_and_put_back() {
     );
     let reset = reset(&fake.host(), &access).unwrap();
     assert_eq!((reset.was_tuned, reset.undone.restored), (true, 1));
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
     assert!(!journal(&fake));
     assert!(!super::reset(&fake.host(), &access).unwrap().was_tuned);
 }
@@ -80,11 +79,11 @@ fn set_ranked_again_and_put_back() {
 #[test]
 fn what_has_no_reason_any_more_is_taken_back_and_nothing_is_left() {
     let fake = machine();
-    let (access, before) = (FakeAccess::new(&fake), fake.snapshot());
+    let (access, before) = (FakeAccess::new(&fake), fake.read_all());
     run(&fake, &access, 81);
     let applied = run(&fake, &access, 0);
     assert_eq!((applied.taken_back.len(), applied.undone.restored), (1, 1));
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
     assert!(!journal(&fake) && run(&fake, &access, 0).is_nothing());
 }
 
@@ -93,7 +92,7 @@ fn what_an_administrator_set_meanwhile_stays() {
     let fake = machine();
     let access = FakeAccess::new(&fake);
     run(&fake, &access, 81);
-    let fake = fake.fixed(50, 90);
+    let fake = fake.with_fixed(50, 90);
     assert!(run(&fake, &access, 0).is_nothing(), "it is not ours any more");
     assert_eq!(status(&fake.host(), &access).unwrap().threads[0].state, TunedNow::ChangedMeanwhile);
     let reset = reset(&fake.host(), &access).unwrap();
@@ -110,8 +109,7 @@ fn the_reasons_are_kept_and_a_reboot_ends_all() {
     let reason = Association {
         origin: irqpath_model::Origin::Irq(5),
         line: "5:dev".into(),
-        tid: 70,
-        start_ticks: 70,
+        task: TaskId { tid: 70, start_ticks: 70 },
         comm: "app".into(),
         carriers: vec![],
         nr: 3,
@@ -121,10 +119,10 @@ fn the_reasons_are_kept_and_a_reboot_ends_all() {
         age_ns: 0,
         established: true,
     };
-    apply(&fake.host(), &access, std::slice::from_ref(&reason), &wants(81), true).unwrap();
-    assert_eq!(known(&fake.host()).unwrap(), [reason]);
-    let fake = fake.file("proc/sys/kernel/random/boot_id", "two\n").fixed(50, 50);
-    assert_eq!(known(&fake.host()).unwrap(), []);
+    apply_plan(&fake.host(), &access, std::slice::from_ref(&reason), &wants(81), true).unwrap();
+    assert_eq!(known_associations(&fake.host()).unwrap(), [reason]);
+    let fake = fake.with_file("proc/sys/kernel/random/boot_id", "two\n").with_fixed(50, 50);
+    assert_eq!(known_associations(&fake.host()).unwrap(), []);
     assert_eq!(status(&fake.host(), &access).unwrap().threads, []);
     assert!(!reset(&fake.host(), &access).unwrap().was_tuned);
 }
@@ -132,8 +130,8 @@ fn the_reasons_are_kept_and_a_reboot_ends_all() {
 #[test]
 fn what_the_kernel_refuses_is_told_once() {
     let fake = machine();
-    let access = FakeAccess::new(&fake).refusing("scheduling/50", 1);
-    let again = |retry| apply(&fake.host(), &access, &[], &wants(81), retry).unwrap().1;
+    let access = FakeAccess::new(&fake).with_refusal("scheduling/50", 1);
+    let again = |retry| apply_plan(&fake.host(), &access, &[], &wants(81), retry).unwrap().1;
     assert_eq!(again(true).refused[0].errno, 1);
     assert!(again(false).is_nothing());
     assert_eq!(priorities(&fake)[0], "50=f:50");
@@ -141,9 +139,9 @@ fn what_the_kernel_refuses_is_told_once() {
 
 #[test]
 fn without_the_right_nothing_is_written() {
-    let fake = machine().file("proc/self/status", "CapEff:\t0000000000000000\n");
+    let fake = machine().with_file("proc/self/uid_map", "0 1000 1\n");
     let access = FakeAccess::new(&fake);
-    let error = apply(&fake.host(), &access, &[], &wants(81), true).unwrap_err().to_string();
+    let error = apply_plan(&fake.host(), &access, &[], &wants(81), true).unwrap_err().to_string();
     assert!(error.contains("missing CAP_SYS_NICE"), "{error}");
     assert!(!journal(&fake));
 }
@@ -153,7 +151,7 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
     let mut deaths = 0;
     for kill_at in 0.. {
         let fake = machine();
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let dying = FakeAccess::new(&fake);
         dying.steps_left.set(Some(kill_at));
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -166,7 +164,7 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
         status(&fake.host(), &access).unwrap();
         let reset = reset(&fake.host(), &access).unwrap();
         assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.snapshot(), before, "killed at step {kill_at}");
+        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
         match done {
             Ok(()) => break,
             Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),

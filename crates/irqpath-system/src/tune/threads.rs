@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The threads of a host with their policies, from `/proc/PID/task/TID/stat`.
 
-use irqpath_model::{LiveThread, Policy};
+use irqpath_model::TaskId;
+use irqpath_model::tune::LiveThread;
 
 use crate::Host;
 use crate::tasks::{PF_KTHREAD, Stat};
@@ -18,16 +19,13 @@ impl Host {
             numbers(&directory).into_iter().map(move |tid| format!("{directory}/{tid}/stat"))
         };
         let read = |path: String| {
-            let stat = Stat::parse(&self.read(&path).ok()?)?;
+            let stat = Stat::parse_stat(&self.read(&path).ok()?)?;
             let tid = path.rsplit('/').nth(1)?.parse().ok()?;
             Some(LiveThread {
-                tid,
-                start_ticks: stat.start_ticks,
-                comm: stat.comm,
+                id: TaskId { tid, start_ticks: stat.start_ticks },
                 kernel: stat.flags & PF_KTHREAD != 0,
-                policy: u8::try_from(stat.policy).map_or(Policy::Normal, Policy::from_nr),
-                priority: stat.rt_priority,
-                nice: stat.nice,
+                scheduling: stat.scheduling().unwrap_or_default(),
+                comm: stat.comm,
             })
         };
         numbers("proc").into_iter().flat_map(threads).filter_map(read).collect()

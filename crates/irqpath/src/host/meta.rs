@@ -2,22 +2,26 @@
 //! `meta.json`: what was measured, on which machine, and what measuring changed on it. Everything
 //! is taken before the measurement, but for the counts after it and what was learned meanwhile.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use irqpath_model::{Meta, Names, Overhead, SCHEMA_VERSION};
+use irqpath_model::{Meta, Names, Overhead, SCHEMA_VERSION, printable};
 use irqpath_system::Host;
+use jiff::Timestamp;
 
 /// How long the source keeps the kernel's BPF statistics on, at most.
 const STATS_ON: Duration = Duration::from_millis(500);
 
 /// Everything that can be known before the measurement starts.
-pub fn before(host: &Host, names: Names) -> Meta {
+pub fn collect_before(host: &Host, names: Names) -> Meta {
     Meta {
         schema_version: SCHEMA_VERSION,
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(),
+        command: command_line(),
         host: host.host_name(),
-        started_at: now(),
+        boot_id: host.boot_id(),
+        run_id: host.make_unique_name(),
+        commit: tested_commit(),
+        started_at: format_now(),
         source: "live".to_owned(),
         kernel: host.kernel_info(),
         cpu: host.cpu_info(),
@@ -30,13 +34,25 @@ pub fn before(host: &Host, names: Names) -> Meta {
     }
 }
 
-/// The time, RFC 3339, UTC.
-pub fn now() -> String {
-    rfc3339(SystemTime::now())
+/// The time, RFC 3339, UTC: `2026-02-28T13:14:15Z`.
+pub fn format_now() -> String {
+    format!("{:.0}", Timestamp::now())
+}
+
+/// The variable that says which revision is under test.
+const COMMIT: &str = "IRQPATH_COMMIT";
+/// A longer name is cut; that of a commit has 64 characters at most.
+const MAX_COMMIT: usize = 128;
+
+/// The revision under test, as the environment says; empty if it does not.
+pub fn tested_commit() -> String {
+    let told = std::env::var_os(COMMIT).unwrap_or_default();
+    let told: String = told.to_string_lossy().trim().chars().take(MAX_COMMIT).collect();
+    printable(&told).into_owned()
 }
 
 /// The command line of this process.
-pub fn command() -> Vec<String> {
+pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
 }
 
@@ -81,59 +97,15 @@ pub fn observer_effects(no_user: bool, overhead: &Overhead, duration: Duration) 
     effects
 }
 
-/// `2026-02-28T13:14:15Z`.
-fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
-}
-
-/// The Gregorian date that is `days` after 1970-01-01.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let is_leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
-    let mut year = 1970;
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if days < length {
-            break;
-        }
-        days -= length;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_rfc_3339() {
-        for (seconds, want) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_709_164_800, "2024-02-29T00:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-        ] {
-            assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), want);
-        }
+    fn times_are_written_in_whole_seconds_of_utc() {
+        let now = format_now();
+        assert_eq!(now.len(), "2026-02-28T13:14:15Z".len(), "{now}");
+        assert!(now.ends_with('Z') && now.parse::<Timestamp>().is_ok(), "{now}");
     }
 
     #[test]

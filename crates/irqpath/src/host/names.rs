@@ -17,7 +17,7 @@ pub enum Lookup {
     AtTheEnd,
 }
 
-/// Names that grow.
+/// Names of interrupts, and of the timer callbacks that were met so far.
 #[derive(Debug)]
 pub struct KnownNames {
     host: Option<Host>,
@@ -45,9 +45,16 @@ impl KnownNames {
         }
     }
 
-    /// What is known.
+    /// The names so far; a callback that waits to be looked up has none yet.
     pub fn get(&self) -> &Names {
         &self.names
+    }
+
+    /// Read the names of lines again. Those that cannot be read stay as they were.
+    pub fn reread_lines(&mut self) {
+        if let Some(Ok(irqs)) = self.host.as_ref().map(Host::irq_names) {
+            self.names.irqs = irqs;
+        }
     }
 
     /// What is known in the end.
@@ -61,7 +68,7 @@ impl KnownNames {
     }
 
     /// Learn the callbacks in `events`.
-    pub fn learn(&mut self, events: &[Event]) {
+    pub fn learn_callbacks(&mut self, events: &[Event]) {
         if !self.is_live() {
             return;
         }
@@ -74,16 +81,16 @@ impl KnownNames {
             }
         }
         if self.lookup == Lookup::Now {
-            self.complete();
+            self.complete_names();
         }
     }
 
     /// Look up what waits for it.
-    pub fn complete(&mut self) {
+    pub fn complete_names(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         if let Some(host) = self.host.as_ref().filter(|_| !waiting.is_empty()) {
             // Hidden or absent symbols are no error: addresses are shown instead.
-            self.names.symbols.extend(host.symbols(waiting).unwrap_or_default());
+            self.names.symbols.extend(host.read_symbols(waiting).unwrap_or_default());
         }
     }
 }
@@ -93,7 +100,7 @@ mod tests {
     use super::*;
     use irqpath_model::{Origin, PathEnd, PathRecord, Point, Task, Vector, Via};
 
-    fn host(root: &std::path::Path) -> Host {
+    fn make_host(root: &std::path::Path) -> Host {
         for (file, text) in [
             ("proc/interrupts", "  CPU0\n 36: 1 PCI-MSIX-0 1-edge virtio1-req.0\n"),
             ("proc/kallsyms", "ffffffff81000010 t hrtimer_wakeup\n"),
@@ -105,7 +112,7 @@ mod tests {
         Host::new(root)
     }
 
-    fn event(timer_fn: u64) -> Event {
+    fn timer_event(timer_fn: u64) -> Event {
         Event::Path(Box::new(PathRecord {
             origin: Origin::Vector(Vector::LocalTimer),
             via: Via::empty(),
@@ -120,14 +127,14 @@ mod tests {
     #[test]
     fn callbacks_are_looked_up_when_it_is_time() {
         let root = tempfile::tempdir().unwrap();
-        let host = host(root.path());
+        let host = make_host(root.path());
         let (address, want) = (0xffff_ffff_8100_0010, "hrtimer_wakeup");
         for (lookup, at_once) in [(Lookup::Now, true), (Lookup::AtTheEnd, false)] {
             let mut names = KnownNames::live(&host, lookup).unwrap();
             assert_eq!(names.get().irqs[&36], "virtio1-req.0");
-            names.learn(&[event(0), event(address), event(7)]);
+            names.learn_callbacks(&[timer_event(0), timer_event(address), timer_event(7)]);
             assert_eq!(names.get().symbol(address) == want, at_once, "{lookup:?}");
-            names.complete();
+            names.complete_names();
             assert_eq!(names.get().symbol(address), want);
             assert_eq!(names.get().symbol(7), "0x7", "what is no symbol stays a number");
         }
@@ -136,8 +143,8 @@ mod tests {
     #[test]
     fn a_recording_has_its_own_names() {
         let mut names = KnownNames::recorded(Names::default());
-        names.learn(&[event(0xffff_ffff_8100_0010)]);
-        names.complete();
+        names.learn_callbacks(&[timer_event(0xffff_ffff_8100_0010)]);
+        names.complete_names();
         assert!(names.get().symbols.is_empty() && !names.is_live());
     }
 }

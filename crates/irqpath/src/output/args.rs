@@ -9,7 +9,6 @@ use clap::{Args, ValueHint};
 /// Standard output, where a file name is expected.
 const STDOUT: &str = "-";
 
-/// What to write.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ResultOutput {
@@ -33,7 +32,7 @@ pub struct ResultOutput {
 
 impl ResultOutput {
     /// Refuse what cannot be, before anything is measured.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn check_targets(&self) -> anyhow::Result<()> {
         ensure!(
             !is_stdout(self.report.as_deref()),
             "only --json can write to standard output; give --report a file name"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The one way to standard output and standard error (`xtask check` finds another one). Whatever
-//! goes there is printable, as names in it may be a stranger's; see `page`. A reader that goes away
+//! goes there is printable, as names in it may be a stranger's; see [`Page`]. A reader that goes away
 //! (`| head`) ends the program quietly, as with other tools; any other error is one line and exit
 //! code 2.
 
@@ -12,43 +12,45 @@ use anyhow::Context as _;
 use irqpath_model::printable;
 use irqpath_report::Guard;
 use irqpath_report::json::{write_line, write_pretty};
+use irqpath_report::text::Page;
 use serde::Serialize;
 
 use super::exit;
-use super::page::Page;
 
 /// Write text to standard output.
-pub fn print(page: &Page) -> anyhow::Result<()> {
-    write(|w| w.write_all(page.as_bytes()))
+pub fn print_page(page: &Page) -> anyhow::Result<()> {
+    write_stdout(|w| w.write_all(page.as_bytes()))
 }
 
 /// Say that a file or a directory was written.
 pub fn print_written(path: &Path) -> anyhow::Result<()> {
-    print(&Page::of(format_args!("wrote {}", path.display())))
+    print_page(&Page::from_line(format_args!("wrote {}", path.display())))
 }
 
 /// Write a document as JSON: indented for people, or on one line where others follow.
-pub fn json(document: &impl Serialize, one_line: bool) -> anyhow::Result<()> {
-    write(|w| if one_line { write_line(w, document) } else { write_pretty(w, document) })
+pub fn print_json(document: &impl Serialize, one_line: bool) -> anyhow::Result<()> {
+    write_stdout(|w| if one_line { write_line(w, document) } else { write_pretty(w, document) })
 }
 
 /// Let an exporter write to standard output.
-pub fn write(export: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> anyhow::Result<()> {
+pub fn write_stdout(
+    export: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let stdout = io::stdout().lock();
     let colour = stdout.is_terminal();
     let mut stdout = Guard::new(io::BufWriter::new(stdout), colour);
     export(&mut stdout)
         .and_then(|()| stdout.finish())
-        .context("standard output cannot be written; check where it leads")
+        .context("cannot write standard output; check where it is redirected")
 }
 
 /// Write a line to standard error. Nothing can be done if that fails.
-pub fn note(text: &str) {
+pub fn print_note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "irqpath: {}", printable(text));
 }
 
 /// Show what another program said, indented, before the line that names the error.
-pub fn quote(text: &str) {
+pub fn print_quoted(text: &str) {
     let mut stderr = io::stderr().lock();
     for line in text.lines() {
         let _ = writeln!(stderr, "  {}", printable(&line.replace('\t', "    ")));
@@ -64,11 +66,11 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Report why the command could not run.
-pub fn fail(error: &anyhow::Error) -> ExitCode {
+pub fn report_error(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    note(&one_line(error));
+    print_note(&one_line(error));
     ExitCode::from(exit::COULD_NOT_RUN)
 }
 
@@ -86,7 +88,7 @@ fn one_line(error: &anyhow::Error) -> String {
 }
 
 /// Report a command line that clap refused: its help as it is, its errors as one line.
-pub fn refuse(error: &clap::Error) -> ExitCode {
+pub fn report_refusal(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let printed = error.print();
         let closed = printed.is_err_and(|e| e.kind() != io::ErrorKind::BrokenPipe);
@@ -95,7 +97,7 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
     } else {
-        note(&clap_line(&error.to_string()));
+        print_note(&clap_line(&error.to_string()));
     }
     ExitCode::from(exit::COULD_NOT_RUN)
 }
@@ -120,8 +122,8 @@ mod tests {
     #[test]
     fn an_error_is_one_line_with_the_systems_words_in_brackets() {
         let error = anyhow::Error::from(io::Error::from(io::ErrorKind::NotFound))
-            .context("x cannot be read; check the name");
-        assert_eq!(one_line(&error), "x cannot be read; check the name (entity not found)");
+            .context("cannot read x; check the name");
+        assert_eq!(one_line(&error), "cannot read x; check the name (entity not found)");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use irqpath_model::{Meta, Summary};
+use irqpath_report::openmetrics::Exposed;
 use irqpath_report::text::TextOptions;
 use irqpath_report::{html, json, openmetrics};
 use rustix::termios::tcgetwinsize;
@@ -16,22 +17,22 @@ pub type Exporter = fn(&mut dyn Write, &Meta, &Summary) -> io::Result<()>;
 pub const DIRECTORY: [(&str, Exporter); 3] = [
     ("meta.json", |w, meta, _| json::write_meta(w, meta)),
     ("summary.json", |w, _, summary| json::write_summary(w, summary)),
-    ("report.html", report),
+    ("report.html", write_report),
 ];
 
 /// Both parts of a result as one JSON document.
-pub fn document(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+pub fn write_document(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
     json::write_document(w, meta, summary)
 }
 
 /// The self-contained HTML report.
-pub fn report(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+pub fn write_report(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
     html::write(w, meta, summary, html::Options::default())
 }
 
-/// OpenMetrics text.
-pub fn openmetrics(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
-    openmetrics::write(w, summary, &meta.names)
+pub fn write_openmetrics(w: &mut dyn Write, meta: &Meta, summary: &Summary) -> io::Result<()> {
+    let (summary, names) = (summary.clone(), meta.names.clone());
+    openmetrics::write(w, Exposed { summary, names, ..Exposed::default() }.into())
 }
 
 /// Tables as wide and as colourful as standard output can show.

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use irqpath_files::output::{Directory, OutputError, StagedDir, StagedFile, full};
+use irqpath_files::output::{Directory, OutputError, StagedDir, StagedFile, describe_failed_write};
 use irqpath_model::{Meta, Summary};
 use irqpath_report::json::is_meta;
 
@@ -20,7 +20,7 @@ use crate::host::signals::Stop;
 /// The name below a result directory under which raw directories are kept.
 const RAW: &str = "raw";
 
-/// The targets, open.
+/// The files and the directory that were asked for; none has its final name yet.
 #[derive(Default)]
 pub struct ResultFiles {
     directory: Option<StagedDir>,
@@ -42,9 +42,9 @@ impl ResultFiles {
             files.directory = Some(StagedDir::create(target, asked.force, is_meta)?);
         }
         if !files.json_to_stdout {
-            files.add_late(asked.json.as_deref(), export::document)?;
+            files.add_late(asked.json.as_deref(), export::write_document)?;
         }
-        files.add_late(asked.report.as_deref(), export::report)?;
+        files.add_late(asked.report.as_deref(), export::write_report)?;
         Ok(files)
     }
 
@@ -60,7 +60,7 @@ impl ResultFiles {
         Ok(())
     }
 
-    /// A file that the caller fills before [`Self::commit`].
+    /// A file that the caller fills before [`Self::commit_files`].
     pub fn add_streamed(&mut self, path: &Path) -> anyhow::Result<File> {
         let (staged, file) = StagedFile::create(path)?;
         self.streamed.push(staged);
@@ -70,13 +70,13 @@ impl ResultFiles {
     /// The same below the result directory, with its whole name; `None` if there is no directory.
     pub fn add_streamed_below(&self, name: &str) -> anyhow::Result<Option<(File, PathBuf)>> {
         let Some(staged) = &self.directory else { return Ok(None) };
-        Ok(Some((staged.file(name)?, staged.target().join(name))))
+        Ok(Some((staged.create_file(name)?, staged.target().join(name))))
     }
 
     /// An empty directory for raw directories: kept with the result, or gone at the end.
     pub fn raw_directory(&mut self) -> anyhow::Result<Directory> {
         if let Some(staged) = &self.directory {
-            return Ok(staged.directory(RAW)?);
+            return Ok(staged.create_directory(RAW)?);
         }
         let scratch = tempfile::tempdir()
             .context("no temporary directory can be made; set TMPDIR, or keep a result with -o")?;
@@ -85,7 +85,7 @@ impl ResultFiles {
 
     /// Fill what is filled at the end and give everything its final name, the directory last.
     /// `before_directory` gives a name to what the caller keeps. Returns what was written.
-    pub fn commit(
+    pub fn commit_files(
         self,
         meta: &Meta,
         summary: &Summary,
@@ -94,16 +94,16 @@ impl ResultFiles {
     ) -> anyhow::Result<Written> {
         if let Some(staged) = &self.directory {
             for (name, exporter) in export::DIRECTORY {
-                let file = staged.file(name)?;
-                fill(file, &staged.target().join(name), |w| exporter(w, meta, summary))?;
+                let file = staged.create_file(name)?;
+                fill_file(file, &staged.target().join(name), |w| exporter(w, meta, summary))?;
             }
         }
         let mut files = self.streamed;
         for (staged, file, exporter) in self.late {
-            fill(file, staged.target(), |w| exporter(w, meta, summary))?;
+            fill_file(file, staged.target(), |w| exporter(w, meta, summary))?;
             files.push(staged);
         }
-        stop.check()?;
+        stop.check_abort()?;
         let mut paths =
             files.into_iter().map(StagedFile::commit).collect::<Result<Vec<_>, OutputError>>()?;
         paths.extend(before_directory()?);
@@ -121,7 +121,7 @@ impl ResultFiles {
         stop: &Stop,
         text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
-        self.commit(meta, summary, stop, || Ok(None))?.print(meta, summary, text)
+        self.commit_files(meta, summary, stop, || Ok(None))?.print_result(meta, summary, text)
     }
 }
 
@@ -133,28 +133,28 @@ pub struct Written {
 
 impl Written {
     /// Show the result by `text` and name the files, unless standard output is for JSON.
-    pub fn print(
+    pub fn print_result(
         self,
         meta: &Meta,
         summary: &Summary,
         text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         if self.json_to_stdout {
-            return console::write(|w| export::document(w, meta, summary));
+            return console::write_stdout(|w| export::write_document(w, meta, summary));
         }
-        console::write(text)?;
+        console::write_stdout(text)?;
         self.paths.iter().try_for_each(|path| console::print_written(path))
     }
 }
 
 /// Fill a file by `write`; `name` is for an error.
-pub fn fill(
+pub fn fill_file(
     file: File,
     name: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let mut file = BufWriter::new(file);
-    write(&mut file).and_then(|()| file.flush()).with_context(|| full(name))
+    write(&mut file).and_then(|()| file.flush()).with_context(|| describe_failed_write(name))
 }
 
 /// Write one complete file, under its name only when it is.
@@ -163,7 +163,7 @@ pub fn write_file(
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let (staged, file) = StagedFile::create(path)?;
-    fill(file, path, write)?;
+    fill_file(file, path, write)?;
     staged.commit()?;
     Ok(())
 }

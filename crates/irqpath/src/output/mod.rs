@@ -3,11 +3,9 @@
 //! measurement keeps, `streams` the files that grow while it runs, `export` the choice of exporters.
 
 pub mod args;
-pub mod columns;
 pub mod console;
 pub mod exit;
 pub mod export;
 pub mod files;
-pub mod page;
 pub mod progress;
 pub mod streams;

@@ -2,12 +2,14 @@
 //! The files that grow while the measurement runs: samples, Perfetto trace, recording. Each is a
 //! writer on a file that `staging` keeps out of sight until everything is complete.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use irqpath_files::output::full;
+use irqpath_files::output::describe_failed_write;
+use irqpath_model::record::KernelStack;
 use irqpath_model::{Event, Meta, Names, Snapshot};
 use irqpath_report::parquet::SampleWriter;
 use irqpath_report::perfetto::PerfettoWriter;
@@ -34,15 +36,16 @@ pub struct Streams {
 
 impl Streams {
     /// Write every path to this file.
-    pub fn add_samples(&mut self, file: File, path: PathBuf) -> anyhow::Result<()> {
-        let writer = SampleWriter::new(output(file)).with_context(|| full(&path))?;
+    pub fn add_samples(&mut self, file: File, path: PathBuf, meta: &Meta) -> anyhow::Result<()> {
+        let writer = SampleWriter::new(buffer_file(file), &meta.run_identity())
+            .with_context(|| describe_failed_write(&path))?;
         self.samples = Some(Sink { writer, path });
         Ok(())
     }
 
     /// Write paths and transitions to this file.
     pub fn add_perfetto(&mut self, file: File, path: PathBuf) {
-        self.perfetto = Some(Sink { writer: PerfettoWriter::new(output(file)), path });
+        self.perfetto = Some(Sink { writer: PerfettoWriter::new(buffer_file(file)), path });
     }
 
     /// Record everything; the recording has its own way to appear only when it is complete.
@@ -52,39 +55,61 @@ impl Streams {
         Ok(())
     }
 
-    /// Write events.
-    pub fn write(&mut self, events: &[Event], names: &Names) -> anyhow::Result<()> {
+    /// The same in a file of a directory that appears as a whole.
+    pub fn add_recording_file(
+        &mut self,
+        file: File,
+        path: PathBuf,
+        meta: &Meta,
+    ) -> anyhow::Result<()> {
+        let writer = RecordingWriter::with_file(file, &path, meta)?;
+        self.recording = Some(Sink { writer, path });
+        Ok(())
+    }
+
+    /// Write events to every file that is open; the error names the file.
+    pub fn write_events(&mut self, events: &[Event], names: &Names) -> anyhow::Result<()> {
         if let Some(Sink { writer, path }) = &mut self.samples {
             for event in events {
                 if let Event::Path(record) = event {
-                    writer.push(record, names).with_context(|| full(path))?;
+                    writer.push(record, names).with_context(|| describe_failed_write(path))?;
                 }
             }
         }
         if let Some(Sink { writer, path }) = &mut self.perfetto {
             for event in events {
                 match event {
-                    Event::Path(record) => writer.path(record, names),
-                    Event::Occupancy(block) => writer.occupancy(block, names),
+                    Event::Path(record) => writer.write_path(record, names),
+                    Event::Occupancy(block) => writer.write_occupancy(block, names),
                 }
-                .with_context(|| full(path))?;
+                .with_context(|| describe_failed_write(path))?;
             }
         }
         if let Some(Sink { writer, path }) = &mut self.recording {
-            writer.events(events).with_context(|| full(path))?;
+            writer.write_events(events).with_context(|| describe_failed_write(path))?;
         }
         Ok(())
     }
 
+    /// Write the stacks of who blocked paths to the trace.
+    pub fn write_stacks(
+        &mut self,
+        stacks: &[KernelStack],
+        functions: &BTreeMap<u64, String>,
+    ) -> anyhow::Result<()> {
+        let Some(Sink { writer, path }) = &mut self.perfetto else { return Ok(()) };
+        writer.write_stacks(stacks, functions).with_context(|| describe_failed_write(path))
+    }
+
     /// Write what samples and trace want at their end, down to the files.
-    pub fn complete(&mut self) -> anyhow::Result<()> {
+    pub fn complete_files(&mut self) -> anyhow::Result<()> {
         if let Some(Sink { writer, path }) = self.samples.take() {
-            let mut output = writer.finish().with_context(|| full(&path))?;
-            output.flush().with_context(|| full(&path))?;
+            let mut output = writer.finish().with_context(|| describe_failed_write(&path))?;
+            output.flush().with_context(|| describe_failed_write(&path))?;
         }
         if let Some(Sink { writer, path }) = self.perfetto.take() {
-            let mut output = writer.finish().with_context(|| full(&path))?;
-            output.flush().with_context(|| full(&path))?;
+            let mut output = writer.finish().with_context(|| describe_failed_write(&path))?;
+            output.flush().with_context(|| describe_failed_write(&path))?;
         }
         Ok(())
     }
@@ -101,11 +126,11 @@ impl Streams {
         snapshot: &Snapshot,
     ) -> anyhow::Result<Option<PathBuf>> {
         let Some(Sink { writer, path }) = self.recording.take() else { return Ok(None) };
-        writer.finish(meta, snapshot).with_context(|| full(&path))?;
+        writer.finish(meta, snapshot).with_context(|| describe_failed_write(&path))?;
         Ok(Some(path))
     }
 }
 
-fn output(file: File) -> Output {
+fn buffer_file(file: File) -> Output {
     BufWriter::with_capacity(BUFFER, file)
 }

@@ -6,13 +6,13 @@ use assert_cmd::Command;
 use irqpath_model::SlowPath;
 use irqpath_witness::{Differences, Judge, Recorder};
 
-use crate::session::SETTLE;
-use crate::{Load, RECORD_BYTES, ready};
+use crate::{Load, RECORD_BYTES, wait_for_machine};
+use irqpath_testing::session::SETTLE;
 
 const RUNS: usize = 10;
 
 /// One run: the first slow path, what is printed of it, and what was recorded.
-fn run(json: &std::path::Path) -> (Vec<SlowPath>, String, Judge) {
+fn trace_once(json: &std::path::Path) -> (Vec<SlowPath>, String, Judge) {
     let recorder = Recorder::start(RECORD_BYTES).expect("the witness");
     std::thread::sleep(SETTLE);
     let mut command = Command::cargo_bin("irqpath").expect("irqpath is built");
@@ -29,28 +29,28 @@ fn run(json: &std::path::Path) -> (Vec<SlowPath>, String, Judge) {
 }
 
 /// The line below the heading of the slow paths.
-fn headline(printed: &str) -> &str {
+fn find_headline(printed: &str) -> &str {
     let mut lines = printed.lines().skip_while(|line| !line.starts_with("SLOW PATHS"));
     lines.nth(1).unwrap_or_default()
 }
 
 #[test]
 fn the_slowest_path_of_a_report_is_a_fact() {
-    let Some(_alone) = ready("the first lines of ten reports") else { return };
+    let Some(_alone) = wait_for_machine("the first lines of ten reports") else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let _load = Load::start("demo_load", 60);
     let mut wrong = Vec::new();
     let mut nr_compared = 0;
     for nr in 0..RUNS {
-        let (slow, printed, judge) = run(&directory.path().join(format!("{nr}.json")));
+        let (slow, printed, judge) = trace_once(&directory.path().join(format!("{nr}.json")));
         let Some(first) = slow.first() else { continue };
-        let line = headline(&printed);
+        let line = find_headline(&printed);
         println!("{line}");
         let target = &first.record.target;
         let name = format!("{}:{}", target.comm, target.tid);
         assert!(line.contains(&name), "the first line is not of {name}: {line}");
         let mut differences = Differences::default();
-        differences.add(judge.judge(first));
+        differences.add_found(first.record.via, judge.judge_path(first));
         nr_compared += differences.nr_paths;
         // Two readings of the clock may differ; a claim may not.
         if differences.by_kind.keys().any(|kind| !kind.is_harmless()) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use irqpath_witness::{Differences, Kind};
 
-use crate::session::Session;
-use crate::{Load, RECORD_BYTES, ready};
+use crate::{Load, RECORD_BYTES, wait_for_machine};
+use irqpath_testing::session::Session;
 
 /// Paths per load.
 const AT_LEAST: u64 = 10_000;
@@ -15,7 +15,7 @@ const ROUND: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 8;
 
 /// The differences under this load, and how often the witness itself was late.
-fn compare(load: &str) -> (Differences, u64) {
+fn compare_recorders(load: &str) -> (Differences, u64) {
     let (mut differences, mut nr_late) = (Differences::default(), 0);
     for _ in 0..ROUNDS {
         let load = Load::start(load, ROUND.as_secs() + 4);
@@ -47,14 +47,18 @@ const ATTEMPTS: usize = 3;
 fn assert_true(load: &str) {
     let mut noises = Vec::new();
     for _ in 0..ATTEMPTS {
-        let (differences, nr_late) = compare(load);
+        let (differences, nr_late) = compare_recorders(load);
         let paths = differences.nr_paths;
         assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
         assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
-        assert_eq!(differences.nr(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
-        assert_eq!(differences.nr(Kind::UnseenCause), 0, "causes that nobody saw: {differences}");
-        assert_eq!(differences.nr(Kind::Steal), 0, "stolen time by another name: {differences}");
-        let noise = noise(&differences, nr_late);
+        assert_eq!(differences.nr_of(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
+        assert_eq!(
+            differences.nr_of(Kind::UnseenCause),
+            0,
+            "causes that nobody saw: {differences}"
+        );
+        assert_eq!(differences.nr_of(Kind::Steal), 0, "stolen time by another name: {differences}");
+        let noise = find_excess(&differences, nr_late);
         if noise.is_empty() {
             return;
         }
@@ -67,11 +71,11 @@ fn assert_true(load: &str) {
 /// stand still in between: a host need not count that as stolen, and it was up to 120 us. One such
 /// moment is in the causes of every path that waits for that CPU. What differs by no more than
 /// irqpath's reading was later is a `Boundary`; nothing else is allowed for.
-fn noise(differences: &Differences, nr_late: u64) -> Vec<String> {
+fn find_excess(differences: &Differences, nr_late: u64) -> Vec<String> {
     let paths = differences.nr_paths;
     let mut found = Vec::new();
     let mut allow = |kind: Kind, most: u64| {
-        let nr = differences.nr(kind);
+        let nr = differences.nr_of(kind);
         if nr > most {
             found.push(format!("{kind:?} in {nr} of {paths} paths, at most {most}"));
         }
@@ -90,12 +94,12 @@ fn noise(differences: &Differences, nr_late: u64) -> Vec<String> {
 
 #[test]
 fn paths_under_the_demos_load_are_what_was_recorded() {
-    let Some(_alone) = ready("paths under the demo's load") else { return };
+    let Some(_alone) = wait_for_machine("paths under the demo's load") else { return };
     assert_true("demo_load");
 }
 
 #[test]
 fn paths_of_tasks_that_are_moved_while_they_wait_are_what_was_recorded() {
-    let Some(_alone) = ready("paths of moved tasks") else { return };
+    let Some(_alone) = wait_for_machine("paths of moved tasks") else { return };
     assert_true("migration_load");
 }

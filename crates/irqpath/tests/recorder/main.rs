@@ -10,7 +10,6 @@
 
 mod headline;
 mod live;
-mod session;
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -23,7 +22,7 @@ const RECORD_BYTES: u32 = 64 << 20;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Waits for the machine; `None` after saying why nothing can be traced here.
-fn ready(test: &str) -> Option<MutexGuard<'static, ()>> {
+fn wait_for_machine(test: &str) -> Option<MutexGuard<'static, ()>> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let why = if !status.lines().any(|line| line.starts_with("Uid:\t0\t")) {
         "needs root"

@@ -13,8 +13,8 @@ use rustix::time::{
 };
 
 use crate::scene::{
-    Busy, CPU, agree, cause_ns, fifo, is_interrupt, now_ns, overlap_ns, pin, play, raise_nofile,
-    watch_until,
+    Busy, CPU, cause_ns, expect_agreement, is_interrupt, now_ns, overlap_ns, pin_thread,
+    raise_nofile, set_fifo, trace_target, watch_until,
 };
 
 const TIMERS: usize = 18_000;
@@ -29,7 +29,7 @@ const BURST_MIN_NS: u64 = 500_000;
 const ARM_NS: u64 = 40_000_000;
 /// The watcher is on the CPU this long before the first burst: the target wakes in between.
 const LEAD_NS: u64 = 2_500_000;
-fn arm(timers: &[OwnedFd], first_ns: u64) {
+fn arm_timers(timers: &[OwnedFd], first_ns: u64) {
     for (i, fd) in timers.iter().enumerate() {
         // So far apart that one ends before the next.
         let at_ns = first_ns + (i % BURSTS) as u64 * 4_000_000;
@@ -43,9 +43,9 @@ fn arm(timers: &[OwnedFd], first_ns: u64) {
 }
 
 /// Above the target: sees every interrupt of a burst as a gap.
-fn watch(starts: &Receiver<u64>) -> Vec<Busy> {
-    pin(CPU);
-    fifo(20);
+fn watch_gaps(starts: &Receiver<u64>) -> Vec<Busy> {
+    pin_thread(CPU);
+    set_fifo(20);
     let mut gaps = Vec::new();
     while let Ok(first_ns) = starts.recv() {
         let lead_ns = (first_ns - LEAD_NS).saturating_sub(now_ns());
@@ -55,18 +55,18 @@ fn watch(starts: &Receiver<u64>) -> Vec<Busy> {
     gaps
 }
 
-fn flood() -> Vec<Busy> {
+fn make_flood() -> Vec<Busy> {
     let (starts, inbox) = channel();
-    let watcher = std::thread::spawn(move || watch(&inbox));
-    pin(CPU);
-    fifo(5); // below the target: arming takes long and must not delay it
+    let watcher = std::thread::spawn(move || watch_gaps(&inbox));
+    pin_thread(CPU);
+    set_fifo(5); // below the target: arming takes long and must not delay it
     let nr = TIMERS.min(raise_nofile() - 100);
     let timers: Vec<OwnedFd> = (0..nr)
         .map(|_| timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::empty()).expect("timerfd"))
         .collect();
     for _ in 0..ROUNDS {
         let first_ns = now_ns() + ARM_NS;
-        arm(&timers, first_ns);
+        arm_timers(&timers, first_ns);
         starts.send(first_ns).expect("the watcher is there");
         std::thread::sleep(Duration::from_nanos(ARM_NS + SPIN_NS));
     }
@@ -80,8 +80,10 @@ fn a_flood_of_interrupts_on_the_targets_cpu_is_named_with_its_time() {
         println!("skipped: needs {TIMERS_MIN} open files (ulimit -Hn)");
         return;
     }
-    let Some((slow, gaps, _guard)) = play(Duration::from_millis(1), flood) else { return };
-    agree(
+    let Some((slow, gaps, _guard)) = trace_target(Duration::from_millis(1), make_flood) else {
+        return;
+    };
+    expect_agreement(
         &slow,
         ROUNDS / 4,
         BURSTS as u64 * BURST_MIN_NS,

@@ -11,6 +11,7 @@ use irqpath_analysis::{Engine, EngineConfig};
 use irqpath_model::{Cause, CauseKind, Names, Point, SlowPath};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source, SourceError};
+use irqpath_system::Host;
 
 /// The CPU that everything happens on; the tracer stays off it.
 pub const CPU: usize = 1;
@@ -41,14 +42,14 @@ pub fn now_ns() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-pub fn pin(cpu: usize) {
+pub fn pin_thread(cpu: usize) {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);
     rustix::thread::sched_setaffinity(None, &set).expect("pin to a CPU");
 }
 
 /// Give the calling thread a FIFO priority by util-linux's chrt, which every Debian has.
-pub fn fifo(prio: u32) {
+pub fn set_fifo(prio: u32) {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     let done = Command::new("chrt")
         .args(["-f", "-p", &prio.to_string(), &tid.to_string()])
@@ -77,8 +78,8 @@ impl Target {
         let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let (stop2, tid2) = (Arc::clone(&stop), Arc::clone(&tid));
         let body = move || {
-            pin(CPU);
-            fifo(TARGET_PRIO);
+            pin_thread(CPU);
+            set_fifo(TARGET_PRIO);
             let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
             tid2.store(me, Ordering::Release);
             while !stop2.load(Ordering::Acquire) {
@@ -104,11 +105,15 @@ impl Drop for Target {
 
 /// Run `disturb` on a thread of its own while the target is traced. Returns the slow paths and
 /// what the disturber says it did; `None` where this machine cannot show it.
-pub fn play<T: Send + 'static>(
+pub fn trace_target<T: Send + 'static>(
     period: Duration,
     disturb: impl FnOnce() -> T + Send + 'static,
 ) -> Option<(Vec<SlowPath>, T, MutexGuard<'static, ()>)> {
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Err(error) = Host::real().may_trace() {
+        println!("skipped: {error}");
+        return None;
+    }
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         println!("skipped: needs two CPUs");
         return None;
@@ -118,13 +123,13 @@ pub fn play<T: Send + 'static>(
         Config { threshold_ns: Some(SLOW_NS), tids: vec![target.tid], ..Config::default() };
     let mut source = match BpfSource::open(&config) {
         Ok(source) => source,
-        Err(error @ (SourceError::Privilege | SourceError::NoBtf(_))) => {
+        Err(error @ SourceError::NoBtf(_)) => {
             println!("skipped: {error}");
             return None;
         }
         Err(error) => panic!("{error}"),
     };
-    pin(0);
+    pin_thread(0);
     let mut engine = Engine::new(
         EngineConfig { threshold_ns: Some(SLOW_NS), ..EngineConfig::default() },
         Names::default(),
@@ -132,7 +137,7 @@ pub fn play<T: Send + 'static>(
     let mut slow = Vec::new();
     let worker = std::thread::spawn(disturb);
     while !worker.is_finished() {
-        for event in source.poll(Duration::from_millis(20)).expect("poll") {
+        for event in source.poll_events(Duration::from_millis(20)).expect("poll") {
             engine.push(event);
         }
         slow.extend(engine.drain());
@@ -191,7 +196,7 @@ pub fn overlap_ns(list: &[Busy], wait: Busy) -> u64 {
 
 /// The stage from the wakeup to the CPU, as absolute times; `None` for a target that was still
 /// running when it was woken.
-pub fn waiting(path: &SlowPath) -> Option<Busy> {
+pub fn waiting_span(path: &SlowPath) -> Option<Busy> {
     let span = path.record.stages().into_iter().find(|s| s.to == Point::SwitchIn)?;
     Some(Busy { start_ns: span.start.ns, end_ns: span.end.ns })
 }
@@ -201,7 +206,7 @@ pub fn waiting(path: &SlowPath) -> Option<Busy> {
 /// At least `at_least` paths must have been disturbed for `long_ns` or more, and nine of ten of those must agree
 /// within 5 %: a hypervisor may take the CPU away in between, which is in the disturber's clock
 /// reads but in nobody's interrupts.
-pub fn agree(
+pub fn expect_agreement(
     slow: &[SlowPath],
     at_least: usize,
     long_ns: u64,
@@ -210,7 +215,7 @@ pub fn agree(
 ) {
     let (mut nr_checked, mut nr_wrong) = (0, 0);
     for path in slow {
-        let Some(wait) = waiting(path) else { continue };
+        let Some(wait) = waiting_span(path) else { continue };
         let (least_ns, most_ns) = truth(wait);
         if least_ns < long_ns {
             continue; // slow for another reason; the host has its own life

@@ -6,16 +6,17 @@ use std::time::Duration;
 use irqpath_model::{Cause, CauseKind};
 
 use crate::scene::{
-    Busy, CPU, agree, cause_ns, fifo, main_cause, now_ns, overlap_ns, pin, play, watch_until,
+    Busy, CPU, cause_ns, expect_agreement, main_cause, now_ns, overlap_ns, pin_thread, set_fifo,
+    trace_target, watch_until,
 };
 
 const SPIN_NS: u64 = 3_000_000;
 const ROUNDS: usize = 60;
 
 /// Spins, and what interrupted them.
-fn spin() -> (Vec<Busy>, Vec<Busy>) {
-    pin(CPU);
-    fifo(20);
+fn spin_and_watch() -> (Vec<Busy>, Vec<Busy>) {
+    pin_thread(CPU);
+    set_fifo(20);
     let (mut spins, mut gaps) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         std::thread::sleep(Duration::from_millis(7));
@@ -28,11 +29,11 @@ fn spin() -> (Vec<Busy>, Vec<Busy>) {
 
 #[test]
 fn a_spinning_thread_above_the_target_is_named_with_its_time() {
-    let work = || std::thread::Builder::new().name("truth-spinner".into()).spawn(spin);
+    let work = || std::thread::Builder::new().name("truth-spinner".into()).spawn(spin_and_watch);
     let disturb = move || work().expect("spawn").join().expect("spin");
-    let played = play(Duration::from_millis(1), disturb);
+    let played = trace_target(Duration::from_millis(1), disturb);
     let Some((slow, (spins, gaps), _guard)) = played else { return };
-    agree(
+    expect_agreement(
         &slow,
         ROUNDS / 2,
         SPIN_NS / 10,

@@ -10,7 +10,8 @@ use irqpath_model::{Cause, CauseKind};
 use rustix::net::{AddressFamily, SocketType, bind, ipproto, socket, sockopt};
 
 use crate::scene::{
-    Busy, CPU, agree, cause_ns, fifo, main_cause, now_ns, overlap_ns, pin, play, raise_nofile,
+    Busy, CPU, cause_ns, expect_agreement, main_cause, now_ns, overlap_ns, pin_thread,
+    raise_nofile, set_fifo, trace_target,
 };
 
 const RECEIVERS: usize = 18_000;
@@ -19,7 +20,7 @@ const LONG_NS: u64 = 700_000;
 const ROUNDS: usize = 300;
 
 /// A socket that shares its port with all the others.
-fn receiver(port: u16) -> OwnedFd {
+fn open_receiver(port: u16) -> OwnedFd {
     let fd = socket(AddressFamily::INET, SocketType::DGRAM, Some(ipproto::UDP)).expect("socket");
     sockopt::set_socket_reuseaddr(&fd, true).expect("SO_REUSEADDR");
     // The smallest buffer: after a few datagrams the rest is dropped, which costs the same walk.
@@ -29,14 +30,14 @@ fn receiver(port: u16) -> OwnedFd {
     fd
 }
 
-fn storm() -> Vec<Busy> {
-    pin(CPU);
-    fifo(5); // above the host's own load, below the target
+fn make_storm() -> Vec<Busy> {
+    pin_thread(CPU);
+    set_fifo(5); // above the host's own load, below the target
     let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
     sender.set_broadcast(true).expect("SO_BROADCAST");
     let port = 40_000 + (std::process::id() % 20_000) as u16;
     let nr = RECEIVERS.min(raise_nofile() - 100);
-    let receivers: Vec<OwnedFd> = (0..nr).map(|_| receiver(port)).collect();
+    let receivers: Vec<OwnedFd> = (0..nr).map(|_| open_receiver(port)).collect();
     let payload = [0u8; 64];
     let mut sends = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
@@ -52,10 +53,12 @@ fn storm() -> Vec<Busy> {
 
 #[test]
 fn a_softirq_storm_on_the_targets_cpu_is_named_with_its_time() {
-    let Some((slow, sends, _guard)) = play(Duration::from_micros(900), storm) else { return };
+    let Some((slow, sends, _guard)) = trace_target(Duration::from_micros(900), make_storm) else {
+        return;
+    };
     let longest = sends.iter().map(|s| s.end_ns - s.start_ns).max().unwrap_or(0);
     println!("longest system call {longest} ns");
-    agree(
+    expect_agreement(
         &slow,
         10,
         LONG_NS,

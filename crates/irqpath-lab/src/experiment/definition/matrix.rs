@@ -38,7 +38,7 @@ type Cell<'a> = BTreeMap<&'a str, &'a Table>;
 
 /// Replaces all that is written over the matrix by what it stands for. The error is one line that
 /// names the key.
-pub(super) fn expand(mut file: Table) -> Result<Table, String> {
+pub(super) fn expand_matrix(mut file: Table) -> Result<Table, String> {
     let Some(matrix) = file.remove("matrix") else { return Ok(file) };
     let axes = read_axes(matrix)?;
     let mut unused: BTreeSet<&str> = axes.keys().map(String::as_str).collect();
@@ -128,7 +128,8 @@ impl<'a> Pattern<'a> {
                 other => return Err(format!("each: {other} is no axis")),
             };
             for (axis, names) in chosen {
-                let axis = select(axes, &axis, names).map_err(|what| format!("each: {what}"))?;
+                let axis =
+                    select_values(axes, &axis, names).map_err(|what| format!("each: {what}"))?;
                 if pattern.axes.iter().any(|(other, _)| *other == axis.0) {
                     return Err(format!("each: {} is there twice", axis.0));
                 }
@@ -174,7 +175,7 @@ impl<'a> Pattern<'a> {
         }
         let (mut entries, mut size) = (Vec::new(), 0);
         for at in 0..nr {
-            let entry = self.fill(&self.cell(at), merged)?;
+            let entry = self.fill_entry(&self.cell_at(at), merged)?;
             size += entry.to_string().len();
             if size > MAX_LIST {
                 return Err(format!("each: stands for more than {MAX_LIST} bytes"));
@@ -185,7 +186,7 @@ impl<'a> Pattern<'a> {
     }
 
     /// The combination of this number; the last axis changes fastest.
-    fn cell(&self, mut at: usize) -> Cell<'a> {
+    fn cell_at(&self, mut at: usize) -> Cell<'a> {
         let mut cell = Cell::new();
         for (axis, values) in self.axes.iter().rev() {
             cell.insert(axis, values[at % values.len()]);
@@ -194,7 +195,7 @@ impl<'a> Pattern<'a> {
         cell
     }
 
-    fn fill(&self, cell: &Cell<'_>, merged: &[&str]) -> Result<Value, String> {
+    fn fill_entry(&self, cell: &Cell<'_>, merged: &[&str]) -> Result<Value, String> {
         let mut entry = self.entry.clone();
         for Exception { set, .. } in self.exceptions.iter().filter(|e| e.applies_to(cell)) {
             entry.extend(set.clone());
@@ -205,7 +206,7 @@ impl<'a> Pattern<'a> {
                 all.as_table_mut().into_iter().for_each(|all| all.extend(own.clone()));
             }
         }
-        replace(Value::Table(entry), cell, false)
+        replace_placeholders(Value::Table(entry), cell, false)
     }
 }
 
@@ -216,7 +217,7 @@ impl Exception {
 }
 
 /// An axis with the values of these names, in their order; with all of them if none is named.
-fn select<'a>(
+fn select_values<'a>(
     axes: &'a Axes,
     axis: &str,
     names: Option<Value>,
@@ -265,17 +266,17 @@ fn join_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// A value with the placeholders in all its texts replaced.
-fn replace(value: Value, cell: &Cell<'_>, typed: bool) -> Result<Value, String> {
+fn replace_placeholders(value: Value, cell: &Cell<'_>, typed: bool) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => replace_text(&text, cell, typed)?,
         Value::Array(all) => {
-            let all = all.into_iter().map(|value| replace(value, cell, typed));
+            let all = all.into_iter().map(|value| replace_placeholders(value, cell, typed));
             Value::Array(all.collect::<Result<_, _>>()?)
         }
         Value::Table(fields) => {
             let field = |(key, value): (String, Value)| {
                 let typed = typed || TYPED.contains(&key.as_str());
-                Ok((key, replace(value, cell, typed)?))
+                Ok((key, replace_placeholders(value, cell, typed)?))
             };
             Value::Table(fields.into_iter().map(field).collect::<Result<_, String>>()?)
         }

@@ -11,9 +11,9 @@ low = [{ name = "alone", parameters = { US = 0 } }, 500, 50]
 "#;
 
 /// The entries of a list in the expansion of these lines with [`MATRIX`], a TOML line each.
-fn expanded(list: &str, text: &str) -> Vec<String> {
+fn expand_list(list: &str, text: &str) -> Vec<String> {
     let file = toml::from_str(&format!("{MATRIX}{text}")).unwrap();
-    let file = expand(file).unwrap();
+    let file = expand_matrix(file).unwrap();
     assert!(!file.contains_key("matrix"));
     file[list].as_array().unwrap().iter().map(ToString::to_string).collect()
 }
@@ -29,7 +29,7 @@ name = "{path}_{low}"
 labels = { low = "{low}" }
 parameters = { US = "{low}" }
 "#;
-    let found = expanded("series", series);
+    let found = expand_list("series", series);
     let line = |name: &str, low: &str, parameters: &str| {
         format!(
             r#"{{ labels = {{ low = "{low}" }}, name = "{name}", parameters = {{ {parameters} }} }}"#
@@ -63,7 +63,7 @@ low = 50
 set.paper = "-"
 set.differs = "{low} is too much"
 "#;
-    let found = &expanded("check", check)[4..];
+    let found = &expand_list("check", check)[4..];
     let expected = [
         r#"{ claim = "At 50: above both", differs = "50 is too much", paper = "-", value = { ratio = ["tuned_50.q50", "default.q50"] } }"#,
         r#"{ claim = "At 500: above both", paper = "-3 %", value = { ratio = ["tuned_500.q50", "default.q50"] } }"#,
@@ -89,11 +89,11 @@ each = "f"
 claim = "x{f.must}"
 "#;
     let file: Table = toml::from_str(check).unwrap();
-    let error = expand(file.clone()).unwrap_err();
+    let error = expand_matrix(file.clone()).unwrap_err();
     assert_eq!(error, r#"check "x{f.must}": {f.must} is no text and no number"#);
     let mut file = file;
     file["check"].as_array_mut().unwrap().truncate(2);
-    let found = expand(file).unwrap()["check"].to_string();
+    let found = expand_matrix(file).unwrap()["check"].to_string();
     assert_eq!(
         found,
         r#"[{ claim = "2.5", expect = { min = 2.5 }, must = true }, { expect = { max = 1 } }]"#
@@ -144,14 +144,18 @@ fn a_mistake_is_one_line_that_names_its_key() {
         } else {
             format!("{MATRIX}{text}")
         };
-        assert_eq!(expand(toml::from_str(&text).unwrap()), Err(expected.to_owned()), "{text}");
+        assert_eq!(
+            expand_matrix(toml::from_str(&text).unwrap()),
+            Err(expected.to_owned()),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn a_file_without_a_matrix_is_left_as_it_is() {
     let file: Table = toml::from_str("[[series]]\nname = '{x}'\neach = ['low']").unwrap();
-    assert_eq!(expand(file.clone()), Ok(file));
+    assert_eq!(expand_matrix(file.clone()), Ok(file));
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn a_few_lines_do_not_stand_for_more_than_fits() {
         ),
     ];
     for (text, expected) in table {
-        let error = expand(toml::from_str(&text).unwrap()).unwrap_err();
+        let error = expand_matrix(toml::from_str(&text).unwrap()).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -7,12 +7,13 @@
 //! Everything here is checked when the file is read, so that a typing error costs no boot.
 
 mod matrix;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use irqpath_files::input;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::claims::Check;
 use super::error::ExperimentError;
@@ -60,6 +61,9 @@ pub struct Definition {
     /// Digest of all of the above that measures, and of the scripts.
     #[serde(skip)]
     pub recipe: String,
+    /// Parameters that its scripts can do without.
+    #[serde(skip)]
+    pub script_variables: BTreeSet<String>,
 }
 
 /// Of an experiment's file; they have some kilobytes.
@@ -197,7 +201,7 @@ pub struct Series {
 }
 
 /// A parameter's value; a number stays exact.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Parameter {
     /// A count, or a time in the unit that the parameter's name gives.
@@ -283,7 +287,7 @@ impl Definition {
             |source| ExperimentError::Syntax { path: path.to_owned(), source: Box::new(source) };
         let invalid = |what| ExperimentError::Invalid { path: path.to_owned(), what };
         let written: toml::Table = toml::from_str(&text).map_err(syntax)?;
-        let mut measures = matrix::expand(written.clone()).map_err(invalid)?;
+        let mut measures = matrix::expand_matrix(written.clone()).map_err(invalid)?;
         let mut definition: Self = if measures == written {
             // From the text, so that an error has its line.
             toml::from_str(&text).map_err(syntax)?
@@ -293,7 +297,7 @@ impl Definition {
             })?
         };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        if let Some(what) = definition.problem(&stem) {
+        if let Some(what) = definition.find_problem(&stem) {
             return Err(invalid(what));
         }
         // Stored digests are of files that call a variant a column.
@@ -304,7 +308,12 @@ impl Definition {
         let mut inputs = Inputs::new("experiment", 1).value("file", &measures.to_string());
         let jobs = path.with_file_name("jobs");
         for script in definition.guest.scripts() {
-            inputs = inputs.file(script, &jobs.join(script))?;
+            let path = jobs.join(script);
+            inputs = inputs.file(script, &path)?;
+            let text = input::read_text(&path, MAX_DEFINITION)
+                .map_err(|source| ExperimentError::Read { path, source })?;
+            let variables = variables::find_optional(&text).map(str::to_owned);
+            definition.script_variables.extend(variables);
         }
         definition.recipe = inputs.key();
         Ok(definition)
@@ -319,11 +328,23 @@ impl Definition {
     }
 
     /// A series' parameters on a variant: defaults, then the series', then the variant's.
-    pub fn parameters(&self, variant: &Variant, series: &Series) -> BTreeMap<String, Parameter> {
+    pub fn merge_parameters(
+        &self,
+        variant: &Variant,
+        series: &Series,
+    ) -> BTreeMap<String, Parameter> {
         let mut all = self.defaults.clone();
         all.extend(series.parameters.clone());
         all.extend(variant.parameters.clone());
         all
+    }
+
+    /// Every parameter that can be set: those of the file, and what the scripts have defaults for.
+    pub fn parameter_names(&self) -> impl Iterator<Item = &str> {
+        let tables = std::iter::once(&self.defaults)
+            .chain(self.series.iter().map(|series| &series.parameters))
+            .chain(self.variants.iter().map(|variant| &variant.parameters));
+        tables.flat_map(BTreeMap::keys).chain(&self.script_variables).map(String::as_str)
     }
 
     /// The metrics that the gate watches on a variant.
@@ -334,12 +355,18 @@ impl Definition {
         self.gate.iter().flat_map(|gate| &gate.metrics).filter(is_on)
     }
 
-    fn problem(&self, stem: &str) -> Option<String> {
+    fn find_problem(&self, stem: &str) -> Option<String> {
         if self.id != stem {
             return Some(format!("id is {}, the file is {stem}.toml", self.id));
         }
         if self.variants.is_empty() || self.series.is_empty() {
             return Some("needs at least one variant and one series".to_owned());
+        }
+        let document = &self.source.document;
+        if !irqpath_report::markdown::is_listed_paper(document) {
+            return Some(format!(
+                "document {document} is no paper that the reproduction page lists"
+            ));
         }
         find_repeated(self.variants.iter().map(|variant| &variant.name))
             .or_else(|| find_repeated(self.series.iter().map(|series| &series.name)))
@@ -358,7 +385,7 @@ impl Definition {
                 "the check {claim:?} names the variant {variant}, which is not there"
             ));
         }
-        for name in check.value.metrics() {
+        for name in check.value.metric_names() {
             let (variant, metric) = name.split_once(':').unwrap_or(("", name));
             if !variant.is_empty() && !is_variant(variant) {
                 return Some(format!("{name}: there is no variant {variant}"));

@@ -54,7 +54,7 @@ pub struct Attributed {
 pub type Measured<'a> = (&'a str, &'a [u64]);
 
 /// Reads a recording and the guest's symbols.
-pub fn attribute(
+pub fn attribute_paths(
     recording: &Path,
     kallsyms: &str,
     flame: &FlamePath,
@@ -65,11 +65,11 @@ pub fn attribute(
     let marks = PathMarks { from: flame.from, to: flame.to };
     let none =
         || FlameError::Draw { reason: format!("no path from mark {} to {}", flame.from, flame.to) };
-    let whole = recording.path(marks).ok_or_else(none)?;
+    let whole = recording.find_path(marks).ok_or_else(none)?;
     let attribution = Attribution::new(&recording, &symbols);
     let mut start = 0;
     let mut of_series = |measured: &Measured<'_>| {
-        let path = slice(whole, start + flame.skip, measured.1.len());
+        let path = slice_instances(whole, start + flame.skip, measured.1.len());
         start += flame.skip + measured.1.len();
         let mut found = attribute_series(&path, &attribution, measured).ok_or_else(none)?;
         found.ran = measure_executed(&path, &attribution, &flame.functions);
@@ -84,18 +84,19 @@ fn attribute_series(
     attribution: &Attribution<'_>,
     (series, measured): &Measured<'_>,
 ) -> Option<Attributed> {
-    let offset = offset(path, measured);
+    let offset = usual_offset(path, measured);
     let shifted: Vec<u64> =
         measured.iter().map(|length| length.saturating_add_signed(-offset)).collect();
-    let at = |q: f64| path.quantile(q).and_then(|instance| path.route_of(instance));
-    let (median, worst) = (attribution.profile(at(0.5)?), attribution.profile(at(1.0)?));
-    let limit = path.quantile(0.95).map_or(0, |instance| path.instances[instance].length);
+    let at = |q: f64| path.quantile_index(q).and_then(|instance| path.route_of(instance));
+    let (median, worst) =
+        (attribution.profile_route(at(0.5)?), attribution.profile_route(at(1.0)?));
+    let limit = path.quantile_index(0.95).map_or(0, |instance| path.instances[instance].length);
     let mut causes = Causes::new();
     let (mut nr_slow, mut nr_unexplained) = (0, 0);
     for (route, times) in routes_above(path, limit) {
-        let growth = Growth::between(&median, &attribution.profile(&path.routes[route]));
+        let growth = Growth::between(&median, &attribution.profile_route(&path.routes[route]));
         nr_slow += times;
-        match name(&growth) {
+        match name_growth(&growth) {
             Some(name) => *causes.entry(name).or_default() += times,
             None => nr_unexplained += times,
         }
@@ -110,7 +111,7 @@ fn attribute_series(
         nr_unexplained,
         causes,
         offset,
-        agreement: path.compare(&shifted),
+        agreement: path.compare_lengths(&shifted),
     })
 }
 
@@ -125,18 +126,18 @@ fn measure_executed(
     let share = |function: &String| {
         let ran = |route: &usize| attribution.executes(&path.routes[*route], function);
         let nr: u64 = times.iter().filter(|(route, _)| ran(route)).map(|(_, n)| n).sum();
-        (function.clone(), percent(nr, all))
+        (function.clone(), percent_of(nr, all))
     };
     functions.iter().map(share).collect()
 }
 
 /// A part in percent; of nothing it is nothing.
-fn percent(part: u64, all: u64) -> f64 {
+fn percent_of(part: u64, all: u64) -> f64 {
     part as f64 * 100.0 / all.max(1) as f64
 }
 
 /// The most frequent difference between what was measured and what was counted.
-fn offset(path: &PathRecording, measured: &[u64]) -> i64 {
+fn usual_offset(path: &PathRecording, measured: &[u64]) -> i64 {
     let mut seen: BTreeMap<i64, usize> = BTreeMap::new();
     for (instance, length) in path.instances.iter().zip(measured) {
         *seen.entry(length.cast_signed() - instance.length.cast_signed()).or_default() += 1;
@@ -144,7 +145,7 @@ fn offset(path: &PathRecording, measured: &[u64]) -> i64 {
     seen.into_iter().max_by_key(|(_, times)| *times).map_or(0, |(offset, _)| offset)
 }
 
-fn slice(path: &PathRecording, skip: usize, count: usize) -> PathRecording {
+fn slice_instances(path: &PathRecording, skip: usize, count: usize) -> PathRecording {
     let instances = path.instances.iter().skip(skip).take(count).copied().collect();
     PathRecording { instances, ..path.clone() }
 }
@@ -160,7 +161,7 @@ fn routes_above(path: &PathRecording, limit: u64) -> BTreeMap<usize, u64> {
 
 /// The functions that grew most, those below one entry together; none if symbols cannot tell the
 /// larger part of the growth. Three say what a path met, the flame graphs have all.
-fn name(growth: &Growth) -> Option<String> {
+fn name_growth(growth: &Growth) -> Option<String> {
     let known = |grown: &&Grown| grown.chain.last().is_some_and(|f| !f.starts_with('['));
     let known: Vec<_> = growth.frames.iter().filter(known).collect();
     let named: i64 = known.iter().map(|grown| grown.delta).sum();
@@ -186,12 +187,12 @@ fn name(growth: &Growth) -> Option<String> {
 impl Attributed {
     /// Metrics of the series: `slow_runs`, `unexplained` (percent of them), `agree` (percent),
     /// `attributed` (the median's instructions), and `ran.FUNCTION` (percent).
-    pub fn metrics(&self) -> Vec<(String, f64)> {
+    pub fn list_metrics(&self) -> Vec<(String, f64)> {
         let (same, other) = (self.agreement.nr_same() as u64, self.agreement.nr_other() as u64);
         let mut metrics = vec![
             ("slow_runs".to_owned(), self.nr_slow as f64),
-            ("unexplained".to_owned(), percent(self.nr_unexplained, self.nr_slow)),
-            ("agree".to_owned(), percent(same, same + other)),
+            ("unexplained".to_owned(), percent_of(self.nr_unexplained, self.nr_slow)),
+            ("agree".to_owned(), percent_of(same, same + other)),
             ("attributed".to_owned(), self.median.total() as f64),
         ];
         metrics.extend(self.ran.iter().map(|(name, share)| (format!("ran.{name}"), *share)));
@@ -199,7 +200,7 @@ impl Attributed {
     }
 
     /// The causes with how many they made slow, most frequent first.
-    pub fn causes(&self) -> Vec<(&str, u64)> {
+    pub fn list_causes(&self) -> Vec<(&str, u64)> {
         let mut causes: Vec<_> =
             self.causes.iter().map(|(name, times)| (name.as_str(), *times)).collect();
         causes.sort_by_key(|(name, times)| (std::cmp::Reverse(*times), *name));
@@ -208,13 +209,13 @@ impl Attributed {
 
     /// The same as lines.
     pub fn causes_text(&self) -> String {
-        let lines = self.causes().into_iter().map(|(name, times)| format!("{times:8} {name}"));
+        let lines = self.list_causes().into_iter().map(|(name, times)| format!("{times:8} {name}"));
         lines.chain([String::new()]).collect::<Vec<_>>().join("\n")
     }
 
     /// The flame graphs of the median and the worst path, with their titles. That of the median has the
     /// scale, if there is one.
-    pub fn graphs(
+    pub fn draw_graphs(
         &self,
         experiment: &str,
         variant: &str,
@@ -226,13 +227,13 @@ impl Attributed {
             let short = scale.map(|_| format!("{}, {name}", self.series));
             let title_in_it = short.unwrap_or_else(|| title.clone());
             let caption = Caption { title: title_in_it, note: String::new(), scale };
-            svg::graph(profile, &caption).map(|svg| (title, svg)).map_err(io::Error::other)
+            svg::draw_graph(profile, &caption).map(|svg| (title, svg)).map_err(io::Error::other)
         };
         Ok([graph("median", &self.median, scale)?, graph("worst", &self.worst, None)?])
     }
 
     /// Writes the flame graphs, the folded stacks and the causes into a directory.
-    pub fn store(
+    pub fn write_files(
         &self,
         directory: &Directory,
         experiment: &str,
@@ -240,7 +241,7 @@ impl Attributed {
     ) -> Result<(), OutputError> {
         let series = &self.series;
         let profiles = [("median", &self.median), ("worst", &self.worst)];
-        let mut graphs = self.graphs(experiment, variant, None).map(IntoIterator::into_iter);
+        let mut graphs = self.draw_graphs(experiment, variant, None).map(IntoIterator::into_iter);
         for (name, profile) in profiles {
             let file = |suffix| format!("flame-{series}-{name}.{suffix}");
             directory.write(file("svg"), |file| match &mut graphs {
@@ -249,7 +250,7 @@ impl Attributed {
                 }
                 Err(error) => Err(io::Error::other(error.to_string())),
             })?;
-            directory.write(file("folded"), |f| f.write_all(profile.folded().as_bytes()))?;
+            directory.write(file("folded"), |f| f.write_all(profile.fold_stacks().as_bytes()))?;
         }
         let causes = self.causes_text();
         directory.write(format!("causes-{series}.txt"), |f| f.write_all(causes.as_bytes()))

@@ -19,7 +19,7 @@ const UNLOADED: &str = "unloaded";
 ///
 /// # Errors
 /// What is missing, for a person.
-pub fn metrics(
+pub fn compute_loop_metrics(
     text: &str,
     series: &BTreeMap<String, f64>,
 ) -> Result<BTreeMap<String, f64>, String> {
@@ -56,8 +56,8 @@ fn parse_loop(line: &str) -> Result<(u64, u64), String> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, unloaded: f64) -> Result<BTreeMap<String, f64>, String> {
-        metrics(text, &BTreeMap::from([(UNLOADED.to_owned(), unloaded)]))
+    fn metrics_of(text: &str, unloaded: f64) -> Result<BTreeMap<String, f64>, String> {
+        compute_loop_metrics(text, &BTreeMap::from([(UNLOADED.to_owned(), unloaded)]))
     }
 
     #[test]
@@ -72,20 +72,23 @@ mod tests {
         let figures = figures.map(|(name, value)| (name.to_owned(), value));
         // What was without load says only what a loop's own is; other tasks are in user space, too.
         let text = "1900 1000\n1010 1000\n1100 1090\n1050 1000\n1020 1000\n";
-        assert_eq!(of(text, 2.0), Ok(figures.into()));
+        assert_eq!(metrics_of(text, 2.0), Ok(figures.into()));
     }
 
     #[test]
     fn what_is_missing_is_said() {
         let line = |text: &str| format!("{text:?} is not a length and its part in user space");
         let table = [
-            (of("1 1\n2 1\n", 2.0), "2 loops, 2 of them without load".to_owned()),
-            (of("1 1\n2 1\n", 0.0), "2 loops, 0 of them without load".to_owned()),
-            (of("", 1.0), "0 loops, 1 of them without load".to_owned()),
-            (of("x 1\n", 1.0), line("x 1")),
-            (of("1\n", 1.0), line("1")),
-            (of("1 2\n", 1.0), line("1 2")),
-            (metrics("1 1\n2 1\n", &BTreeMap::new()), "the job left no unloaded".to_owned()),
+            (metrics_of("1 1\n2 1\n", 2.0), "2 loops, 2 of them without load".to_owned()),
+            (metrics_of("1 1\n2 1\n", 0.0), "2 loops, 0 of them without load".to_owned()),
+            (metrics_of("", 1.0), "0 loops, 1 of them without load".to_owned()),
+            (metrics_of("x 1\n", 1.0), line("x 1")),
+            (metrics_of("1\n", 1.0), line("1")),
+            (metrics_of("1 2\n", 1.0), line("1 2")),
+            (
+                compute_loop_metrics("1 1\n2 1\n", &BTreeMap::new()),
+                "the job left no unloaded".to_owned(),
+            ),
         ];
         for (found, expected) in table {
             assert_eq!(found, Err(expected));

@@ -9,7 +9,7 @@
 use crate::experiment::definition::Interval;
 
 /// Lengths of one interval over all repetitions that have both ends, in file order.
-pub fn lengths(csv: &str, interval: &Interval) -> Result<Vec<u64>, String> {
+pub fn read_lengths(csv: &str, interval: &Interval) -> Result<Vec<u64>, String> {
     let mut lines = csv.lines().filter(|line| !line.starts_with('#'));
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let column = |name: &str| {
@@ -39,7 +39,7 @@ pub fn lengths(csv: &str, interval: &Interval) -> Result<Vec<u64>, String> {
 }
 
 /// Reads lines of a name and a number.
-pub fn values(text: &str) -> Result<Vec<(String, f64)>, String> {
+pub fn read_values(text: &str) -> Result<Vec<(String, f64)>, String> {
     let parse = |(number, line): (usize, &str)| {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
         let value = value.trim().parse::<f64>();
@@ -54,15 +54,15 @@ pub fn values(text: &str) -> Result<Vec<(String, f64)>, String> {
 mod tests {
     use super::*;
 
-    fn interval(from: &str, to: &str) -> Interval {
+    fn interval_between(from: &str, to: &str) -> Interval {
         Interval { name: "x".to_owned(), from: from.to_owned(), to: to.to_owned() }
     }
 
     #[test]
     fn lengths_are_differences_of_columns_by_name() {
         let csv = "raise,handler,user\n10,20,50\n100,0,170\n1000,1010,1070\n";
-        assert_eq!(lengths(csv, &interval("raise", "user")), Ok(vec![40, 70, 70]));
-        assert_eq!(lengths(csv, &interval("raise", "handler")), Ok(vec![10, 10]));
+        assert_eq!(read_lengths(csv, &interval_between("raise", "user")), Ok(vec![40, 70, 70]));
+        assert_eq!(read_lengths(csv, &interval_between("raise", "handler")), Ok(vec![10, 10]));
     }
 
     #[test]
@@ -74,14 +74,17 @@ mod tests {
             ("raise\n20\n", "has no column user, only raise"),
         ];
         for (csv, expected) in table {
-            assert_eq!(lengths(csv, &interval("raise", "user")), Err(expected.to_owned()));
+            assert_eq!(
+                read_lengths(csv, &interval_between("raise", "user")),
+                Err(expected.to_owned())
+            );
         }
     }
 
     #[test]
     fn values_are_numbers() {
-        let read = values("joined 1000\nshare 0.5\n").expect("values");
+        let read = read_values("joined 1000\nshare 0.5\n").expect("values");
         assert_eq!(read, vec![("joined".to_owned(), 1000.0), ("share".to_owned(), 0.5)]);
-        assert!(values("joined\n").is_err());
+        assert!(read_values("joined\n").is_err());
     }
 }

@@ -12,8 +12,8 @@ mod intervals;
 mod truth;
 
 pub use attribute::Attributed;
-pub(super) use attribute::attribute;
-pub(super) use count::metrics as count_metrics;
+pub(super) use attribute::attribute_paths;
+pub(super) use count::compute_loop_metrics;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl SeriesResult {
 }
 
 /// Reads the results of a series; the error says which file has what.
-pub fn read(
+pub fn read_series(
     definition: &Definition,
     variant: &str,
     series: &Series,
@@ -74,17 +74,17 @@ pub fn read(
     }
     if let Ok(csv) = own::read_text(at(".csv")) {
         for interval in &definition.intervals {
-            let lengths = intervals::lengths(&csv, interval)
+            let lengths = intervals::read_lengths(&csv, interval)
                 .map_err(|what| format!("{}.csv {what}", series.name))?;
             let latencies: Latencies = lengths.iter().copied().collect();
-            result.metrics.extend(metrics(&format!("{}.", interval.name), &latencies));
+            result.metrics.extend(latency_metrics(&format!("{}.", interval.name), &latencies));
             result.intervals.push((interval.name.clone(), latencies));
             result.samples.push((interval.name.clone(), lengths));
         }
     }
     if let Ok(text) = own::read_text(at(".values")) {
-        let values =
-            intervals::values(&text).map_err(|what| format!("{}.values {what}", series.name))?;
+        let values = intervals::read_values(&text)
+            .map_err(|what| format!("{}.values {what}", series.name))?;
         result.metrics.extend(values);
     }
     if let Ok(trace) = own::read(at(".trace.json")) {
@@ -109,7 +109,7 @@ fn read_trace(
     let csv = own::read_text(csv).unwrap_or_default();
     if truth::is_truth(&csv) {
         let kind = series.parameters.get("KIND").map(ToString::to_string).unwrap_or_default();
-        metrics.extend(truth::metrics(&kind, &csv, values, &summary)?);
+        metrics.extend(truth::compute_metrics(&kind, &csv, values, &summary)?);
     }
     Ok(metrics)
 }
@@ -126,13 +126,14 @@ fn analyse_runs(
     capture.after = counts("after");
     let options = Options { is_exact: definition.mode == Mode::Exact, set: variant.to_owned() };
     let clocks: Vec<_> = capture.runs.clocks().collect();
-    let analyse = |clock| bench::analyse(&capture, clock, &options).map_err(|e| e.to_string());
+    let analyse =
+        |clock| bench::analyse_series(&capture, clock, &options).map_err(|e| e.to_string());
     let series = clocks.into_iter().map(analyse).collect::<Result<_, _>>()?;
-    Ok((series, lengths(&capture)))
+    Ok((series, capture_lengths(&capture)))
 }
 
 /// Ticks from the top half to the bottom half of every run, by the first clock.
-fn lengths(capture: &BenchCapture) -> Vec<u64> {
+fn capture_lengths(capture: &BenchCapture) -> Vec<u64> {
     let runs = &capture.runs;
     let names = runs.name_index(TOP_HALF).zip(runs.name_index(BOTTOM_HALF));
     let Some(((top, bottom), clock)) = names.zip(runs.clocks().next()) else { return Vec::new() };
@@ -175,7 +176,7 @@ fn slow_percent(series: &BenchSeries) -> f64 {
     series.latencies.nr_over(limit_ns) as f64 * 100.0 / series.latencies.len().max(1) as f64
 }
 
-fn metrics(prefix: &str, latencies: &Latencies) -> Vec<(String, f64)> {
+fn latency_metrics(prefix: &str, latencies: &Latencies) -> Vec<(String, f64)> {
     let q = latencies.quantiles();
     [
         ("n", q.n),

@@ -48,7 +48,7 @@ pub fn measure_coverage(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
     let unseen: u64 = checks.iter().map(|check| check.kernel.saturating_sub(check.ours)).sum();
     [
         ("events", found.overhead.nr_events),
-        ("lost", found.loss.lost()),
+        ("lost", found.loss.nr_lost()),
         ("counted", counted),
         ("unseen", unseen),
     ]
@@ -57,13 +57,13 @@ pub fn measure_coverage(meta: &Meta, found: &Summary) -> BTreeMap<String, f64> {
 }
 
 /// Metrics of one series: how many events were made, joined, and named.
-pub fn metrics(
+pub fn compute_metrics(
     kind: &str,
     csv: &str,
     values: &BTreeMap<String, f64>,
     found: &Summary,
 ) -> Result<BTreeMap<String, f64>, String> {
-    let events = events(csv)?;
+    let events = parse_events(csv)?;
     let line = values.get("irq").copied();
     let task = if line.is_some() { "truth" } else { "scenes" };
     let joined: u64 = found
@@ -89,7 +89,7 @@ pub fn metrics(
             let path = path_of(event, line, found.slow())?;
             let Some(truth_ns) = truth_ns else { return largest_error(&event.expected, path) };
             let ns = sum_named_ns(path, |cause| is_disturber(kind, values, cause));
-            error(ns, truth_ns)
+            relative_error(ns, truth_ns)
         })
         .collect();
     let named = errors.iter().filter(|error| **error <= TOLERANCE).count();
@@ -101,7 +101,7 @@ pub fn metrics(
     Ok(metrics)
 }
 
-fn events(csv: &str) -> Result<Vec<Event>, String> {
+fn parse_events(csv: &str) -> Result<Vec<Event>, String> {
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let column = |name: &str| {
@@ -171,7 +171,7 @@ fn sum_named_ns(path: &SlowPath, is_disturber: impl Fn(&Cause) -> bool) -> u64 {
 }
 
 /// How far a named size is off, as a share; `None` where it is not named at all.
-fn error(ns: u64, truth_ns: f64) -> Option<f64> {
+fn relative_error(ns: u64, truth_ns: f64) -> Option<f64> {
     (ns > 0).then(|| (ns as f64 - truth_ns).abs() / truth_ns)
 }
 
@@ -180,7 +180,7 @@ fn largest_error(expected: &[Expected], path: &SlowPath) -> Option<f64> {
     let one = |expected: &Expected| {
         let is_it =
             |cause: &Cause| cause.kind == expected.kind && cause.who.starts_with(&expected.who);
-        error(sum_named_ns(path, is_it), expected.ns as f64)
+        relative_error(sum_named_ns(path, is_it), expected.ns as f64)
     };
     expected.iter().map(one).try_fold(0.0_f64, |worst, error| Some(worst.max(error?)))
 }
@@ -210,7 +210,7 @@ mod tests {
         Stamp, Task, Via,
     };
 
-    fn path(start_ns: u64, cause: Cause) -> SlowPath {
+    fn path_with(start_ns: u64, cause: Cause) -> SlowPath {
         let mut stamps = [None; Point::COUNT];
         stamps[Point::Hardirq as usize] = Some(Stamp { ns: start_ns, cpu: 0 });
         let ns = cause.ns;
@@ -235,11 +235,11 @@ mod tests {
         }
     }
 
-    fn cause(kind: CauseKind, who: &str, ns: u64) -> Cause {
+    fn make_cause(kind: CauseKind, who: &str, ns: u64) -> Cause {
         Cause { kind, who: who.to_owned(), ns, nr_times: 1 }
     }
 
-    fn values() -> BTreeMap<String, f64> {
+    fn job_values() -> BTreeMap<String, f64> {
         [
             ("irq", 24.0),
             ("intruder_irq", 25.0),
@@ -255,17 +255,17 @@ mod tests {
     fn a_delay_is_named_by_kind_name_and_size() {
         let csv = "seq,due_ns,disturbed\n1,1000,1\n2,6000000,1\n3,12000000,0\n";
         let table = [
-            (cause(CauseKind::Hardirq, "25:intsight0-intruder", 505_000), 0.5),
-            (cause(CauseKind::Hardirq, "25:intsight0-intruder", 511_000), 0.0),
-            (cause(CauseKind::Hardirq, "26:eth0", 505_000), 0.0),
-            (cause(CauseKind::Softirq, "25:intsight0-intruder", 505_000), 0.0),
+            (make_cause(CauseKind::Hardirq, "25:intsight0-intruder", 505_000), 0.5),
+            (make_cause(CauseKind::Hardirq, "25:intsight0-intruder", 511_000), 0.0),
+            (make_cause(CauseKind::Hardirq, "26:eth0", 505_000), 0.0),
+            (make_cause(CauseKind::Softirq, "25:intsight0-intruder", 505_000), 0.0),
         ];
         for (cause, share) in table {
-            let found = Summary::of(Measured::Paths(Paths {
-                slow: vec![path(1_500, cause.clone())],
+            let found = Summary::from_measured(Measured::Paths(Paths {
+                slow: vec![path_with(1_500, cause.clone())],
                 ..Paths::default()
             }));
-            let metrics = metrics("hardirq", csv, &values(), &found).expect("metrics");
+            let metrics = compute_metrics("hardirq", csv, &job_values(), &found).expect("metrics");
             assert!((metrics["named_share"] - share).abs() < 1e-9, "{cause:?}: {metrics:?}");
             assert!((metrics["size_ns"] - 500_000.0).abs() < 1e-6);
         }
@@ -280,7 +280,10 @@ mod tests {
         };
         let meta = Meta { before: counts(10, 100), after: counts(50, 103), ..Meta::default() };
         let line = LineStats { origin: Origin::Irq(24), cpu: 0, nr: 41, run_ns: 0, max_run_ns: 0 };
-        let found = Summary::of(Measured::Paths(Paths { lines: vec![line], ..Paths::default() }));
+        let found = Summary::from_measured(Measured::Paths(Paths {
+            lines: vec![line],
+            ..Paths::default()
+        }));
         let metrics = measure_coverage(&meta, &found);
         // 40 of the line, of which 41 were seen, since the trace is longer; 3 and 3 of the timer.
         assert!((metrics["counted"] - 46.0).abs() < 1e-9, "{metrics:?}");
@@ -291,24 +294,26 @@ mod tests {
     fn a_wait_on_two_cpus_is_named_if_both_who_ran_there_are() {
         let csv =
             "seq,due_ns,disturbed,expected\n1,1000,1,thread:hog-a:500000 thread:hog-b:300000\n";
-        let hog_a = cause(CauseKind::Thread, "hog-a:12 f:50", 505_000);
+        let hog_a = make_cause(CauseKind::Thread, "hog-a:12 f:50", 505_000);
         for (hog_b, share, nr_named) in [
-            (cause(CauseKind::Thread, "hog-b:13 f:50", 296_000), 1.0, 1),
-            (cause(CauseKind::Thread, "hog-b:13 f:50", 290_000), 0.0, 1),
-            (cause(CauseKind::PreemptOff, "hog-b:13 f:50", 300_000), 0.0, 0),
-            (cause(CauseKind::Thread, "hog-c:14 f:50", 300_000), 0.0, 0),
+            (make_cause(CauseKind::Thread, "hog-b:13 f:50", 296_000), 1.0, 1),
+            (make_cause(CauseKind::Thread, "hog-b:13 f:50", 290_000), 0.0, 1),
+            (make_cause(CauseKind::PreemptOff, "hog-b:13 f:50", 300_000), 0.0, 0),
+            (make_cause(CauseKind::Thread, "hog-c:14 f:50", 300_000), 0.0, 0),
         ] {
-            let mut path = path(1_500, hog_a.clone());
+            let mut path = path_with(1_500, hog_a.clone());
             path.record.origin = Origin::Vector(Vector::LocalTimer);
             path.stages[0].causes.push(hog_b.clone());
-            let found =
-                Summary::of(Measured::Paths(Paths { slow: vec![path], ..Paths::default() }));
-            let metrics = metrics("moved", csv, &BTreeMap::new(), &found).expect("metrics");
+            let found = Summary::from_measured(Measured::Paths(Paths {
+                slow: vec![path],
+                ..Paths::default()
+            }));
+            let metrics = compute_metrics("moved", csv, &BTreeMap::new(), &found).expect("metrics");
             assert!((metrics["named_share"] - share).abs() < 1e-9, "{hog_b:?}: {metrics:?}");
             assert_eq!(metrics["size_error"] > 0.0, nr_named > 0, "{hog_b:?}");
         }
         assert!(
-            metrics(
+            compute_metrics(
                 "",
                 "due_ns,disturbed,expected\n1,1,fog:x:1\n",
                 &BTreeMap::new(),
@@ -321,7 +326,8 @@ mod tests {
     #[test]
     fn what_was_not_joined_is_counted_as_not_joined() {
         let csv = "seq,due_ns,disturbed\n1,1000,0\n2,6000000,0\n";
-        let metrics = metrics("", csv, &values(), &Summary::default()).expect("metrics");
+        let metrics =
+            compute_metrics("", csv, &job_values(), &Summary::default()).expect("metrics");
         assert!(metrics["joined_share"].abs() < 1e-9 && (metrics["made"] - 2.0).abs() < 1e-9);
         assert!(!metrics.contains_key("named_share"));
     }

@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 
 use irqpath_model::{Claim, NotRun, OutcomeVerdict, Reproduced, ReproducedVariant, Reproduction};
 
-use super::table::{NOT_ASKED, describe};
-use crate::experiment::claims::{Check, evaluate};
+use super::table::{NOT_ASKED, describe_experiment};
+use crate::experiment::claims::{Check, evaluate_check};
 use crate::experiment::definition::Definition;
 use crate::kernel::{Flavour, OwnKernel};
 
-/// What [`crate::kernel::own`] says of the kernels as they are now.
+/// What [`crate::kernel::list_own_kernels`] says of the kernels as they are now.
 type Kernels = BTreeMap<Flavour, OwnKernel>;
 
 /// Every experiment with what its last run showed; the stored tables are in order.
-pub fn collect(
+pub fn collect_results(
     definitions: &[Definition],
     kernels: &Kernels,
     stored: &[Reproduction],
@@ -37,13 +37,13 @@ fn find_result(definition: &Definition, kernels: &Kernels, stored: &[Reproductio
     let same = results().filter(|found| found.recipe == definition.recipe);
     let mut of_these_kernels = same.map(|found| on_these_kernels(definition, kernels, found));
     if let Some(found) = of_these_kernels.find(|found| !found.variants.is_empty()) {
-        return reword(definition, found);
+        return reword_result(definition, found);
     }
     let why = match results().next() {
         None => "there is no result".to_owned(),
         Some(found) => why_not(definition, found),
     };
-    Reproduced { not_run: vec![NotRun::all(&why)], ..describe(definition) }
+    Reproduced { not_run: vec![NotRun::whole_experiment(&why)], ..describe_experiment(definition) }
 }
 
 /// Why a result does not count at all.
@@ -85,7 +85,7 @@ fn on_these_kernels(definition: &Definition, kernels: &Kernels, found: &Reproduc
     found.not_run.retain(|part| is_kept(&part.variant));
     let changed = |variant: &ReproducedVariant| NotRun {
         variant: variant.name.clone(),
-        ..NotRun::all(KERNEL_CHANGED)
+        ..NotRun::whole_experiment(KERNEL_CHANGED)
     };
     found.not_run.extend(stale.iter().map(changed));
     // A claim may have been judged by a variant that is gone.
@@ -117,13 +117,14 @@ pub fn merge_variants(definition: &Definition, new: &Reproduced, old: &Reproduce
     let place = |name: &str| definition.variants.iter().position(|variant| variant.name == name);
     all.variants.sort_by_key(|variant| place(&variant.name));
     all.figures.sort_by_key(|row| place(&row.variant));
-    all.claims = definition.checks.iter().map(|check| evaluate(check, &all.variants)).collect();
+    all.claims =
+        definition.checks.iter().map(|check| evaluate_check(check, &all.variants)).collect();
     all
 }
 
 /// A result in the words of today's file.
-fn reword(definition: &Definition, found: Reproduced) -> Reproduced {
-    let judged = |check: &Check| reevaluate(check, &found.variants, &found.claims);
+fn reword_result(definition: &Definition, found: Reproduced) -> Reproduced {
+    let judged = |check: &Check| reevaluate_claim(check, &found.variants, &found.claims);
     Reproduced {
         claims: definition.checks.iter().map(judged).collect(),
         variants: found.variants.clone(),
@@ -132,13 +133,13 @@ fn reword(definition: &Definition, found: Reproduced) -> Reproduced {
         not_run: found.not_run,
         recipe: found.recipe,
         made: found.made,
-        ..describe(definition)
+        ..describe_experiment(definition)
     }
 }
 
 /// The claim judged anew. What the stored metrics cannot tell is as the run judged the same claim.
-fn reevaluate(check: &Check, variants: &[ReproducedVariant], of_run: &[Claim]) -> Claim {
-    let mut claim = evaluate(check, variants);
+fn reevaluate_claim(check: &Check, variants: &[ReproducedVariant], of_run: &[Claim]) -> Claim {
+    let mut claim = evaluate_check(check, variants);
     let same = |old: &&Claim| old.claim == claim.claim && old.expect == claim.expect;
     let Some(old) = of_run.iter().find(same) else { return claim };
     for outcome in &mut claim.outcomes {
@@ -169,7 +170,7 @@ series = [{ name = "s" }]
 check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect = { min = 1 } }]
 "#;
 
-    fn definitions(file: &str, script: &str) -> Vec<Definition> {
+    fn read_definitions(file: &str, script: &str) -> Vec<Definition> {
         let directory = tempfile::tempdir().unwrap();
         let jobs = directory.path().join("jobs");
         std::fs::create_dir(&jobs).unwrap();
@@ -179,8 +180,8 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     }
 
     /// A result of the file above, on one of its kernels.
-    fn result(value: f64) -> Reproduction {
-        let definition = &definitions(FILE, "true")[0];
+    fn result_with(value: f64) -> Reproduction {
+        let definition = &read_definitions(FILE, "true")[0];
         let variant = ReproducedVariant {
             name: "rt".to_owned(),
             metrics: [("s.n".to_owned(), value)].into(),
@@ -188,17 +189,17 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         };
         let mut table = Reproduction::new("0.1.0", Vec::new());
         table.experiments.push(Reproduced {
-            claims: vec![evaluate(&definition.checks[0], std::slice::from_ref(&variant))],
+            claims: vec![evaluate_check(&definition.checks[0], std::slice::from_ref(&variant))],
             variants: vec![variant],
             recipe: definition.recipe.clone(),
             made: Some(irqpath_model::Made::default()),
-            ..describe(definition)
+            ..describe_experiment(definition)
         });
         table
     }
 
-    /// With kernels of ours as they were when [`result`] was made.
-    fn collected(definitions: &[Definition], stored: &[Reproduction]) -> Vec<Reproduced> {
+    /// With kernels of ours as they were when [`result_with`] was made.
+    fn collect_unchanged(definitions: &[Definition], stored: &[Reproduction]) -> Vec<Reproduced> {
         collected_with(&[], definitions, stored)
     }
 
@@ -209,18 +210,18 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
     ) -> Vec<Reproduced> {
         let images = images.iter().copied().map(str::to_owned).collect();
         let kernel = OwnKernel { digest: "then".to_owned(), images };
-        collect(definitions, &[(Flavour::Irqpath, kernel)].into(), stored)
+        collect_results(definitions, &[(Flavour::Irqpath, kernel)].into(), stored)
     }
 
     #[test]
     fn the_last_result_counts_and_one_that_failed_does_not() {
-        let definitions = definitions(FILE, "true");
-        let mut failed = result(5.0);
+        let definitions = read_definitions(FILE, "true");
+        let mut failed = result_with(5.0);
         failed.experiments[0].variants.clear();
-        let rows = collected(&definitions, &[result(3.0), result(4.0), failed]);
+        let rows = collect_unchanged(&definitions, &[result_with(3.0), result_with(4.0), failed]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "4");
-        let rows = collected(&definitions, &[]);
-        assert_eq!(rows[0].not_run, [NotRun::all("there is no result")]);
+        let rows = collect_unchanged(&definitions, &[]);
+        assert_eq!(rows[0].not_run, [NotRun::whole_experiment("there is no result")]);
         assert_eq!((rows[0].title.as_str(), &rows[0].made), ("First", &None));
     }
 
@@ -232,14 +233,17 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             (FILE.to_owned(), "false"),
         ];
         for (file, script) in table {
-            let rows = collected(&definitions(&file, script), &[result(3.0)]);
+            let rows = collect_unchanged(&read_definitions(&file, script), &[result_with(3.0)]);
             assert!(rows[0].made.is_none(), "{file}");
             assert!(rows[0].not_run[0].why.contains("has changed since"), "{:?}", rows[0].not_run);
         }
-        let mut quick = result(3.0);
+        let mut quick = result_with(3.0);
         quick.experiments[0].recipe.push_str(" REPS=3");
-        let rows = collected(&definitions(FILE, "true"), &[quick]);
-        assert_eq!(rows[0].not_run, [NotRun::all("the result there is was measured with REPS=3")]);
+        let rows = collect_unchanged(&read_definitions(FILE, "true"), &[quick]);
+        assert_eq!(
+            rows[0].not_run,
+            [NotRun::whole_experiment("the result there is was measured with REPS=3")]
+        );
     }
 
     #[test]
@@ -247,25 +251,25 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
         let file = FILE
             .replace("\"First\"", "\"Renamed\"")
             .replace("paper = \"2\"", "paper = \"3\", differs = \"Since 6.12.\"");
-        let rows = collected(&definitions(&file, "true"), &[result(3.0)]);
+        let rows = collect_unchanged(&read_definitions(&file, "true"), &[result_with(3.0)]);
         assert_eq!(rows[0].title, "Renamed");
         let claim = &rows[0].claims[0];
         assert_eq!((claim.paper.as_str(), claim.outcomes[0].ours.as_str()), ("3", "3"));
         assert_eq!(claim.differs.as_deref(), Some("Since 6.12."));
 
         let stricter = FILE.replace("min = 1", "min = 4");
-        let rows = collected(&definitions(&stricter, "true"), &[result(3.0)]);
+        let rows = collect_unchanged(&read_definitions(&stricter, "true"), &[result_with(3.0)]);
         assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Differs);
     }
 
     #[test]
     fn without_metrics_a_claim_is_as_the_run_judged_it() {
-        let mut table = result(3.0);
+        let mut table = result_with(3.0);
         table.experiments[0].variants[0].metrics.clear();
-        let rows = collected(&definitions(FILE, "true"), &[table.clone()]);
+        let rows = collect_unchanged(&read_definitions(FILE, "true"), &[table.clone()]);
         assert_eq!(rows[0].claims[0].outcomes[0].ours, "3");
         let stricter = FILE.replace("min = 1", "min = 4");
-        let rows = collected(&definitions(&stricter, "true"), &[table]);
+        let rows = collect_unchanged(&read_definitions(&stricter, "true"), &[table]);
         assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
     }
 
@@ -280,8 +284,8 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
     /// A result on a stock kernel and on one of ours, with a row of numbers each.
     fn result_with_ours(digest: &str) -> Reproduction {
-        let definition = &definitions(&with_ours(), "true")[0];
-        let mut table = result(3.0);
+        let definition = &read_definitions(&with_ours(), "true")[0];
+        let mut table = result_with(3.0);
         let found = &mut table.experiments[0];
         let ours = ReproducedVariant {
             name: "ours".to_owned(),
@@ -296,23 +300,25 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
             nr: 1,
         };
         found.slow = found.variants.iter().map(slow).collect();
-        found.claims = definition.checks.iter().map(|c| evaluate(c, &found.variants)).collect();
+        found.claims =
+            definition.checks.iter().map(|c| evaluate_check(c, &found.variants)).collect();
         found.recipe.clone_from(&definition.recipe);
         table
     }
 
     #[test]
     fn a_kernel_of_ours_that_changed_makes_its_variant_none() {
-        let definitions = definitions(&with_ours(), "true");
-        let rows = collected(&definitions, &[result_with_ours("then")]);
+        let definitions = read_definitions(&with_ours(), "true");
+        let rows = collect_unchanged(&definitions, &[result_with_ours("then")]);
         assert_eq!((rows[0].variants.len(), rows[0].slow.len()), (2, 2));
         assert_eq!(rows[0].claims[0].outcomes[1].verdict, OutcomeVerdict::Holds);
         // Also what was stored before tables had the digest.
         for digest in ["before", ""] {
-            let rows = collected(&definitions, &[result_with_ours(digest)]);
+            let rows = collect_unchanged(&definitions, &[result_with_ours(digest)]);
             assert!(rows[0].made.is_some());
             assert_eq!((rows[0].variants.len(), rows[0].slow.len()), (1, 1));
-            let stale = NotRun { variant: "ours".to_owned(), ..NotRun::all(KERNEL_CHANGED) };
+            let stale =
+                NotRun { variant: "ours".to_owned(), ..NotRun::whole_experiment(KERNEL_CHANGED) };
             assert_eq!(rows[0].not_run, [stale]);
             assert_eq!(rows[0].claims[0].outcomes.len(), 1);
             assert_eq!(rows[0].claims[0].outcomes[0].verdict, OutcomeVerdict::Missing);
@@ -321,7 +327,7 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
     #[test]
     fn an_image_of_the_same_kernel_is_one_whatever_it_was_made_of() {
-        let definitions = definitions(&with_ours(), "true");
+        let definitions = read_definitions(&with_ours(), "true");
         let mut stored = result_with_ours("before");
         stored.experiments[0].variants[0].image_sha256 = "bytes".to_owned();
         for (images, kept) in [(vec!["own", "bytes"], 2), (vec!["own"], 1), (vec![], 1)] {
@@ -335,13 +341,14 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
     #[test]
     fn a_run_of_some_variants_keeps_the_others() {
-        let definition = &definitions(&with_ours(), "true")[0];
+        let definition = &read_definitions(&with_ours(), "true")[0];
         let old = result_with_ours("then").experiments.remove(0);
         let mut new = old.clone();
         new.variants.truncate(1);
         new.slow.truncate(1);
         new.variants[0].metrics = [("s.n".to_owned(), 6.0)].into();
-        let not_run = |why: &str| vec![NotRun { variant: "rt".to_owned(), ..NotRun::all(why) }];
+        let not_run =
+            |why: &str| vec![NotRun { variant: "rt".to_owned(), ..NotRun::whole_experiment(why) }];
         new.not_run = not_run(NOT_ASKED);
         let all = merge_variants(definition, &new, &old);
         assert_eq!(all.variants.len(), 2);
@@ -359,16 +366,16 @@ check = [{ claim = "It grows", paper = "2", value = { metric = "s.n" }, expect =
 
     #[test]
     fn an_older_result_on_todays_kernel_counts_and_none_is_said() {
-        let definitions = definitions(&with_ours(), "true");
+        let definitions = read_definitions(&with_ours(), "true");
         let only_ours = |digest: &str| {
             let mut table = result_with_ours(digest);
             table.experiments[0].variants.truncate(1);
             table
         };
-        let rows = collected(&definitions, &[only_ours("then"), only_ours("before")]);
+        let rows = collect_unchanged(&definitions, &[only_ours("then"), only_ours("before")]);
         assert_eq!(rows[0].variants[0].kernel_digest, "then");
-        let rows = collected(&definitions, &[only_ours("before")]);
-        assert_eq!(rows[0].not_run, [NotRun::all(KERNEL_CHANGED)]);
+        let rows = collect_unchanged(&definitions, &[only_ours("before")]);
+        assert_eq!(rows[0].not_run, [NotRun::whole_experiment(KERNEL_CHANGED)]);
         assert!(rows[0].made.is_none() && rows[0].variants.is_empty());
     }
 }

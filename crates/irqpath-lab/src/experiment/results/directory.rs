@@ -6,17 +6,21 @@
 
 use std::io::{self, Write as _};
 
-use irqpath_analysis::bench::finish;
+use irqpath_analysis::bench::sort_and_label;
 use irqpath_files::input;
 use irqpath_files::output::{Directory, OutputError};
 use irqpath_model::{Measured, Meta, SCHEMA_VERSION, Summary};
-use irqpath_report::parquet::{Length, write_lengths};
+use irqpath_report::parquet::{Length, LengthLabels, Table, write_lengths};
 use irqpath_report::{html, json};
 use irqpath_system::Host;
 
 use crate::experiment::definition::Definition;
+use crate::experiment::manifest::{MANIFEST, Manifest};
 use crate::experiment::run::{Remains, VariantRun};
 use crate::vm::Outcome;
+
+/// Digits of the digest that name an exact run.
+const RUN_ID_DIGITS: usize = 32;
 
 /// Writes a variant's result directory below `out`, for the command and time given.
 pub fn store_variant(
@@ -26,13 +30,49 @@ pub fn store_variant(
     command: &[String],
     started_at: &str,
 ) -> Result<(), OutputError> {
-    let directory = open(out, &definition.id, &run.variant.name)?;
-    let meta = Meta { command: command.to_vec(), started_at: started_at.to_owned(), ..meta(run)? };
-    let summary = summary(run);
+    let directory = open_directory(out, &definition.id, &run.variant.name)?;
+    write_result(definition, run, &directory, command, started_at)?;
+    let wall_ms = u64::try_from(run.outcome.wall.as_millis()).unwrap_or(u64::MAX);
+    list_files(&directory, &run.identity.key(), wall_ms)
+}
+
+/// Writes the list of what a result consists of, by which it is known to be whole.
+pub(super) fn list_files(
+    directory: &Directory,
+    identity: &str,
+    wall_ms: u64,
+) -> Result<(), OutputError> {
+    directory.write(MANIFEST, |file| {
+        let place = directory.current_path();
+        let manifest = Manifest::describe(&place, identity, "lab run", wall_ms)?;
+        file.write_all(&manifest.to_json())
+    })
+}
+
+pub(super) fn write_result(
+    definition: &Definition,
+    run: &VariantRun,
+    directory: &Directory,
+    command: &[String],
+    started_at: &str,
+) -> Result<(), OutputError> {
+    let run_id = make_run_id(run);
+    let meta = Meta {
+        command: command.to_vec(),
+        started_at: started_at.to_owned(),
+        commit: run.identity.commit().to_owned(),
+        // A guest boots for one run.
+        boot_id: run_id.clone(),
+        run_id,
+        ..read_meta(run)?
+    };
+    let summary = summarize_run(run);
     directory.write("meta.json", |file| json::write_meta(file, &meta))?;
     directory.write("summary.json", |file| json::write_summary(file, &summary))?;
-    directory.write("samples.parquet", |file| {
-        write_lengths(file, lengths(run)).map(drop).map_err(io::Error::other)
+    let labels = LengthLabels { experiment: &definition.id, variant: &run.variant.name };
+    directory.write(Table::Lengths.file_name(), |file| {
+        let written = write_lengths(file, &meta.run_identity(), labels, list_lengths(run));
+        written.map(drop).map_err(io::Error::other)
     })?;
     // It shows paths and tests of mechanisms: without either it would be a page of nothing.
     if !summary.bench().is_empty() {
@@ -40,16 +80,27 @@ pub fn store_variant(
         directory.write("report.html", |page| html::write(page, &meta, &summary, options))?;
     }
     for attributed in &run.attributed {
-        attributed.store(&directory, &definition.id, &run.variant.name)?;
+        attributed.write_files(directory, &definition.id, &run.variant.name)?;
     }
-    store_words(&run.outcome, &directory)
+    store_words(&run.outcome, directory)
+}
+
+/// The name of a run. That of an exact run is the digest of what decides its bytes: two of them
+/// have the same name and, if nothing is wrong, the same bytes in every table. Others never have
+/// the same name.
+fn make_run_id(run: &VariantRun) -> String {
+    if run.outcome.exact {
+        format!("exact-{}", &run.identity.key()[..RUN_ID_DIGITS])
+    } else {
+        Host::real().make_unique_name()
+    }
 }
 
 /// Writes what a guest that went wrong said, for people to look at, below `out` and beside the
 /// results of a run that went well; returns where.
 pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
     let variant = format!("{} failed", remains.variant);
-    let directory = open(out, &remains.experiment, &variant)?;
+    let directory = open_directory(out, &remains.experiment, &variant)?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }
@@ -67,7 +118,7 @@ fn store_words(outcome: &Outcome, directory: &Directory) -> Result<(), OutputErr
 }
 
 /// Every repetition of every series.
-fn lengths(run: &VariantRun) -> impl Iterator<Item = Length<'_>> {
+fn list_lengths(run: &VariantRun) -> impl Iterator<Item = Length<'_>> {
     run.series.iter().flat_map(|series| {
         series.samples.iter().flat_map(|(interval, lengths)| {
             (0..).zip(lengths).map(|(repetition, &length_ns)| Length {
@@ -80,16 +131,16 @@ fn lengths(run: &VariantRun) -> impl Iterator<Item = Length<'_>> {
     })
 }
 
-fn summary(run: &VariantRun) -> Summary {
+fn summarize_run(run: &VariantRun) -> Summary {
     let series = run.series.iter().flat_map(|series| series.bench.clone()).collect();
-    Summary::of(Measured::Bench { bench: finish(series) })
+    Summary::from_measured(Measured::Bench { bench: sort_and_label(series) })
 }
 
-fn meta(run: &VariantRun) -> Result<Meta, OutputError> {
-    let facts = Directory::open(run.files.path(), false)?.directory("host")?;
+fn read_meta(run: &VariantRun) -> Result<Meta, OutputError> {
+    let facts = Directory::open(run.files.path(), false)?.create_directory("host")?;
     let config = format!("config-{}", run.kernel.release);
     facts
-        .directory("boot")?
+        .create_directory("boot")?
         .write(config, |file| io::copy(&mut input::open(&run.kernel.config)?, file).map(drop))?;
     let host = Host::new(facts.path());
     let after = Host::new(run.files.path().join("after"));
@@ -100,7 +151,8 @@ fn meta(run: &VariantRun) -> Result<Meta, OutputError> {
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: format!("lab guest, {}", run.variant.name),
         duration_ns: run.outcome.job_ns.unwrap_or_default(),
-        source: source(run),
+        source: describe_source(run),
+        is_exact: run.outcome.exact,
         kernel,
         cpu: host.cpu_info(),
         isolation: host.isolation(),
@@ -111,7 +163,7 @@ fn meta(run: &VariantRun) -> Result<Meta, OutputError> {
     })
 }
 
-fn source(run: &VariantRun) -> String {
+fn describe_source(run: &VariantRun) -> String {
     if run.outcome.exact {
         "lab, exact: 1 ns is one instruction".to_owned()
     } else {
@@ -130,8 +182,12 @@ fn name_in(variant: &str) -> String {
 }
 
 /// Opens the same directory below `out`, and makes it if it is missing.
-fn open(out: &Directory, experiment: &str, variant: &str) -> Result<Directory, OutputError> {
-    out.directory(experiment)?.directory(name_in(variant))
+pub(super) fn open_directory(
+    out: &Directory,
+    experiment: &str,
+    variant: &str,
+) -> Result<Directory, OutputError> {
+    out.create_directory(experiment)?.create_directory(name_in(variant))
 }
 
 #[cfg(test)]
@@ -143,7 +199,7 @@ mod tests {
         let below = tempfile::tempdir().unwrap();
         let out = Directory::open(below.path(), false).unwrap();
         for variant in ["rt x86-64", "6.12-rt", "a/b failed"] {
-            let stored = open(&out, "ihm-net", variant).unwrap();
+            let stored = open_directory(&out, "ihm-net", variant).unwrap();
             assert_eq!(stored.path(), below.path().join(variant_directory("ihm-net", variant)));
             assert!(stored.path().is_dir(), "{variant}");
         }

@@ -7,11 +7,13 @@
 mod collect;
 mod directory;
 mod pictures;
+mod rows;
 mod table;
 
-pub use collect::collect;
+pub use collect::collect_results;
 pub use directory::{store_remains, store_variant, variant_directory};
-pub use table::reproduce;
+pub use rows::{copy_unit, read_row, store_rows, store_unit};
+pub use table::tabulate_experiment;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -98,7 +100,7 @@ pub fn write_page(
         let mut drawn = Vec::new();
         for (experiment, runs) in table.experiments.iter().zip(runs) {
             for run in runs {
-                drawn.extend(pictures::draw(experiment, run)?);
+                drawn.extend(pictures::draw_pictures(experiment, run)?);
             }
         }
         html::write_reproduction(page, table, &drawn)
@@ -142,16 +144,16 @@ impl<'a> Results<'a> {
 
     /// Stores an experiment by its index. What cannot be written is the error of
     /// [`Results::finish`].
-    pub fn add(&self, index: usize, runs: &[VariantRun]) {
+    pub fn store_experiment(&self, index: usize, runs: &[VariantRun]) {
         let definition = self.definitions[index];
-        let reproduced = reproduce(definition, runs, self.options, self.made);
+        let reproduced = tabulate_experiment(definition, runs, self.options, self.made);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.experiments.insert(index, reproduced);
         let store = |run| {
             store_variant(definition, run, self.directory, &self.made.command, &self.started_at)
         };
         let stored = runs.iter().try_for_each(store).map_err(ResultsError::from);
-        let stored = stored.and_then(|()| self.store_table(&self.table(&found), &[]));
+        let stored = stored.and_then(|()| self.store_table(&self.make_table(&found), &[]));
         found.error = found.error.take().or(stored.err());
     }
 
@@ -161,36 +163,45 @@ impl<'a> Results<'a> {
         if let Some(error) = found.error.take() {
             return Err(error);
         }
-        let table = self.table(&found);
+        let table = self.make_table(&found);
         self.store_table(&table, runs)?;
         Ok(table)
     }
 
-    fn table(&self, found: &Found) -> Reproduction {
+    fn make_table(&self, found: &Found) -> Reproduction {
         let mut table = Reproduction::new(&self.made.irqpath_version, self.made.command.clone());
         table.experiments = found.experiments.values().cloned().collect();
         table
     }
 
-    /// Puts the table into that of the directory, into which other runs may write as well, in all
-    /// four forms.
     fn store_table(
         &self,
         table: &Reproduction,
         runs: &[Vec<VariantRun>],
     ) -> Result<(), ResultsError> {
         let _lock = self.directory.lock()?;
-        let earlier = read_earlier(self.directory.path())?;
-        let all = &merge(table, &earlier, self.definitions);
-        self.directory.write(TABLE, |mut file| write_table(&mut file, all))?;
-        self.directory.write("reproduction.txt", |file| reproduction::write_text(file, all))?;
-        self.directory.write("reproduction.md", |file| markdown::write_page(file, all))?;
-        Ok(write_page(all, runs, self.directory, "reproduction.html")?)
+        store_merged(self.directory, self.definitions, table, runs)
     }
 }
 
+/// Puts a table into that of the directory, into which other runs may write as well, in all four
+/// forms.
+fn store_merged(
+    directory: &Directory,
+    definitions: &[&Definition],
+    table: &Reproduction,
+    runs: &[Vec<VariantRun>],
+) -> Result<(), ResultsError> {
+    let earlier = read_earlier(directory.path())?;
+    let all = &merge_earlier(table, &earlier, definitions);
+    directory.write(TABLE, |mut file| write_table(&mut file, all))?;
+    directory.write("reproduction.txt", |file| reproduction::write_text(file, all))?;
+    directory.write("reproduction.md", |file| markdown::write_page(file, all))?;
+    Ok(write_page(all, runs, directory, "reproduction.html")?)
+}
+
 /// What has just been run, with what was there before: it replaces its own variants.
-fn merge(
+fn merge_earlier(
     table: &Reproduction,
     earlier: &[Reproduced],
     definitions: &[&Definition],
@@ -221,7 +232,7 @@ mod tests {
         };
         let mut table = Reproduction::new("0", vec![]);
         table.experiments = vec![named("b", "new")];
-        let all = merge(&table, &[named("a", "old"), named("b", "old")], &[]);
+        let all = merge_earlier(&table, &[named("a", "old"), named("b", "old")], &[]);
         let found: Vec<(&str, &str)> =
             all.experiments.iter().map(|e| (e.id.as_str(), e.title.as_str())).collect();
         assert_eq!(found, [("b", "new"), ("a", "old")]);

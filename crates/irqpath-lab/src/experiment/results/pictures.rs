@@ -6,7 +6,7 @@
 //! another; the worst ones follow.
 
 use irqpath_model::Reproduced;
-use irqpath_report::html::{Curve, Picture, cdf};
+use irqpath_report::html::{Curve, Picture, draw_cdf};
 
 use crate::experiment::figures::SeriesResult;
 use crate::experiment::run::VariantRun;
@@ -15,18 +15,21 @@ use crate::experiment::run::VariantRun;
 const MAX_CURVES: usize = 12;
 
 /// Draws the pictures of a variant.
-pub(super) fn draw(experiment: &Reproduced, run: &VariantRun) -> std::io::Result<Vec<Picture>> {
-    let mut pictures = distributions(experiment, run);
-    pictures.extend(graphs(&experiment.id, run)?);
-    Ok(pictures.into_iter().map(|(title, svg)| picture(&experiment.id, title, svg)).collect())
+pub(super) fn draw_pictures(
+    experiment: &Reproduced,
+    run: &VariantRun,
+) -> std::io::Result<Vec<Picture>> {
+    let mut pictures = draw_distributions(experiment, run);
+    pictures.extend(draw_graphs(&experiment.id, run)?);
+    Ok(pictures.into_iter().map(|(title, svg)| make_picture(&experiment.id, title, svg)).collect())
 }
 
-fn picture(experiment: &str, title: String, svg: String) -> Picture {
+fn make_picture(experiment: &str, title: String, svg: String) -> Picture {
     Picture { experiment: experiment.to_owned(), title, svg }
 }
 
 /// Titles and pictures of the last interval of all series.
-fn distributions(experiment: &Reproduced, run: &VariantRun) -> Vec<(String, String)> {
+fn draw_distributions(experiment: &Reproduced, run: &VariantRun) -> Vec<(String, String)> {
     let series: Vec<_> = run.series.iter().filter(|series| !series.lengths().is_empty()).collect();
     let unit = if experiment.exact { "instructions" } else { "ns" };
     let draw = |part: &[&SeriesResult]| {
@@ -43,16 +46,16 @@ fn distributions(experiment: &Reproduced, run: &VariantRun) -> Vec<(String, Stri
             .map(|series| Curve { name: &series.name, lengths: series.lengths() })
             .collect();
         let heading = format!("{} on {}: {interval}", experiment.title, run.variant.name);
-        cdf(&heading, unit, &curves).map(|svg| (title, svg))
+        draw_cdf(&heading, unit, &curves).map(|svg| (title, svg))
     };
     series.chunks(MAX_CURVES).filter_map(draw).collect()
 }
 
 /// Titles and flame graphs, those of the medians first.
-fn graphs(experiment: &str, run: &VariantRun) -> std::io::Result<Vec<(String, String)>> {
+fn draw_graphs(experiment: &str, run: &VariantRun) -> std::io::Result<Vec<(String, String)>> {
     let longest = run.attributed.iter().map(|path| path.median.total()).max();
     let of_path =
-        run.attributed.iter().map(|path| path.graphs(experiment, &run.variant.name, longest));
+        run.attributed.iter().map(|path| path.draw_graphs(experiment, &run.variant.name, longest));
     let of_path = of_path.collect::<Result<Vec<_>, _>>()?;
     let (medians, worst): (Vec<_>, Vec<_>) = of_path.into_iter().map(<[_; 2]>::into).unzip();
     Ok(medians.into_iter().chain(worst).collect())

@@ -5,7 +5,7 @@ use irqpath_model::bench::Latencies;
 use irqpath_model::{Figures as Rows, Made, NotRun, Reproduced, ReproducedVariant, SlowRuns};
 
 use super::directory::variant_directory;
-use crate::experiment::claims::evaluate;
+use crate::experiment::claims::evaluate_check;
 use crate::experiment::definition::{Definition, Mode, Variant};
 use crate::experiment::run::{Options, VariantRun};
 
@@ -13,51 +13,45 @@ use crate::experiment::run::{Options, VariantRun};
 pub(super) const NOT_ASKED: &str = "it was not asked for";
 
 /// The experiment's part of the table: what `made` it, with which options.
-pub fn reproduce(
+pub fn tabulate_experiment(
     definition: &Definition,
     runs: &[VariantRun],
     options: &Options,
     made: &Made,
 ) -> Reproduced {
-    let variants: Vec<_> = runs.iter().map(|run| variant(definition, run)).collect();
+    let variants: Vec<_> = runs.iter().map(|run| tabulate_variant(definition, run)).collect();
     Reproduced {
-        claims: definition.checks.iter().map(|check| evaluate(check, &variants)).collect(),
+        claims: definition.checks.iter().map(|check| evaluate_check(check, &variants)).collect(),
         variants,
         figures: runs.iter().flat_map(collect_rows).collect(),
         slow: runs.iter().flat_map(collect_slow).collect(),
         not_run: not_run(definition, runs, options),
-        recipe: recipe(definition, options),
+        recipe: options.describe_recipe(definition),
         made: Some(made.clone()),
-        ..describe(definition)
+        ..describe_experiment(definition)
     }
 }
 
 /// What a file says of its experiment, without any result.
-pub(super) fn describe(definition: &Definition) -> Reproduced {
+pub(super) fn describe_experiment(definition: &Definition) -> Reproduced {
     Reproduced {
         id: definition.id.clone(),
         title: definition.title.clone(),
         document: definition.source.document.clone(),
-        source: source(definition),
+        source: describe_source(definition),
         workload: definition.workload.trim().to_owned(),
         exact: definition.mode == Mode::Exact,
         ..Reproduced::default()
     }
 }
 
-/// The definition's; parameters that were replaced make it another one.
-fn recipe(definition: &Definition, options: &Options) -> String {
-    let replaced = options.parameters.iter().map(|(name, value)| format!(" {name}={value}"));
-    std::iter::once(definition.recipe.clone()).chain(replaced).collect()
-}
-
 /// Variants without a result, and series that a variant left out.
 fn not_run(definition: &Definition, runs: &[VariantRun], options: &Options) -> Vec<NotRun> {
     let absent = |variant: &&Variant| !runs.iter().any(|run| run.variant.name == variant.name);
     let why = |variant: &Variant| {
-        let asked_for = options.variants.is_empty() || options.variants.contains(&variant.name);
+        let asked_for = options.runs(&definition.id, &variant.name);
         let why = if asked_for { "its guest went wrong" } else { NOT_ASKED };
-        NotRun { variant: variant.name.clone(), ..NotRun::all(why) }
+        NotRun { variant: variant.name.clone(), ..NotRun::whole_experiment(why) }
     };
     let variants = definition.variants.iter().filter(absent).map(why);
     variants.chain(runs.iter().flat_map(list_left_out)).collect()
@@ -96,7 +90,7 @@ fn collect_rows(run: &VariantRun) -> Vec<Rows> {
 /// Why runs of a variant were slow, where its path was attributed.
 fn collect_slow(run: &VariantRun) -> impl Iterator<Item = SlowRuns> {
     run.attributed.iter().flat_map(|path| {
-        path.causes().into_iter().map(|(cause, nr)| SlowRuns {
+        path.list_causes().into_iter().map(|(cause, nr)| SlowRuns {
             variant: run.variant.name.clone(),
             series: path.series.clone(),
             cause: cause.to_owned(),
@@ -105,7 +99,7 @@ fn collect_slow(run: &VariantRun) -> impl Iterator<Item = SlowRuns> {
     })
 }
 
-fn source(definition: &Definition) -> String {
+fn describe_source(definition: &Definition) -> String {
     let source = &definition.source;
     if source.document == "irqpath" {
         return format!("ours: {}", source.section);
@@ -113,7 +107,7 @@ fn source(definition: &Definition) -> String {
     format!("document {}, {}", source.document, source.section)
 }
 
-fn variant(definition: &Definition, run: &VariantRun) -> ReproducedVariant {
+fn tabulate_variant(definition: &Definition, run: &VariantRun) -> ReproducedVariant {
     ReproducedVariant {
         name: run.variant.name.clone(),
         kernel: format!("{} {}", run.kernel.release, run.kernel.package_version),
@@ -121,6 +115,6 @@ fn variant(definition: &Definition, run: &VariantRun) -> ReproducedVariant {
         kernel_digest: run.kernel.digest.clone(),
         directory: variant_directory(&definition.id, &run.variant.name),
         splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
-        metrics: run.metrics(),
+        metrics: run.named_metrics(),
     }
 }

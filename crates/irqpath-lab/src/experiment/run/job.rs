@@ -32,26 +32,26 @@ const COUNTS: &[&str] = &["proc/interrupts", "proc/softirqs"];
 /// The script for one variant; busybox runs it in the guest. `quick` are parameters that replace
 /// those of the definition. With `symbols` the guest
 /// leaves the addresses of its kernel's functions, for who attributes instructions to them.
-pub fn script(
+pub fn format_script(
     definition: &Definition,
     variant: &Variant,
     quick: &BTreeMap<String, Parameter>,
     symbols: bool,
 ) -> String {
     let mut text = String::from("set -e\n");
-    copy(&mut text, FACTS, "host");
+    append_copies(&mut text, FACTS, "host");
     for series in definition.series_on(variant) {
-        let mut parameters = definition.parameters(variant, series);
+        let mut parameters = definition.merge_parameters(variant, series);
         parameters.extend(quick.clone());
         text.push_str("env");
         for (name, value) in parameters {
-            let _ = write!(text, " {name}={}", quote(&value.to_string()));
+            let _ = write!(text, " {name}={}", quote_shell(&value.to_string()));
         }
         let _ = writeln!(
             text,
             " SERIES={} sh -e /jobs/{}",
-            quote(&series.name),
-            quote(&definition.guest.job)
+            quote_shell(&series.name),
+            quote_shell(&definition.guest.job)
         );
     }
     if symbols {
@@ -59,12 +59,12 @@ pub fn script(
         text.push_str("touch /tmp/symbols\n");
         text.push_str("sort -u /tmp/symbols | cat /proc/kallsyms - > /results/kallsyms\n");
     }
-    copy(&mut text, COUNTS, "after");
+    append_copies(&mut text, COUNTS, "after");
     text
 }
 
 /// Copies those of the files that exist on this kernel.
-fn copy(text: &mut String, files: &[&str], directory: &str) {
+fn append_copies(text: &mut String, files: &[&str], directory: &str) {
     for file in files {
         let parent = file.rsplit_once('/').map_or("", |(parent, _)| parent);
         let place = format!("/results/{directory}");
@@ -76,7 +76,7 @@ fn copy(text: &mut String, files: &[&str], directory: &str) {
 }
 
 /// In single quotes, as every shell reads it.
-fn quote(text: &str) -> String {
+fn quote_shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_quoted_arrives_as_it_was() {
-        assert_eq!(quote("softirq"), "'softirq'");
-        assert_eq!(quote("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quote_shell("softirq"), "'softirq'");
+        assert_eq!(quote_shell("it's $HOME"), r"'it'\''s $HOME'");
     }
 }

@@ -5,10 +5,13 @@
 //! themselves. What a guest does in mode exact does not depend on its neighbours. A variant
 //! whose guest goes wrong is an error with the last lines of its console; the others go on.
 
+mod identify;
 mod job;
 mod workers;
 
-use std::collections::BTreeMap;
+pub use identify::{PreparedGuest, find_complete, prepare_variant};
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +21,7 @@ use tempfile::TempDir;
 use super::definition::{CountedPath, Definition, FlamePath, Mode, Parameter, Variant};
 use super::error::ExperimentError;
 use super::figures::{self, Attributed, SeriesResult};
+use super::identity::Identity;
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{self, Arch, Flavour, Kernel, module};
@@ -42,20 +46,45 @@ const GUEST_LIMIT_S: u64 = 864_000;
 pub struct Options {
     /// Only variants with one of these names; empty means all.
     pub variants: Vec<String>,
+    /// Not these variants of these experiments: they have results already.
+    pub complete: BTreeSet<(String, String)>,
     /// Parameters that replace those of the definition, for a quick look.
     pub parameters: BTreeMap<String, Parameter>,
     /// The irqpath binary for guests that need it.
     pub irqpath: Option<PathBuf>,
+    /// Of the checkout; empty if unknown.
+    pub commit: String,
     /// With the parameters that each definition has for the gate.
     pub gate: bool,
     /// Attribute every instruction of the experiment's path, where it names one.
     pub attribute: bool,
 }
 
+impl Options {
+    /// The definition's recipe; parameters that were replaced make it another one.
+    pub fn describe_recipe(&self, definition: &Definition) -> String {
+        let replaced = self.parameters.iter().map(|(name, value)| format!(" {name}={value}"));
+        std::iter::once(definition.recipe.clone()).chain(replaced).collect()
+    }
+
+    /// Whether a variant of this name was asked for.
+    pub fn wants(&self, variant: &str) -> bool {
+        self.variants.is_empty() || self.variants.iter().any(|name| name == variant)
+    }
+
+    /// Whether a variant shall run.
+    pub fn runs(&self, experiment: &str, variant: &str) -> bool {
+        let is_complete = |(of, name): &(String, String)| of == experiment && name == variant;
+        self.wants(variant) && !self.complete.iter().any(is_complete)
+    }
+}
+
 /// One variant after its run.
 #[derive(Debug)]
 pub struct VariantRun {
     pub variant: Variant,
+    /// What decided its bytes, if it is exact.
+    pub identity: Identity,
     /// On what it ran.
     pub kernel: Kernel,
     /// How the guest ended.
@@ -70,7 +99,7 @@ pub struct VariantRun {
 
 impl VariantRun {
     /// Every metric by its full name.
-    pub fn metrics(&self) -> BTreeMap<String, f64> {
+    pub fn named_metrics(&self) -> BTreeMap<String, f64> {
         let named = |series: &SeriesResult| {
             let name = series.name.clone();
             series
@@ -101,6 +130,8 @@ struct Prepared<'a> {
     initramfs: Initramfs,
     /// Where the plugin leaves its recording, if the path is attributed or counted.
     recording: Option<TempDir>,
+    /// See [`Options::commit`].
+    commit: String,
 }
 
 /// What became of some experiments.
@@ -117,7 +148,7 @@ pub struct Runs {
 /// Runs the variants of these experiments. An error is one of before the first guest; what goes
 /// wrong in a guest is in the result. `ended` is told of each experiment as soon as the last of its
 /// guests has ended, by its index and with the variants that went well.
-pub fn run(
+pub fn run_experiments(
     lab: &Lab,
     definitions: &[&Definition],
     options: &Options,
@@ -126,32 +157,33 @@ pub fn run(
     let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         for variant in &definition.variants {
-            if options.variants.is_empty() || options.variants.contains(&variant.name) {
-                guests.push((index, prepare(lab, definition, variant, options)?));
+            if options.runs(&definition.id, &variant.name) {
+                guests.push((index, prepare_guest(lab, definition, variant, options)?));
             }
         }
     }
-    lab.progress.step("guests", Some(guests.len() as u64), Unit::Steps);
+    lab.progress.begin_step("guests", Some(guests.len() as u64), Unit::Steps);
     let nr_guests = |index| guests.iter().filter(|(of, _)| *of == index).count();
     let open: Vec<_> = (0..definitions.len()).map(|index| Open::new(nr_guests(index))).collect();
     for index in (0..definitions.len()).filter(|index| nr_guests(*index) == 0) {
         ended(index, &[]);
     }
-    let failures = workers::all(
+    let failures = workers::run_all(
         guests,
         |(_, guest)| guest.is_exact(),
         |nr_done, (index, guest)| {
-            let run = boot(lab, guest);
+            let run = boot_guest(lab, guest);
             if let Ok(run) = &run {
                 let (variant, wall) = (&run.variant.name, run.outcome.wall.as_secs_f64());
                 let id = &definitions[index].id;
-                lab.progress.note(&format!("{id} on {variant}: a guest of {wall:.1} s"));
+                lab.progress.print_note(&format!("{id} on {variant}: a guest of {wall:.1} s"));
             }
-            lab.progress.done(nr_done());
-            open[index].add(definitions[index], run, |runs| ended(index, runs))
+            lab.progress.set_done(nr_done());
+            open[index].add_run(definitions[index], run, |runs| ended(index, runs))
         },
     );
-    let mut runs = Runs { variants: open.into_iter().map(Open::runs).collect(), ..Runs::default() };
+    let mut runs =
+        Runs { variants: open.into_iter().map(Open::into_runs).collect(), ..Runs::default() };
     for failure in failures.into_iter().flatten() {
         runs.errors.push(failure.error);
         runs.remains.extend(failure.remains);
@@ -169,7 +201,7 @@ impl Open {
 
     /// A guest of the experiment has ended; after the last one `ended` is called, with the variants in
     /// the order of the definition.
-    fn add(
+    fn add_run(
         &self,
         definition: &Definition,
         run: Result<VariantRun, Box<Failure>>,
@@ -187,7 +219,7 @@ impl Open {
         failure
     }
 
-    fn runs(self) -> Vec<VariantRun> {
+    fn into_runs(self) -> Vec<VariantRun> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).1
     }
 }
@@ -204,33 +236,34 @@ impl Prepared<'_> {
     }
 }
 
-fn prepare<'a>(
+fn prepare_guest<'a>(
     lab: &Lab,
     definition: &'a Definition,
     variant: &'a Variant,
     options: &Options,
 ) -> Result<Prepared<'a>, ExperimentError> {
     let kernel = Kernel::provide(lab, variant.flavour, variant.arch)?;
-    let initramfs = guest(lab, definition, variant, &kernel, options)?.build(lab)?;
+    let initramfs = describe_guest(lab, definition, variant, &kernel, options)?.build(lab)?;
     let mut machine = match definition.mode {
         Mode::Exact => Machine::exact(&kernel),
         Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
         Mode::Turns => Machine::turns(&kernel, SMP_CPUS),
         Mode::Counted => Machine::counted(&kernel, SMP_CPUS),
     }
-    .append(&definition.guest.append)
-    .append(&variant.append);
+    .append_parameters(&definition.guest.append)
+    .append_parameters(&variant.append);
     machine.memory_mib = definition.guest.memory_mib;
     machine.result_mib = RESULT_MIB;
     machine.limit_host = Duration::from_secs(definition.time_limit_s);
     // Idle time is skipped and costs nothing; the host's limit is the one that counts.
     machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
-    let recording = record(lab, definition, options, variant.flavour, &mut machine)?;
+    let recording = load_plugin(lab, definition, options, variant.flavour, &mut machine)?;
     // In turns only the tortures run, which have no use for it; a debug kernel takes half a minute
     // to find out where its interrupt goes, each time that the module is loaded.
     machine.devices.edu = variant.arch == Arch::X86_64 && definition.mode != Mode::Turns;
     machine.devices.hpet = definition.guest.hpet;
-    Ok(Prepared { definition, variant, kernel, machine, initramfs, recording })
+    let commit = options.commit.clone();
+    Ok(Prepared { definition, variant, kernel, machine, initramfs, recording, commit })
 }
 
 /// The path that the plugin records, if it is to.
@@ -240,7 +273,7 @@ fn select_recorded<'a>(definition: &'a Definition, options: &Options) -> Option<
 }
 
 /// Loads a plugin where the experiment names a path.
-fn record(
+fn load_plugin(
     lab: &Lab,
     definition: &Definition,
     options: &Options,
@@ -256,12 +289,12 @@ fn record(
     let (plugin, marks) = (Plugin::build(lab, machine.arch)?, PathMarks { from, to });
     machine.plugin = Some(match flame {
         Some(_) => plugin.for_machine(&out, &[marks], stack_size),
-        None => plugin.counter(&out, marks),
+        None => plugin.use_counter(&out, marks),
     });
     Ok(Some(directory))
 }
 
-fn guest(
+fn describe_guest(
     lab: &Lab,
     definition: &Definition,
     variant: &Variant,
@@ -275,13 +308,13 @@ fn guest(
     let jobs = lab.project.experiments().join("jobs");
     let source = lab.project.kernel().join("module/intsight");
     let mut guest = Guest::new(kernel)
-        .job(&job::script(
+        .job(&job::format_script(
             definition,
             variant,
             &replaced,
             select_recorded(definition, options).is_some(),
         ))
-        .file("/modules/intsight.ko", &module::build(lab, kernel, &source, &[])?, 0o644);
+        .file("/modules/intsight.ko", &module::build_module(lab, kernel, &source, &[])?, 0o644);
     for script in needs.scripts() {
         guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);
     }
@@ -290,18 +323,18 @@ fn guest(
         guest = guest.file(&format!("/modules/{name}"), path, 0o644);
     }
     for name in &needs.own_modules {
-        let built = module::build(lab, kernel, &lab.project.module(name), &[])?;
+        let built = module::build_module(lab, kernel, &lab.project.module_source(name), &[])?;
         guest = guest.file(&format!("/modules/{name}.ko"), &built, 0o644);
     }
     for clock in &needs.clocks {
-        let built = module::build(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
+        let built = module::build_module(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
         guest = guest.file(&format!("/modules/intsight-{clock}.ko"), &built, 0o644);
     }
     for name in &needs.programs {
         guest = guest.own_program(name);
     }
     if !needs.selftests.is_empty() {
-        let source = kernel::source(lab)?;
+        let source = kernel::provide_source(lab)?;
         for test in &needs.selftests {
             guest = guest.selftest(&source, test);
         }
@@ -324,24 +357,27 @@ fn is_one_of(path: &Path, names: &[String]) -> bool {
     path.file_stem().is_some_and(|stem| names.iter().any(|name| stem == name.as_str()))
 }
 
-fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failure>> {
+fn boot_guest(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failure>> {
     let (experiment, variant) = (&prepared.definition.id, &prepared.variant.name);
     let failed = |source| ExperimentError::Vm {
         experiment: experiment.clone(),
         variant: variant.clone(),
         source: Box::new(source),
     };
+    let identity =
+        prepared.identify(0).map_err(|error| Box::new(Failure { error, remains: None }))?;
     let outcome = prepared
         .machine
         .run(lab, &prepared.initramfs)
         .map_err(|source| Box::new(Failure { error: failed(source), remains: None }))?;
-    let read = match outcome.problem() {
-        None => evaluate(&prepared, &outcome),
+    let read = match outcome.find_problem() {
+        None => evaluate_outcome(&prepared, &outcome),
         Some(source) => Err(failed(source)),
     };
     match read {
         Ok((files, series, attributed)) => Ok(VariantRun {
             variant: prepared.variant.clone(),
+            identity,
             kernel: prepared.kernel,
             outcome,
             files,
@@ -357,7 +393,7 @@ fn boot(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failure>> {
 }
 
 /// Reads everything that a guest left.
-fn evaluate(
+fn evaluate_outcome(
     prepared: &Prepared<'_>,
     outcome: &Outcome,
 ) -> Result<(TempDir, Vec<SeriesResult>, Vec<Attributed>), ExperimentError> {
@@ -368,8 +404,8 @@ fn evaluate(
         what,
     };
     let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
-    outcome.results.extract(files.path()).map_err(|error| wrong(error.to_string()))?;
-    let read = |series| figures::read(definition, &variant.name, series, files.path());
+    outcome.results.extract_files(files.path()).map_err(|error| wrong(error.to_string()))?;
+    let read = |series| figures::read_series(definition, &variant.name, series, files.path());
     let mut series =
         definition.series_on(variant).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     if let (Some(counted), Some(directory)) = (&definition.count, recording) {
@@ -377,7 +413,8 @@ fn evaluate(
     }
     let attributed = match (&definition.flame, recording) {
         (Some(flame), Some(directory)) => {
-            let kallsyms = outcome.results.text("kallsyms").map_err(|e| wrong(e.to_string()))?;
+            let kallsyms =
+                outcome.results.file_text("kallsyms").map_err(|e| wrong(e.to_string()))?;
             attribute_path(flame, &directory.path().join(RECORDING), &kallsyms, &mut series)?
         }
         _ => Vec::new(),
@@ -393,7 +430,7 @@ fn count_loops(
 ) -> Result<(), String> {
     let text = own::read_text(recording).map_err(|error| error.to_string())?;
     for series in series.iter_mut().filter(|s| s.name == counted.series && s.left_out.is_none()) {
-        let found = figures::count_metrics(&text, &series.metrics)?;
+        let found = figures::compute_loop_metrics(&text, &series.metrics)?;
         series.metrics.extend(found);
     }
     Ok(())
@@ -408,9 +445,9 @@ fn attribute_path(
 ) -> Result<Vec<Attributed>, ExperimentError> {
     let drawn = &mut series[..flame.series.len()];
     let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths())).collect();
-    let found = figures::attribute(recording, kallsyms, flame, &measured)?;
+    let found = figures::attribute_paths(recording, kallsyms, flame, &measured)?;
     for (series, found) in drawn.iter_mut().zip(&found) {
-        series.metrics.extend(found.metrics());
+        series.metrics.extend(found.list_metrics());
     }
     Ok(found)
 }

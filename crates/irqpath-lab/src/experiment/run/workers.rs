@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use crate::cpus;
 
 /// Runs every item and returns what came of it in the order of the items. `run` is given the item
 /// and what counts the finished ones, itself included.
-pub fn all<T: Send, R: Send>(
+pub fn run_all<T: Send, R: Send>(
     items: Vec<T>,
     is_exact: impl Fn(&T) -> bool,
     run: impl Fn(&dyn Fn() -> u64, T) -> R + Sync,
@@ -40,10 +40,10 @@ fn side_by_side<T: Send, R: Send>(
     let done = Mutex::new(Vec::new());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     std::thread::scope(|scope| {
-        for cpu in own_cpus().into_iter().take(total) {
+        for cpu in cpus::list_own().into_iter().take(total) {
             let (next, done) = (&next, &done);
             scope.spawn(move || {
-                stay_on(cpu);
+                cpus::stay_on(cpu);
                 while let Some((at, item)) = next() {
                     let result = run(item);
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
@@ -54,21 +54,6 @@ fn side_by_side<T: Send, R: Send>(
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// CPUs that this process may use; one that cannot tell has the first.
-fn own_cpus() -> Vec<usize> {
-    let own = sched_getaffinity(None).unwrap_or_default();
-    let cpus: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| own.is_set(*cpu)).collect();
-    if cpus.is_empty() { vec![0] } else { cpus }
-}
-
-/// Keeps this thread and the programs it starts on a CPU. Where that is refused they only take
-/// longer.
-fn stay_on(cpu: usize) {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    let _ = sched_setaffinity(None, &set);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,7 +61,7 @@ mod tests {
     #[test]
     fn results_have_the_order_of_the_items_and_exact_ones_are_first() {
         let started = Mutex::new(Vec::new());
-        let results = all(
+        let results = run_all(
             (0..20).collect(),
             |item| item % 2 == 0,
             |nr_done, item: u64| {
@@ -95,8 +80,8 @@ mod tests {
 
     #[test]
     fn this_thread_keeps_its_cpus() {
-        let before = own_cpus();
-        all(vec![1, 2, 3], |_| true, |_, _| assert_eq!(own_cpus().len(), 1));
-        assert_eq!(own_cpus(), before);
+        let before = cpus::list_own();
+        run_all(vec![1, 2, 3], |_| true, |_, _| assert_eq!(cpus::list_own().len(), 1));
+        assert_eq!(cpus::list_own(), before);
     }
 }

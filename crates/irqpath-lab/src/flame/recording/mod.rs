@@ -152,7 +152,7 @@ impl Comparison {
 impl PathRecording {
     /// Compare the instances with what the guest measured itself, by stamps that count
     /// instructions (TSC in exact mode), in the same order.
-    pub fn compare(&self, measured: &[u64]) -> Comparison {
+    pub fn compare_lengths(&self, measured: &[u64]) -> Comparison {
         let unpaired = self.instances.len().abs_diff(measured.len());
         let mut found = Comparison { unpaired, ..Comparison::default() };
         for (at, (instance, &time)) in self.instances.iter().zip(measured).enumerate() {
@@ -169,7 +169,7 @@ impl PathRecording {
 
     /// Index of the instance at this quantile of the lengths (0 shortest, 0.5 median, 1 longest);
     /// of several with the same length one of the most frequent route. `None` without instances.
-    pub fn quantile(&self, q: f64) -> Option<usize> {
+    pub fn quantile_index(&self, q: f64) -> Option<usize> {
         let mut order: Vec<usize> = (0..self.instances.len()).collect();
         order.sort_by_key(|&at| (self.instances[at].length, at));
         let rank = (q.clamp(0.0, 1.0) * order.len().checked_sub(1)? as f64).floor() as usize;
@@ -211,11 +211,11 @@ impl Recording {
     /// # Errors
     /// [`FlameError::Recording`] or [`FlameError::Version`].
     pub fn parse(bytes: &[u8]) -> Result<Self, FlameError> {
-        parse::recording(bytes)
+        parse::parse_recording(bytes)
     }
 
     /// The path between these marks, if it was asked for.
-    pub fn path(&self, marks: PathMarks) -> Option<&PathRecording> {
+    pub fn find_path(&self, marks: PathMarks) -> Option<&PathRecording> {
         self.paths.iter().find(|path| path.marks == marks)
     }
 }

@@ -20,8 +20,8 @@ use crate::{Source, SourceError};
 fn origins() -> impl Strategy<Value = Origin> {
     prop_oneof![
         any::<u32>().prop_map(Origin::Irq),
-        prop::sample::select(&Vector::ALL[..]).prop_map(Origin::Vector),
-        prop::sample::select(&SoftirqVec::ALL[..]).prop_map(Origin::Softirq),
+        prop::sample::select(Vector::ALL).prop_map(Origin::Vector),
+        prop::sample::select(SoftirqVec::ALL).prop_map(Origin::Softirq),
     ]
 }
 
@@ -38,7 +38,7 @@ fn transitions() -> impl Strategy<Value = Transition> {
     prop_oneof![
         origins().prop_map(Transition::HardirqEntry),
         Just(Transition::HardirqExit),
-        prop::sample::select(&SoftirqVec::ALL[..]).prop_map(Transition::SoftirqEntry),
+        prop::sample::select(SoftirqVec::ALL).prop_map(Transition::SoftirqEntry),
         Just(Transition::SoftirqExit),
         tasks().prop_map(Transition::SwitchIn),
         tasks().prop_map(Transition::Unseen),
@@ -110,9 +110,9 @@ fn meta(host: &str) -> Meta {
 fn snapshot() -> Snapshot {
     let Event::Path(record) = path(1_000, 50_000) else { unreachable!("path() makes a path") };
     let mut stats = PathStats::new(record.key());
-    stats.record(&record);
+    stats.record_path(&record);
     let mut loss = Loss::default();
-    loss.add(LossReason::RingbufFull, 3);
+    loss.add_loss(LossReason::RingbufFull, 3);
     let missing = Missing { what: "napi_poll".into(), consequence: "no NAPI stage".into() };
     Snapshot { ns: 99, paths: vec![stats], loss, missing: vec![missing], ..Snapshot::default() }
 }
@@ -126,7 +126,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 
 fn record(path: &Path, events: &[Event]) {
     let mut writer = RecordingWriter::create(path, &meta("start")).unwrap();
-    writer.events(events).unwrap();
+    writer.write_events(events).unwrap();
     writer.finish(&meta("end"), &snapshot()).unwrap();
 }
 
@@ -134,7 +134,7 @@ fn record(path: &Path, events: &[Event]) {
 fn drain(replay: &mut Replay) -> Result<Vec<Event>, SourceError> {
     let mut all = Vec::new();
     while !replay.is_exhausted() {
-        all.extend(replay.poll(std::time::Duration::ZERO)?);
+        all.extend(replay.poll_events(std::time::Duration::ZERO)?);
     }
     Ok(all)
 }

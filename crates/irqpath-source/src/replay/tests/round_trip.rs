@@ -18,12 +18,12 @@ proptest! {
         let (_directory, path) = place();
         let mut writer = RecordingWriter::create(&path, &meta("start")).unwrap();
         for part in &parts {
-            writer.events(part).unwrap();
+            writer.write_events(part).unwrap();
         }
         writer.finish(&meta("end"), &snapshot()).unwrap();
         let mut replay = Replay::open(&path).unwrap();
         prop_assert_eq!(drain(&mut replay).unwrap(), parts.concat());
-        prop_assert_eq!(replay.snapshot().unwrap(), snapshot());
+        prop_assert_eq!(replay.take_snapshot().unwrap(), snapshot());
     }
 }
 
@@ -32,7 +32,7 @@ proptest! {
     fn a_full_disk_is_an_error_wherever_it_fills(room in 0_usize..900) {
         let write = |room| -> io::Result<()> {
             let mut encoder = Encoder::new(Disk { room }, &meta("start"))?;
-            encoder.events(&[path(1, 2), block(1, 50)])?;
+            encoder.write_events(&[path(1, 2), block(1, 50)])?;
             encoder.finish(&meta("end"), &snapshot())?;
             Ok(())
         };
@@ -93,16 +93,16 @@ fn meta_is_that_of_the_end_and_statistics_too() {
     record(&path, &[self::path(1_000, 50_000), self::path(9_000, 10)]);
     let mut replay = Replay::open(&path).unwrap();
     assert_eq!(replay.meta().host, "end");
-    let before = replay.snapshot().unwrap();
+    let before = replay.take_snapshot().unwrap();
     assert!(before.paths.is_empty() && before.missing.len() == 1);
-    replay.poll(Duration::ZERO).unwrap();
-    let during = replay.snapshot().unwrap();
+    replay.poll_events(Duration::ZERO).unwrap();
+    let during = replay.take_snapshot().unwrap();
     assert!(!replay.is_exhausted());
     assert_eq!((during.ns, during.paths[0].total.len()), (51_000, 2));
     drain(&mut replay).unwrap();
-    assert_eq!(replay.snapshot().unwrap(), snapshot());
+    assert_eq!(replay.take_snapshot().unwrap(), snapshot());
     assert_eq!(replay.finish().unwrap(), (Vec::new(), snapshot()));
-    assert!(replay.poll(Duration::ZERO).unwrap().is_empty());
+    assert!(replay.poll_events(Duration::ZERO).unwrap().is_empty());
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn finishing_early_delivers_what_records_wait_for() {
     let late = [block(500, 2), self::path(600, 1)];
     for part in [&[self::path(100, 1)][..], &late, &[block(2 * second, 1)], &[block(3 * second, 1)]]
     {
-        writer.events(part).unwrap();
+        writer.write_events(part).unwrap();
     }
     writer.finish(&meta("end"), &snapshot()).unwrap();
     let mut replay = Replay::open(&path).unwrap();
-    replay.poll(Duration::ZERO).unwrap();
+    replay.poll_events(Duration::ZERO).unwrap();
     let (events, stats) = replay.finish().unwrap();
     assert_eq!(events, [block(500, 2), block(2 * second, 1)]);
     assert_eq!(stats.paths[0].total.len(), 1);
@@ -129,7 +129,7 @@ fn finishing_early_delivers_what_records_wait_for() {
 fn an_unfinished_recording_leaves_nothing() {
     let (directory, path) = place();
     let mut writer = RecordingWriter::create(&path, &meta("start")).unwrap();
-    writer.events(&[block(0, 10_000)]).unwrap();
+    writer.write_events(&[block(0, 10_000)]).unwrap();
     let growing = names(directory.path());
     assert_eq!(growing.len(), 1);
     assert!(growing[0].starts_with(".irqpath-") && growing[0].ends_with(".partial"));
@@ -145,7 +145,7 @@ fn after_a_failure_nothing_is_finished() {
     if let Event::Path(record) = &mut event {
         record.target.comm = Comm::from("x".repeat(5 << 20).as_str());
     }
-    let error = writer.events(&[event]).unwrap_err().to_string();
+    let error = writer.write_events(&[event]).unwrap_err().to_string();
     assert!(error.contains("do not fit into a recording"), "{error}");
     let error = writer.finish(&meta("end"), &snapshot()).unwrap_err().to_string();
     assert!(error.contains("an earlier write failed"), "{error}");
@@ -175,7 +175,7 @@ fn a_place_that_cannot_hold_a_recording_is_named() {
     let absent = path.join("absent/file");
     assert_eq!(
         error(&absent),
-        format!("{} cannot be written; choose a place that you may write to", absent.display())
+        format!("cannot write {}; choose a place that you may write to", absent.display())
     );
     assert_eq!(
         error(Path::new("/dev/null")),

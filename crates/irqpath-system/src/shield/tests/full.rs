@@ -4,8 +4,12 @@
 
 use std::process::{Command, Stdio};
 
+use irqpath_model::TaskId;
+use irqpath_model::change::{Target, Value};
+use irqpath_model::shield::Reset;
+
 use super::*;
-use crate::change::{Access as _, Intent, Target, TaskId, Value};
+use crate::change::{Access as _, Intent};
 use crate::journal::Journal;
 
 const ROOT: &str = "IRQPATH_TEST_FULL_ROOT";
@@ -34,7 +38,7 @@ fn again(test: &str, fake: &Fake, options: &str) -> bool {
 
 /// A machine whose journal has 9 pages of 4096 bytes.
 fn large() -> Fake {
-    (200..390).fold(machine(), |fake, tid| fake.task(tid, 1, "one of many", "0-3", 0))
+    (200..390).fold(machine(), |fake, tid| fake.with_task(tid, 1, "one of many", "0-3", 0))
 }
 
 fn is_as_before(host: &Host, access: &FakeAccess, what: &str) {
@@ -52,7 +56,7 @@ fn fill(host: &Host) {
 /// What happens inside, where the journal's file system is as small as the options say.
 fn set_and_reset_on_a_small_disk(root: &str) {
     let host = Host::new(root);
-    let access = FakeAccess::at(&host);
+    let access = FakeAccess::for_host(&host);
     if let Err(error) = set(&host, &access, &wanted("2-3")) {
         let error = error.to_string();
         assert!(error.contains("No space left") && error.lines().count() == 1, "{error}");
@@ -75,13 +79,13 @@ fn on_a_small_or_full_disk_everything_is_undone_and_status_says_so() {
     let sizes = ["nr_inodes=1", "size=4k", "size=8k", "size=16k", "size=32k", "size=40k"];
     for options in sizes {
         let fake = large();
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let test =
             "shield::tests::full::on_a_small_or_full_disk_everything_is_undone_and_status_says_so";
         if !again(test, &fake, options) {
             return;
         }
-        assert_eq!(fake.snapshot(), before, "{options}");
+        assert_eq!(fake.read_all(), before, "{options}");
     }
 }
 
@@ -90,7 +94,7 @@ fn on_a_small_or_full_disk_everything_is_undone_and_status_says_so() {
 fn a_second_set_on_a_full_disk_takes_the_first_one_down() {
     if let Ok(root) = std::env::var(ROOT) {
         let host = Host::new(&root);
-        let access = FakeAccess::at(&host);
+        let access = FakeAccess::for_host(&host);
         set(&host, &access, &wanted("3")).unwrap();
         fill(&host);
         let error = set(&host, &access, &wanted("2-3")).unwrap_err().to_string();
@@ -99,10 +103,10 @@ fn a_second_set_on_a_full_disk_takes_the_first_one_down() {
         return;
     }
     let fake = large();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let test = "shield::tests::full::a_second_set_on_a_full_disk_takes_the_first_one_down";
     if again(test, &fake, "size=80k") {
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
     }
 }
 
@@ -115,15 +119,15 @@ fn half_a_line_is_taken_back_and_a_journal_without_a_line_is_none() {
         let intents: Vec<Intent> = (0..100).map(widened).collect();
         let mut journal = Journal::open(&host, OWNER).unwrap();
         fill(&host);
-        journal.begin(&"wish").unwrap_err();
+        journal.begin_set(&"wish").unwrap_err();
         assert!(!crate::journal::exists(&host, OWNER));
         std::fs::remove_file(&path).unwrap();
-        journal.begin(&"wish").unwrap();
+        journal.begin_set(&"wish").unwrap();
         fill(&host);
-        journal.intend(&intents).unwrap_err();
+        journal.write_intents(&intents).unwrap_err();
         std::fs::remove_file(&path).unwrap();
-        journal.intend(&intents).unwrap();
-        let content = crate::journal::peek(&host, OWNER).unwrap();
+        journal.write_intents(&intents).unwrap();
+        let content = crate::journal::peek_journal(&host, OWNER).unwrap();
         assert_eq!((content.damaged, content.ledger.held().count()), (vec![], 100));
         return;
     }
@@ -147,10 +151,10 @@ fn widened(tid: u32) -> Intent {
 fn a_refusal_on_a_full_disk_can_be_tried_again() {
     if let Ok(root) = std::env::var(ROOT) {
         let host = Host::new(&root);
-        let access = FakeAccess::at(&host);
+        let access = FakeAccess::for_host(&host);
         set(&host, &access, &wanted("2-3")).unwrap();
         fill(&host);
-        let refusing = FakeAccess::at(&host).refusing("affinity/210", 22);
+        let refusing = FakeAccess::for_host(&host).with_refusal("affinity/210", 22);
         assert!(reset(&host, &refusing).unwrap().undone.is_unfinished());
         assert!(reset(&host, &access).unwrap().undone.restored >= 1);
         is_as_before(&host, &access, "the second reset");
@@ -158,9 +162,9 @@ fn a_refusal_on_a_full_disk_can_be_tried_again() {
         return;
     }
     let fake = large();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let test = "shield::tests::full::a_refusal_on_a_full_disk_can_be_tried_again";
     if again(test, &fake, "size=80k") {
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
     }
 }

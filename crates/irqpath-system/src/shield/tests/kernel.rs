@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! On a kernel with `/proc/shield`: masks of the kernel instead of every task and interrupt.
 
+use irqpath_model::shield::{Mechanism, Wanted};
+
 use super::*;
 
 #[test]
 fn the_kernels_masks_are_added_to_and_put_back() {
     let fake = with_kernel_shield();
-    let (host, before) = (fake.host(), fake.snapshot());
+    let (host, before) = (fake.host(), fake.read_all());
     let access = FakeAccess::new(&fake);
     let done = set(&host, &access, &wanted("2-3")).unwrap();
     assert_eq!(done.mechanism, Mechanism::Kernel);
@@ -24,7 +26,7 @@ fn the_kernels_masks_are_added_to_and_put_back() {
     let status = status(&host, &access).unwrap();
     assert_eq!((status.mechanism, status.drift), (Some(Mechanism::Kernel), vec![]));
     reset(&host, &access).unwrap();
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
 }
 
 #[test]
@@ -51,14 +53,14 @@ fn the_mechanism_is_the_one_that_keeps_things_off() {
 #[test]
 fn other_cpus_and_switches_start_from_what_was_before() {
     let fake = with_kernel_shield();
-    let (host, before) = (fake.host(), fake.snapshot());
+    let (host, before) = (fake.host(), fake.read_all());
     let access = FakeAccess::new(&fake);
     set(&host, &access, &wanted("2-3")).unwrap();
     set(&host, &access, &only("2", &[Switch::Irqs])).unwrap();
     assert_eq!(text(&host, "proc/shield/irqs"), "6");
     assert_eq!(text(&host, "proc/shield/procs"), "0");
     reset(&host, &access).unwrap();
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
 }
 
 #[test]
@@ -83,13 +85,13 @@ fn what_is_insisted_on_and_cannot_be_had_is_refused_by_a_dry_run_too() {
     for (fake, mechanism) in
         [(with_cgroups(), Mechanism::Kernel), (machine(), Mechanism::Partition)]
     {
-        let (host, before) = (fake.host(), fake.snapshot());
+        let (host, before) = (fake.host(), fake.read_all());
         let access = FakeAccess::new(&fake);
         let asked = Wanted { mechanism, ..wanted("2-3") };
         for refused in [dry_run(&host, &access, &asked), set(&host, &access, &asked)] {
             let error = refused.unwrap_err();
             assert!(is_right(mechanism, &error), "{mechanism:?}: {error}");
         }
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
     }
 }

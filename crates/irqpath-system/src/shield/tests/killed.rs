@@ -21,17 +21,17 @@ fn set_and_reset(host: &Host, access: &FakeAccess) {
 fn over_and_over_leaves_everything_as_it_was() {
     if let Ok(root) = std::env::var(ROOT) {
         let host = Host::new(root);
-        let mut access = FakeAccess::at(&host);
+        let mut access = FakeAccess::for_host(&host);
         access.pause = Duration::from_micros(300);
         loop {
             set_and_reset(&host, &access);
         }
     }
     let fake = with_cgroups();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     for round in 1..=3 {
         set_and_reset(&fake.host(), &FakeAccess::new(&fake));
-        assert_eq!(fake.snapshot(), before, "round {round}");
+        assert_eq!(fake.read_all(), before, "round {round}");
     }
 }
 
@@ -47,7 +47,7 @@ fn wait_for_journal(fake: &Fake) {
 #[test]
 fn a_killed_process_leaves_what_the_next_reset_needs() {
     let fake = with_cgroups();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let mut half_done = 0;
     for kill in 1..=KILLS {
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -63,10 +63,10 @@ fn a_killed_process_leaves_what_the_next_reset_needs() {
         assert_eq!(child.try_wait().unwrap(), None, "the worker ended by itself");
         child.kill().unwrap();
         child.wait().unwrap();
-        half_done += u32::from(fake.snapshot() != before);
+        half_done += u32::from(fake.read_all() != before);
         let reset = reset(&fake.host(), &FakeAccess::new(&fake)).unwrap();
         assert_eq!(reset.undone.left, [], "kill {kill}");
-        assert_eq!(fake.snapshot(), before, "kill {kill}");
+        assert_eq!(fake.read_all(), before, "kill {kill}");
     }
     assert!(half_done > 0, "no kill fell between two changes");
 }

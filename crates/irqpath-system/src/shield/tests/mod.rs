@@ -9,7 +9,7 @@ mod seen;
 mod strangers;
 mod undone;
 
-use std::collections::BTreeSet;
+use irqpath_model::shield::{Mechanism, Set, Wanted};
 
 use super::*;
 use crate::Host;
@@ -22,39 +22,38 @@ const PER_CPU: u64 = 0x0420_0000;
 /// Four CPUs, a few interrupts, queues and tasks; no cgroups.
 fn machine() -> Fake {
     Fake::new()
-        .file("sys/devices/system/cpu/online", "0-3\n")
-        .file("sys/devices/system/cpu/possible", "0-3\n")
-        .file("proc/cmdline", "quiet rcu_nocbs=1\n")
-        .file("proc/sys/kernel/osrelease", "6.12.9\n")
-        .file("proc/sys/kernel/random/boot_id", "boot-1\n")
-        .file("proc/sys/kernel/timer_migration", "0\n")
-        .file("proc/sys/kernel/watchdog_cpumask", "0-3\n")
-        .file("proc/self/status", "CapEff:\t000001ffffffffff\n")
-        .file("proc/self/uid_map", "0 0 4294967295\n")
-        .file("proc/self/stat", &stat_of_self())
-        .file("proc/self/mounts", "proc /proc proc rw 0 0\n")
-        .file("proc/interrupts", INTERRUPTS)
-        .file("proc/irq/default_smp_affinity", "f\n")
-        .file("proc/irq/8/smp_affinity", "f\n")
-        .file("proc/irq/8/effective_affinity", "4\n")
-        .file("proc/irq/9/smp_affinity", "8\n")
-        .file("proc/irq/10/smp_affinity", "8\n")
-        .file("proc/irq/10/affinity_hint", "8\n")
-        .file("proc/irq/11/smp_affinity", "1\n")
-        .file("sys/devices/virtual/workqueue/cpumask", "f\n")
-        .file("sys/devices/virtual/workqueue/writeback/cpumask", "f\n")
-        .file("sys/class/net/eth0/queues/rx-0/rps_cpus", "f\n")
-        .file("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n")
-        .file("sys/class/net/eth0/queues/tx-0/xps_cpus", "8\n")
-        .task(1, 0, "init", "0-3", 0)
-        .task(2, 0, "kthreadd", "0-3", KTHREAD)
-        .task(3, 2, "ksoftirqd/3", "3", PER_CPU)
-        .task(4, 2, "kworker/u8:1", "0-3", PER_CPU)
-        .task(5, 2, "irq/8-rtc", "2", KTHREAD)
-        .task(6, 2, "rcuop/1", "0-3", KTHREAD)
-        .task(7, 2, "kswapd0", "0-1", KTHREAD)
-        .task(40, 1, "server", "0-3", 0)
-        .task(41, 1, "chosen", "0-1", 0)
+        .with_file("sys/devices/system/cpu/online", "0-3\n")
+        .with_file("sys/devices/system/cpu/possible", "0-3\n")
+        .with_file("proc/cmdline", "quiet rcu_nocbs=1\n")
+        .with_file("proc/sys/kernel/osrelease", "6.12.9\n")
+        .with_file("proc/sys/kernel/random/boot_id", "boot-1\n")
+        .with_file("proc/sys/kernel/timer_migration", "0\n")
+        .with_file("proc/sys/kernel/watchdog_cpumask", "0-3\n")
+        .with_file("proc/self/uid_map", "0 0 4294967295\n")
+        .with_file("proc/self/stat", &stat_of_self())
+        .with_file("proc/self/mounts", "proc /proc proc rw 0 0\n")
+        .with_file("proc/interrupts", INTERRUPTS)
+        .with_file("proc/irq/default_smp_affinity", "f\n")
+        .with_file("proc/irq/8/smp_affinity", "f\n")
+        .with_file("proc/irq/8/effective_affinity", "4\n")
+        .with_file("proc/irq/9/smp_affinity", "8\n")
+        .with_file("proc/irq/10/smp_affinity", "8\n")
+        .with_file("proc/irq/10/affinity_hint", "8\n")
+        .with_file("proc/irq/11/smp_affinity", "1\n")
+        .with_file("sys/devices/virtual/workqueue/cpumask", "f\n")
+        .with_file("sys/devices/virtual/workqueue/writeback/cpumask", "f\n")
+        .with_file("sys/class/net/eth0/queues/rx-0/rps_cpus", "f\n")
+        .with_file("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n")
+        .with_file("sys/class/net/eth0/queues/tx-0/xps_cpus", "8\n")
+        .with_task(1, 0, "init", "0-3", 0)
+        .with_task(2, 0, "kthreadd", "0-3", KTHREAD)
+        .with_task(3, 2, "ksoftirqd/3", "3", PER_CPU)
+        .with_task(4, 2, "kworker/u8:1", "0-3", PER_CPU)
+        .with_task(5, 2, "irq/8-rtc", "2", KTHREAD)
+        .with_task(6, 2, "rcuop/1", "0-3", KTHREAD)
+        .with_task(7, 2, "kswapd0", "0-1", KTHREAD)
+        .with_task(40, 1, "server", "0-3", 0)
+        .with_task(41, 1, "chosen", "0-1", 0)
 }
 
 fn stat_of_self() -> String {
@@ -72,20 +71,20 @@ const INTERRUPTS: &str = "     CPU0 CPU1 CPU2 CPU3\n\
 /// The same with cgroups of version 2.
 fn with_cgroups() -> Fake {
     machine()
-        .file("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
-        .file("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n")
-        .file("sys/fs/cgroup/cgroup.subtree_control", "cpu\n")
-        .file("sys/fs/cgroup/cgroup.procs", "")
-        .file("sys/fs/cgroup/system.slice/cgroup.procs", "")
+        .with_file("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n")
+        .with_file("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n")
+        .with_file("sys/fs/cgroup/cgroup.subtree_control", "cpu\n")
+        .with_file("sys/fs/cgroup/cgroup.procs", "")
+        .with_file("sys/fs/cgroup/system.slice/cgroup.procs", "")
 }
 
 /// The same with a shield of the kernel's; somebody keeps interrupts off CPU 1 with it.
 fn with_kernel_shield() -> Fake {
     with_cgroups()
-        .file("proc/shield/procs", "0\n")
-        .file("proc/shield/irqs", "2\n")
-        .file("proc/shield/ltmrs", "0\n")
-        .file("sys/devices/system/cpu/nohz_full", "3\n")
+        .with_file("proc/shield/procs", "0\n")
+        .with_file("proc/shield/irqs", "2\n")
+        .with_file("proc/shield/ltmrs", "0\n")
+        .with_file("sys/devices/system/cpu/nohz_full", "3\n")
 }
 
 fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
@@ -98,7 +97,7 @@ fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> 
 
 fn wanted(cpus: &str) -> Wanted {
     let cpus = cpus.parse().unwrap();
-    Wanted { cpus, switches: BTreeSet::from(Switch::ALL), mechanism: Mechanism::Auto }
+    Wanted { cpus, switches: Switch::ALL.iter().copied().collect(), mechanism: Mechanism::Auto }
 }
 
 fn only(cpus: &str, switches: &[Switch]) -> Wanted {

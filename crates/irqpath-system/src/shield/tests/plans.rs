@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is planned, and what is refused before anything is changed.
 
+use irqpath_model::change::{Target, Value};
+use irqpath_model::shield::{ChangedHow, Mechanism, ObstacleKind, Wanted};
+
 use super::*;
-use crate::change::{Target, Value};
 use crate::journal::Ledger;
 
 fn planned(fake: &Fake, wanted: &Wanted) -> Plan {
     let snapshot = Snapshot::read(&fake.host(), &FakeAccess::new(fake)).unwrap();
-    plan(&snapshot, wanted, &Ledger::default())
+    plan_shield(&snapshot, wanted, &Ledger::default())
 }
 
 fn lines(plan: &Plan) -> Vec<String> {
@@ -42,12 +44,12 @@ fn each_switch_changes_its_own() {
 
 #[test]
 fn what_was_asked_onto_the_shielded_cpus_alone_stays() {
-    let fake = machine().task(42, 1, "control", "3", 0);
+    let fake = machine().with_task(42, 1, "control", "3", 0);
     let kept = planned(&fake, &wanted("2-3")).kept;
     let kept: Vec<_> = kept.iter().map(|k| format!("{} on {}", k.label, k.cpus)).collect();
     assert_eq!(kept, ["irq 9 (asked) on 3", "task 42 (control) on 3"]);
     // irqbalance puts an interrupt anywhere; nobody asked for that.
-    let fake = machine().irqbalance(50);
+    let fake = machine().with_irqbalance(50);
     let plan = planned(&fake, &only("2-3", &[Switch::Irqs]));
     assert!(lines(&plan).contains(&"irq 9 (asked): CPU 0-1".to_owned()));
     let told = plan.obstacles.iter().find(|o| o.kind == ObstacleKind::Irqbalance).unwrap();
@@ -61,13 +63,13 @@ fn what_needs_a_boot_parameter_comes_with_it() {
         let obstacles = planned(fake, &only("2-3", &[switch])).obstacles;
         obstacles.iter().map(|o| (o.reason.clone(), o.fix.clone())).next()
     };
-    let built = machine().file(boot, "CONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\n");
+    let built = machine().with_file(boot, "CONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\n");
     assert_eq!(of(&built, Switch::Ticks).unwrap().1.unwrap(), "nohz_full=2-3");
     assert_eq!(of(&built, Switch::Rcu).unwrap().1.unwrap(), "rcu_nocbs=1-3");
-    let without = machine().file(boot, "CONFIG_SMP=y\n");
+    let without = machine().with_file(boot, "CONFIG_SMP=y\n");
     let (reason, fix) = of(&without, Switch::Ticks).unwrap();
     assert_eq!((reason.as_str(), fix), ("this kernel was built without CONFIG_NO_HZ_FULL", None));
-    let booted = machine().file("sys/devices/system/cpu/nohz_full", "2-3\n");
+    let booted = machine().with_file("sys/devices/system/cpu/nohz_full", "2-3\n");
     assert_eq!(of(&booted, Switch::Ticks), None);
 }
 
@@ -106,19 +108,19 @@ fn a_partition_is_made_where_it_can_be() {
     for (fake, want) in [
         (machine(), "cgroup2 is not mounted"),
         (
-            with_cgroups().file("sys/fs/cgroup/cgroup.controllers", "io\n"),
+            with_cgroups().with_file("sys/fs/cgroup/cgroup.controllers", "io\n"),
             "cgroup2 has no cpuset controller here (version 1 may have it)",
         ),
         (
-            with_cgroups().file("sys/fs/cgroup/cgroup.type", "domain\n"),
+            with_cgroups().with_file("sys/fs/cgroup/cgroup.type", "domain\n"),
             "the cgroup hierarchy here is only a part of the host's",
         ),
         (
-            with_cgroups().file("proc/sys/kernel/osrelease", "6.1.0\n"),
+            with_cgroups().with_file("proc/sys/kernel/osrelease", "6.1.0\n"),
             "kernels before 6.2 forget the affinity of tasks when a partition is made",
         ),
         (
-            with_cgroups().task(42, 1, "control", "3", 0),
+            with_cgroups().with_task(42, 1, "control", "3", 0),
             "task 42 (control) was asked onto CPU 3 alone",
         ),
     ] {
@@ -153,7 +155,7 @@ fn planning_for_other_cpus_starts_from_what_was_before() {
 
 #[test]
 fn nonsense_is_refused_before_anything_is_changed() {
-    let table: [(Fake, &str, &str); 8] = [
+    let table: [(Fake, &str, &str); 7] = [
         (machine(), "", "the CPU list is empty; this machine has CPUs 0-3"),
         (machine(), "7", "there is no CPU 7 here; this machine has CPUs 0-3"),
         (
@@ -162,36 +164,31 @@ fn nonsense_is_refused_before_anything_is_changed() {
             "CPU 0-3 are all CPUs that are online; leave at least one for everything else",
         ),
         (
-            machine().file("sys/devices/system/cpu/online", "0-2\n"),
+            machine().with_file("sys/devices/system/cpu/online", "0-2\n"),
             "3",
             "CPU 3 is offline (online: 0-2); bring it up with: echo 1 > /sys/devices/system/cpu/cpu3/online",
         ),
         (
-            machine().file("sys/devices/system/cpu/online", "0\n"),
+            machine().with_file("sys/devices/system/cpu/online", "0\n"),
             "0",
             "this machine has one CPU online, 0; a shield needs a second one for everything else",
         ),
         (
-            machine().file("proc/self/status", "CapEff:\t0\n"),
-            "3",
-            "missing CAP_SYS_NICE; run with sudo",
-        ),
-        (
-            machine().file("proc/self/uid_map", "0 1000 1\n"),
+            machine().with_file("proc/self/uid_map", "0 1000 1\n"),
             "3",
             "missing CAP_SYS_NICE; run with sudo outside of the container (its root is not the host's)",
         ),
         (
-            machine().link("proc/self/ns/pid", "pid:[1]"),
+            machine().with_link("proc/self/ns/pid", "pid:[1]"),
             "3",
             "this is a container with process ids of its own",
         ),
     ];
     for (fake, cpus, want) in table {
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let error = set(&fake.host(), &FakeAccess::new(&fake), &wanted(cpus)).unwrap_err();
         assert!(error.to_string().starts_with(want), "{error}");
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
         assert!(!fake.host().path("var/lib/irqpath/shield.journal").exists());
     }
 }
@@ -199,13 +196,13 @@ fn nonsense_is_refused_before_anything_is_changed() {
 #[test]
 fn a_dry_run_changes_nothing_and_says_what_it_would() {
     let fake = with_cgroups();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let set = dry_run(&fake.host(), &FakeAccess::new(&fake), &wanted("2-3")).unwrap();
     assert_eq!(set.mechanism, Mechanism::Partition);
     let irq = set.changed.iter().find(|c| c.label == "irq 8 (rtc0)").unwrap();
     assert_eq!(irq.before, Some(Value::Cpus("0-3".parse().unwrap())));
     assert_eq!(irq.how, ChangedHow::Planned);
     assert!(matches!(&irq.target, Target::File { path, .. } if path == "proc/irq/8/smp_affinity"));
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
     assert!(!fake.host().path("var").exists());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is on the shielded CPUs: now, and while the tracer watched.
 
+use irqpath_model::shield::Measured;
 use irqpath_model::{CauseKind, Occupied};
 
 use super::*;
@@ -12,9 +13,9 @@ fn running(fake: Fake, tid: u32, comm: &str, cpus: &str, cpu: u16) -> Fake {
         "{tid} ({comm}) R 1 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 {tid} 0 0 \
          1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 {cpu} 0 0 0 0 0\n"
     );
-    let fake = fake.task(tid, 1, comm, cpus, 0);
-    fake.file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
-        .file(&format!("proc/{tid}/stat"), &stat)
+    let fake = fake.with_task(tid, 1, comm, cpus, 0);
+    fake.with_file(&format!("proc/{tid}/task/{tid}/stat"), &stat)
+        .with_file(&format!("proc/{tid}/stat"), &stat)
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn who_runs_there_now_and_who_may_run_elsewhere() {
 
 #[test]
 fn the_tracer_names_who_strayed_and_not_who_belongs_there() {
-    let fake = machine().task(50, 1, "inside", "3", 0);
+    let fake = machine().with_task(50, 1, "inside", "3", 0);
     let (host, access) = (fake.host(), FakeAccess::new(&fake));
     set(&host, &access, &wanted("2-3")).unwrap();
     access.set_affinity(40, &"0-3".parse().unwrap()).unwrap();
@@ -49,5 +50,5 @@ fn the_tracer_names_who_strayed_and_not_who_belongs_there() {
     let occupied = [Some(3), Some(5), Some(40), Some(50), Some(9999), None].map(one).to_vec();
     let measured = Measured { occupied, ..Measured::default() };
     let status = status(&host, &access).unwrap();
-    assert_eq!(strayed(&host, &status, &measured), ["task 40 (server): 2 times, 1.5 us"]);
+    assert_eq!(find_strayed(&host, &status, &measured), ["task 40 (server): 2 times, 1.5 us"]);
 }

@@ -8,6 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use irqpath_model::shield::ObstacleKind;
+
 use super::*;
 
 const JOURNAL: &str = "var/lib/irqpath/shield.journal";
@@ -16,7 +18,7 @@ const JOURNAL: &str = "var/lib/irqpath/shield.journal";
 fn crowd(nr: u32) -> (Fake, FakeAccess) {
     // As long as a line can be made by a name.
     let name = "\u{1}".repeat(15);
-    let fake = (0..nr).fold(machine(), |fake, n| fake.task(1000 + n, 1, &name, "0-3", 0));
+    let fake = (0..nr).fold(machine(), |fake, n| fake.with_task(1000 + n, 1, &name, "0-3", 0));
     let mut access = FakeAccess::new(&fake);
     access.restless = (0..nr).map(|n| (1000 + n, "0-3")).collect();
     (fake, access)
@@ -71,7 +73,7 @@ fn tasks_that_ended_are_forgotten_before_they_fill_the_journal() {
 /// Makes rounds of 300 ms, with a new task in each, and counts them. Tells `begun` of the first.
 fn storm(host: &Host, begun: mpsc::Sender<()>) -> (FakeAccess, Rc<Cell<u32>>) {
     let (nr, counted) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
-    let mut access = FakeAccess::at(host);
+    let mut access = FakeAccess::for_host(host);
     let (from, count) = (host.path("proc/1000"), counted.clone());
     let round = move || {
         let tid = 2000 + nr.replace(nr.get() + 1);
@@ -95,7 +97,7 @@ fn storm(host: &Host, begun: mpsc::Sender<()>) -> (FakeAccess, Rc<Cell<u32>>) {
 
 #[test]
 fn a_storm_of_forks_does_not_keep_the_lock_from_a_reset() {
-    let fake = machine().task(1000, 1, "bomb", "0-3", 0);
+    let fake = machine().with_task(1000, 1, "bomb", "0-3", 0);
     let host = fake.host();
     let (begun, has_begun) = mpsc::channel();
     thread::scope(|scope| {
@@ -104,7 +106,7 @@ fn a_storm_of_forks_does_not_keep_the_lock_from_a_reset() {
             (set(&host, &access, &only("2-3", &[Switch::Tasks])).unwrap(), rounds.get())
         });
         has_begun.recv().unwrap();
-        let reset = reset(&host, &FakeAccess::at(&host)).unwrap();
+        let reset = reset(&host, &FakeAccess::for_host(&host)).unwrap();
         assert!(reset.was_set && reset.undone.left.is_empty());
         let (done, rounds) = setter.join().unwrap();
         // 2 s, one for the settings, one that had begun.
@@ -117,7 +119,7 @@ fn a_storm_of_forks_does_not_keep_the_lock_from_a_reset() {
 
 #[test]
 fn a_signal_ends_the_rounds() {
-    let fake = machine().task(1000, 1, "bomb", "0-3", 0);
+    let fake = machine().with_task(1000, 1, "bomb", "0-3", 0);
     let (begun, _has_begun) = mpsc::channel();
     let (access, rounds) = storm(&fake.host(), begun);
     let is_stopped = AtomicBool::new(false);

@@ -6,14 +6,17 @@ use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
+use irqpath_model::change::{LeftReason, Value};
+use irqpath_model::shield::{Mechanism, ObstacleKind, Wanted};
+
 use super::*;
-use crate::change::{Access as _, LeftReason, Value};
+use crate::change::Access as _;
 use crate::testing::Killed;
 
 const MANAGED: &str = "proc/irq/10/smp_affinity";
 
 fn access(fake: &Fake) -> FakeAccess {
-    FakeAccess::new(fake).refusing(MANAGED, 5)
+    FakeAccess::new(fake).with_refusal(MANAGED, 5)
 }
 
 #[test]
@@ -21,7 +24,7 @@ fn a_shield_is_set_and_taken_down_again() {
     for (fake, mechanism) in
         [(machine(), Mechanism::Affinity), (with_cgroups(), Mechanism::Partition)]
     {
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let host = fake.host();
         let done = set(&host, &access(&fake), &wanted("2-3")).unwrap();
         assert_eq!(done.mechanism, mechanism);
@@ -41,7 +44,7 @@ fn a_shield_is_set_and_taken_down_again() {
         assert_eq!(status.pending.len(), 1, "{:?}", status.pending);
         let reset = reset(&host, &access(&fake)).unwrap();
         assert_eq!((reset.was_set, &reset.undone.left), (true, &vec![]));
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
         assert!(!super::reset(&host, &access(&fake)).unwrap().was_set);
     }
 }
@@ -49,15 +52,15 @@ fn a_shield_is_set_and_taken_down_again() {
 #[test]
 fn set_twice_is_set_once() {
     for fake in [machine(), with_cgroups(), with_kernel_shield()] {
-        let before = fake.snapshot();
+        let before = fake.read_all();
         let access = access(&fake);
         set(&fake.host(), &access, &wanted("2-3")).unwrap();
-        let (once, writes) = (fake.snapshot(), access.written.borrow().len());
+        let (once, writes) = (fake.read_all(), access.written.borrow().len());
         let again = set(&fake.host(), &access, &wanted("2-3")).unwrap();
-        assert_eq!((again.changed, fake.snapshot()), (vec![], once));
+        assert_eq!((again.changed, fake.read_all()), (vec![], once));
         assert_eq!(access.written.borrow().len(), writes);
         reset(&fake.host(), &access).unwrap();
-        assert_eq!(fake.snapshot(), before);
+        assert_eq!(fake.read_all(), before);
     }
 }
 
@@ -69,7 +72,7 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
         let mut deaths = 0;
         for kill_at in 0.. {
             let fake = make();
-            let before = fake.snapshot();
+            let before = fake.read_all();
             let dying = access(&fake);
             dying.steps_left.set(Some(kill_at));
             let run = catch_unwind(AssertUnwindSafe(|| {
@@ -82,7 +85,7 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
             status(&fake.host(), &access(&fake)).unwrap();
             let reset = reset(&fake.host(), &access(&fake)).unwrap();
             assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-            assert_eq!(fake.snapshot(), before, "killed at step {kill_at}");
+            assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
             match run {
                 Ok(()) => break,
                 Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
@@ -99,7 +102,7 @@ fn drift_is_seen_repaired_and_left_to_whoever_made_it() {
     let (host, access) = (fake.host(), access(&fake));
     set(&host, &access, &wanted("2-3")).unwrap();
     access.write("proc/irq/8/smp_affinity", "c").unwrap();
-    let fake = fake.task(77, 2, "new-kthread", "0-3", KTHREAD);
+    let fake = fake.with_task(77, 2, "new-kthread", "0-3", KTHREAD);
     let drift = status(&host, &access).unwrap().drift;
     let seen: Vec<_> = drift.iter().map(|d| (d.label.as_str(), d.new)).collect();
     assert_eq!(seen, [("task 77 (new-kthread)", true)], "irq 8 was asked onto CPU 2-3 alone");
@@ -128,10 +131,10 @@ fn who_inherited_our_affinity_gets_the_ancestors_back() {
     let fake = machine();
     set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
     let fake = fake
-        .task(100, 40, "child", "0-1", 0)
-        .task(101, 100, "grandchild", "0-1", 0)
-        .task(102, 41, "of-chosen", "0-1", 0)
-        .task(103, 40, "own-choice", "0", 0);
+        .with_task(100, 40, "child", "0-1", 0)
+        .with_task(101, 100, "grandchild", "0-1", 0)
+        .with_task(102, 41, "of-chosen", "0-1", 0)
+        .with_task(103, 40, "own-choice", "0", 0);
     let reset = reset(&fake.host(), &access(&fake)).unwrap();
     assert_eq!(reset.heirs, 2);
     let all = [100, 101, 102, 103].map(|tid| affinity(&fake, tid));
@@ -145,8 +148,13 @@ fn who_inherited_follows_a_shield_of_other_cpus_and_gets_the_ancestors_back() {
     {
         let fake = machine();
         set(&fake.host(), &access(&fake), &wanted(first)).unwrap();
-        let fake =
-            fake.task(100, 40, "child", inherited, 0).task(101, 100, "grandchild", inherited, 0);
+        let fake = fake.with_task(100, 40, "child", inherited, 0).with_task(
+            101,
+            100,
+            "grandchild",
+            inherited,
+            0,
+        );
         set(&fake.host(), &access(&fake), &wanted(second)).unwrap();
         assert_eq!([100, 101].map(|tid| affinity(&fake, tid)), [follows, follows]);
         reset(&fake.host(), &access(&fake)).unwrap();
@@ -158,7 +166,7 @@ fn who_inherited_follows_a_shield_of_other_cpus_and_gets_the_ancestors_back() {
 fn a_partition_that_does_not_come_true_is_taken_back_and_affinities_are_used() {
     let word = "sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition";
     let fake = with_cgroups();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let mut access = access(&fake);
     access
         .becomes
@@ -172,22 +180,22 @@ fn a_partition_that_does_not_come_true_is_taken_back_and_affinities_are_used() {
     assert_eq!(repair(&fake.host(), &access).unwrap().unwrap().changed, []);
     assert_eq!(access.written.borrow().len(), writes, "a repair does not try again");
     reset(&fake.host(), &access).unwrap();
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
     let asked = Wanted { mechanism: Mechanism::Partition, ..wanted("2-3") };
     let error = set(&fake.host(), &access, &asked).unwrap_err().to_string();
     assert!(
         error.contains("not exclusive") && error.ends_with("use --mechanism affinity"),
         "{error}"
     );
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
 }
 
 #[test]
 fn programs_inside_go_back_to_where_they_came_from() {
     let fake = with_cgroups()
-        .task(120, 40, "program", "0-3", 0)
-        .file("proc/120/cgroup", "0::/system.slice\n")
-        .file("sys/fs/cgroup/system.slice/cgroup.procs", "120\n");
+        .with_task(120, 40, "program", "0-3", 0)
+        .with_file("proc/120/cgroup", "0::/system.slice\n")
+        .with_file("sys/fs/cgroup/system.slice/cgroup.procs", "120\n");
     let (host, access) = (fake.host(), access(&fake));
     let procs = |cgroup: &str| format!("sys/fs/cgroup/{cgroup}cgroup.procs");
     set(&host, &access, &wanted("2-3")).unwrap();
@@ -199,22 +207,22 @@ fn programs_inside_go_back_to_where_they_came_from() {
     );
     // A child, of which the journal knows nothing.
     let fake = fake
-        .task(121, 120, "child", "2-3", 0)
-        .file("proc/121/cgroup", "0::/irqpath.shield/run\n")
-        .file(&inside, "120\n121\n");
+        .with_task(121, 120, "child", "2-3", 0)
+        .with_file("proc/121/cgroup", "0::/irqpath.shield/run\n")
+        .with_file(&inside, "120\n121\n");
     reset(&host, &access).unwrap();
     assert!(!host.path("sys/fs/cgroup/irqpath.shield").exists());
     for (pid, home, list) in [(120, "0::/system.slice", "system.slice/"), (121, "0::/", "")] {
         assert_eq!(text(&host, &format!("proc/{pid}/cgroup")), home);
         assert_eq!(text(&host, &procs(list)), pid.to_string());
     }
-    assert_eq!(fake.snapshot().keys().filter(|path| path.ends_with("run")).count(), 0);
+    assert_eq!(fake.read_all().keys().filter(|path| path.ends_with("run")).count(), 0);
 }
 
 #[test]
 fn a_program_enters_the_shield_and_leaves_with_it() {
     for (fake, inside) in [(machine(), "0::/"), (with_cgroups(), "0::/irqpath.shield/run")] {
-        let fake = fake.task(120, 40, "program", "0-3", 0);
+        let fake = fake.with_task(120, 40, "program", "0-3", 0);
         let (host, access) = (fake.host(), access(&fake));
         let cpus = |text: &str| text.parse::<CpuList>().unwrap();
         let refused = |text| enter(&host, &access, 120, Some(&cpus(text))).unwrap_err().to_string();
@@ -240,7 +248,7 @@ fn a_program_enters_the_shield_and_leaves_with_it() {
 fn a_task_that_dies_while_it_is_moved_is_no_error() {
     const ESRCH: i32 = 3;
     let fake = machine();
-    let access = FakeAccess::new(&fake).refusing("affinity/40", ESRCH);
+    let access = FakeAccess::new(&fake).with_refusal("affinity/40", ESRCH);
     let done = set(&fake.host(), &access, &wanted("2-3")).unwrap();
     assert!(done.obstacles.iter().all(|o| o.label != "task 40 (server)"), "{:?}", done.obstacles);
     std::fs::remove_dir_all(fake.host().path("proc/40")).unwrap();
@@ -251,7 +259,7 @@ fn a_task_that_dies_while_it_is_moved_is_no_error() {
 #[test]
 fn two_at_once_end_as_one() {
     let fake = machine();
-    let before = fake.snapshot();
+    let before = fake.read_all();
     let host = fake.host();
     std::thread::scope(|scope| {
         for cpus in ["2-3", "3", "2-3", "3"] {
@@ -261,7 +269,7 @@ fn two_at_once_end_as_one() {
     });
     assert_eq!(status(&host, &FakeAccess::new(&fake)).unwrap().drift, []);
     reset(&host, &FakeAccess::new(&fake)).unwrap();
-    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.read_all(), before);
 }
 
 #[test]
@@ -301,7 +309,7 @@ fn lagging_irqbalance(host: &Host) -> mpsc::Receiver<String> {
 
 #[test]
 fn an_irqbalance_that_lags_is_no_drift_and_gets_its_own_mask_again() {
-    let fake = machine().irqbalance(50).file("run/irqbalance/keep", "");
+    let fake = machine().with_irqbalance(50).with_file("run/irqbalance/keep", "");
     let (host, access) = (fake.host(), access(&fake));
     let told = lagging_irqbalance(&host);
     set(&host, &access, &wanted("2-3")).unwrap();
@@ -314,7 +322,7 @@ fn an_irqbalance_that_lags_is_no_drift_and_gets_its_own_mask_again() {
 #[test]
 fn a_refusal_names_the_switch_that_leaves_it_out() {
     let fake = machine();
-    let access = access(&fake).refusing("proc/sys/kernel/timer_migration", 1);
+    let access = access(&fake).with_refusal("proc/sys/kernel/timer_migration", 1);
     set(&fake.host(), &access, &wanted("2-3")).unwrap();
     let obstacles = status(&fake.host(), &access).unwrap().obstacles;
     let refused = obstacles.iter().filter(|o| o.kind == ObstacleKind::Refused);
@@ -327,7 +335,7 @@ fn a_refusal_names_the_switch_that_leaves_it_out() {
 fn a_number_that_another_task_has_taken_is_no_heir() {
     let fake = machine();
     set(&fake.host(), &access(&fake), &wanted("2-3")).unwrap();
-    let fake = fake.task(100, 40, "heir", "0-1", 0);
+    let fake = fake.with_task(100, 40, "heir", "0-1", 0);
     let mut access = access(&fake);
     // Between the look at the tasks and the change, the heir ends and its number is given away.
     let stat = fake.host().path("proc/100/stat");
@@ -344,9 +352,9 @@ fn a_stranger_named_irqbalance_moves_no_interrupt_that_was_pinned_by_hand() {
         set(&fake.host(), &access(fake), &wanted("2-3")).unwrap();
         text(&fake.host(), "proc/irq/9/smp_affinity")
     };
-    assert_eq!(pinned(&machine().task(50, 1, "irqbalance", "0-3", 0)), "8");
+    assert_eq!(pinned(&machine().with_task(50, 1, "irqbalance", "0-3", 0)), "8");
     assert_eq!(
-        pinned(&machine().irqbalance(50)),
+        pinned(&machine().with_irqbalance(50)),
         "3",
         "it could have been put there by irqbalance"
     );

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use irqpath_model::bench::{Clock, Mechanism, UnknownWord, Wait};
 
 use crate::output::args::ResultOutput;
-use crate::values::rate;
+use crate::values::parse_rate;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -35,7 +35,6 @@ and --load are measured one after the other, in all combinations.
 
 Exit codes: 0 done, 2 could not run.";
 
-/// What to measure.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to measure")]
 pub struct BenchWhat {
@@ -56,7 +55,7 @@ pub struct BenchWhat {
 
     /// Interrupts per second, Hz
     #[arg(long, value_name = "HZ", value_delimiter = ',', default_value = "50",
-          value_parser = rate)]
+          value_parser = parse_rate)]
     pub rate: Vec<u64>,
 
     /// What the triggering thread does between two runs: sleep, or spin
@@ -107,9 +106,7 @@ pub struct BenchLooks {
 /// A word, or `all` of those that the module has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllOr<T> {
-    /// Every one.
     All,
-    /// This one.
     One(T),
 }
 
@@ -126,7 +123,7 @@ mod tests {
     use crate::cli::{Cli, Verb};
     use clap::Parser as _;
 
-    fn bench(arguments: &[&str]) -> Result<Bench, String> {
+    fn parse_bench(arguments: &[&str]) -> Result<Bench, String> {
         let all = ["irqpath", "bench"].iter().chain(arguments);
         match Cli::try_parse_from(all).map_err(|e| e.to_string())?.verb {
             Verb::Bench(bench) => Ok(*bench),
@@ -136,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_field() {
-        let b = bench(&[]).unwrap();
+        let b = parse_bench(&[]).unwrap();
         let three = [Mechanism::Softirq, Mechanism::Tasklet, Mechanism::Workqueue];
         assert_eq!(b.what.mechanism, three.map(AllOr::One));
         assert_eq!((b.what.reps, b.what.rate, b.what.load), (50_000, vec![20_000], vec![0]));
@@ -145,7 +142,8 @@ mod tests {
 
     #[test]
     fn lists_are_separated_by_commas() {
-        let b = bench(&["--load", "0,1,256", "--rate", "50,26.3,25.6", "--clock", "all"]).unwrap();
+        let b = parse_bench(&["--load", "0,1,256", "--rate", "50,26.3,25.6", "--clock", "all"])
+            .unwrap();
         assert_eq!(b.what.load, [0, 1, 256]);
         assert_eq!(b.what.rate, [20_000, 38_023, 39_063]);
         assert_eq!(b.looks.clock, [AllOr::All]);
@@ -165,7 +163,7 @@ mod tests {
             (&["--causes", "--tracepoints", "x"], "cannot be used with"),
             (&["--reps", "0"], "1..=10000000"),
         ] {
-            let error = bench(arguments).unwrap_err();
+            let error = parse_bench(arguments).unwrap_err();
             assert!(error.contains(part), "{arguments:?}: {error}");
         }
     }

@@ -16,7 +16,7 @@ use irqpath_source::load::Load;
 use irqpath_source::ticks::TickMeter;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::plan::duration;
+use super::plan::least_duration;
 use super::progress::BenchProgress;
 use crate::host::cpus;
 use crate::host::signals::Stop;
@@ -28,16 +28,16 @@ const MAX_COUNTS: u64 = 16 << 20;
 /// that it must be allowed.
 pub fn choose_cpu(asked: Option<u16>) -> anyhow::Result<u16> {
     let Some(cpu) = asked else { return cpus::last_allowed() };
-    let allowed = cpus::allowed()?;
+    let allowed = cpus::allowed_cpus()?;
     ensure!(allowed.contains(cpu), "irqpath may not use CPU {cpu}; it may use CPUs {allowed}");
     Ok(cpu)
 }
 
 /// Let this thread, and what it forks, run on one CPU only.
-pub fn pin(cpu: u16) -> anyhow::Result<()> {
+pub fn pin_to_cpu(cpu: u16) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(usize::from(cpu));
-    sched_setaffinity(None, &set).with_context(|| format!("CPU {cpu} cannot be used"))
+    sched_setaffinity(None, &set).with_context(|| format!("cannot run on CPU {cpu}"))
 }
 
 /// Run the benchmarks, one after the other, each into a directory of its own below `raw`. After
@@ -52,7 +52,7 @@ pub fn run_all(
     let mut done = Vec::new();
     let mut load = (0, Load::default());
     for (nr, config) in plan.iter().enumerate() {
-        if stop.requested() {
+        if stop.is_requested() {
             break;
         }
         let nr_load = config.nr_load.unwrap_or(0);
@@ -60,18 +60,20 @@ pub fn run_all(
             // The old ones are gone before the new ones start.
             drop(std::mem::take(&mut load.1));
             let started = Load::start(nr_load).with_context(|| {
-                format!("{nr_load} processes cannot be started; ask for a smaller --load")
+                format!("cannot start {nr_load} processes; ask for a smaller --load")
             })?;
             load = (nr_load, started);
         }
-        progress
-            .begin(&format!("{}/{} {}", nr + 1, plan.len(), config.mechanism), duration(config));
+        progress.begin_benchmark(
+            &format!("{}/{} {}", nr + 1, plan.len(), config.mechanism),
+            least_duration(config),
+        );
         let name = format!("{:02}-{}", nr + 1, config.mechanism);
-        let target = raw.directory(&name)?;
-        match one(module, config, &target) {
+        let target = raw.create_directory(&name)?;
+        match measure_one(module, config, &target) {
             Ok(()) => done.push(target),
             Err(e) if is_interrupted(&e) => {
-                let _ = raw.remove(&name);
+                let _ = raw.remove_file(&name);
                 break;
             }
             Err(e) => return Err(e),
@@ -84,12 +86,12 @@ fn is_interrupted(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<IntsightError>(), Some(IntsightError::Interrupted))
 }
 
-fn one(module: &Intsight, config: &BenchConfig, target: &Directory) -> anyhow::Result<()> {
-    module.prepare(config)?;
+fn measure_one(module: &Intsight, config: &BenchConfig, target: &Directory) -> anyhow::Result<()> {
+    module.prepare_bench(config)?;
     keep_counts(target, "before")?;
     let meter = TickMeter::start();
-    module.run()?;
-    let rate = meter.and_then(|meter| meter.rate());
+    module.run_bench()?;
+    let rate = meter.and_then(|meter| meter.measure_rate());
     keep_counts(target, "after")?;
     module.postprocess()?;
     module.copy_to(target)?;
@@ -108,7 +110,7 @@ fn one(module: &Intsight, config: &BenchConfig, target: &Directory) -> anyhow::R
 
 /// Copy the counts of interrupts below `target`, at their place below a machine's root.
 fn keep_counts(target: &Directory, when: &str) -> anyhow::Result<()> {
-    let proc = target.directory(when)?.directory("proc")?;
+    let proc = target.create_directory(when)?.create_directory("proc")?;
     for file in ["interrupts", "softirqs"] {
         // They describe the result; a machine without them can still be measured.
         if let Ok(text) = input::read(&Path::new("/proc").join(file), MAX_COUNTS) {

@@ -15,15 +15,15 @@ use super::args::{AllOr, Bench, BenchLooks};
 const CAPACITY_FOR_CAUSES: u64 = 64;
 
 /// The benchmarks, in the order in which they are run: loads change least often.
-pub fn plan(
+pub fn plan_benchmarks(
     asked: &Bench,
     available: &Available,
     current: &BenchConfig,
     cpu: u16,
 ) -> anyhow::Result<Vec<BenchConfig>> {
     let what = &asked.what;
-    let mechanisms = mechanisms(&what.mechanism, available)?;
-    let tracepoints = tracepoints(&asked.looks, available)?;
+    let mechanisms = choose_mechanisms(&what.mechanism, available)?;
+    let tracepoints = choose_tracepoints(&asked.looks, available)?;
     let trigger = what.trigger.clone().unwrap_or_else(|| current.trigger.clone());
     let known = &available.triggers;
     ensure!(
@@ -87,16 +87,19 @@ pub fn check_clocks(
 }
 
 /// The least that a benchmark takes.
-pub fn duration(config: &BenchConfig) -> Duration {
+pub fn least_duration(config: &BenchConfig) -> Duration {
     Duration::from_micros(config.nr_reps.saturating_mul(config.delay_us))
 }
 
-fn mechanisms(asked: &[AllOr<Mechanism>], available: &Available) -> anyhow::Result<Vec<Mechanism>> {
+fn choose_mechanisms(
+    asked: &[AllOr<Mechanism>],
+    available: &Available,
+) -> anyhow::Result<Vec<Mechanism>> {
     let has = |m: &Mechanism| available.mechanisms.iter().any(|name| name == m.name());
     let mut mechanisms = Vec::new();
     for one in asked {
         match one {
-            AllOr::All => mechanisms.extend(Mechanism::ALL.into_iter().filter(has)),
+            AllOr::All => mechanisms.extend(Mechanism::ALL.iter().copied().filter(has)),
             AllOr::One(m) if has(m) => mechanisms.push(*m),
             AllOr::One(m) => bail!(
                 "intsight has no mechanism {m} on this kernel; it has: {}",
@@ -115,7 +118,7 @@ fn mechanisms(asked: &[AllOr<Mechanism>], available: &Available) -> anyhow::Resu
     Ok(mechanisms)
 }
 
-fn tracepoints(looks: &BenchLooks, available: &Available) -> anyhow::Result<Vec<String>> {
+fn choose_tracepoints(looks: &BenchLooks, available: &Available) -> anyhow::Result<Vec<String>> {
     let has = &available.tracepoints;
     let those = |wanted: &dyn Fn(&str) -> bool| {
         has.iter().filter(|name| wanted(name)).cloned().collect::<Vec<_>>()
@@ -141,17 +144,19 @@ mod tests {
     use clap::Parser as _;
     use irqpath_model::bench::{Clock, Wait};
 
-    fn words(text: &str) -> Vec<String> {
+    fn split_words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn planned(arguments: &[&str]) -> anyhow::Result<Vec<BenchConfig>> {
+    fn plan_arguments(arguments: &[&str]) -> anyhow::Result<Vec<BenchConfig>> {
         let all = ["irqpath", "bench"].iter().chain(arguments);
         let Verb::Bench(asked) = Cli::try_parse_from(all).unwrap().verb else { panic!() };
         let available = Available {
-            mechanisms: words("none softirq tasklet workqueue irq_work"),
-            triggers: words("irq_work hrtimer"),
-            tracepoints: words("sched_switch irq_handler_entry irq_handler_exit softirq_entry"),
+            mechanisms: split_words("none softirq tasklet workqueue irq_work"),
+            triggers: split_words("irq_work hrtimer"),
+            tracepoints: split_words(
+                "sched_switch irq_handler_entry irq_handler_exit softirq_entry",
+            ),
             clocks: vec![Clock::Tsc],
         };
         let current = BenchConfig {
@@ -165,24 +170,25 @@ mod tests {
             nr_load: None,
             cpu: None,
         };
-        plan(&asked, &available, &current, 3)
+        plan_benchmarks(&asked, &available, &current, 3)
     }
 
     #[test]
     fn all_combinations_with_the_loads_outermost() {
-        let plan = planned(&["--load", "0,1", "--rate", "50,25", "-m", "tasklet,softirq"]).unwrap();
+        let plan =
+            plan_arguments(&["--load", "0,1", "--rate", "50,25", "-m", "tasklet,softirq"]).unwrap();
         let row =
             |c: &BenchConfig| format!("{} {} {}", c.nr_load.unwrap(), c.delay_us, c.mechanism);
         let rows: Vec<_> = plan.iter().map(row).collect();
         assert_eq!(rows[..3], ["0 20000 tasklet", "0 20000 softirq", "0 40000 tasklet"]);
         assert_eq!((rows.len(), rows[7].as_str()), (8, "1 40000 softirq"));
-        assert_eq!(duration(&plan[0]), Duration::from_secs(1_000));
+        assert_eq!(least_duration(&plan[0]), Duration::from_secs(1_000));
         assert_eq!((plan[0].cpu, plan[0].wait), (Some(3), Wait::Passive));
     }
 
     #[test]
     fn all_means_what_the_module_has_and_each_is_run_once() {
-        let plan = planned(&["-m", "irq_work,all"]).unwrap();
+        let plan = plan_arguments(&["-m", "irq_work,all"]).unwrap();
         let names: Vec<_> = plan.iter().map(|c| c.mechanism.name()).collect();
         assert_eq!(names, ["irq_work", "none", "softirq", "tasklet", "workqueue"]);
     }
@@ -195,7 +201,7 @@ mod tests {
             (&["--tracepoints", "none"], "", 16),
             (&["--tracepoints", "softirq_entry"], "softirq_entry", 64),
         ] {
-            let plan = planned(arguments).unwrap();
+            let plan = plan_arguments(arguments).unwrap();
             assert_eq!(plan[0].tracepoints.join(" "), want, "{arguments:?}");
             assert_eq!(plan[0].checkpoint_capacity, capacity, "{arguments:?}");
         }
@@ -226,7 +232,7 @@ mod tests {
             (&["--trigger", "gpio"], "no trigger 'gpio' here; it has: irq_work hrtimer"),
             (&["--tracepoints", "mix_pool_bytes"], "cannot hook 'mix_pool_bytes' on this kernel"),
         ] {
-            let error = planned(arguments).unwrap_err().to_string();
+            let error = plan_arguments(arguments).unwrap_err().to_string();
             assert!(error.contains(part), "{arguments:?}: {error}");
         }
     }

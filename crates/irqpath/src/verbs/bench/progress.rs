@@ -56,19 +56,19 @@ impl BenchProgress {
         let bar = ProgressBar::new(whole.as_millis() as u64);
         let template = "{prefix} [{bar:30}] {elapsed} of about {msg}  Ctrl-C ends it early";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
-        bar.set_message(length(whole));
+        bar.set_message(format_length(whole));
         let drawn = (bar.clone(), Arc::clone(&shared));
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(move || {
             // Where there is no other CPU it draws from this one.
             let _ = cpus::keep_off(&[cpu].into_iter().collect());
-            draw(&drawn.0, &drawn.1);
+            draw_until_ended(&drawn.0, &drawn.1);
         });
         // Without that thread nothing is drawn, which is no reason not to measure.
         Self { bar, shared, thread: thread.ok() }
     }
 
     /// A benchmark begins that takes about `length`.
-    pub fn begin(&self, what: &str, length: Duration) {
+    pub fn begin_benchmark(&self, what: &str, length: Duration) {
         let mut state = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.before + state.current;
         *state = State { before, current: length, since: Instant::now(), ended: false };
@@ -88,7 +88,7 @@ impl Drop for BenchProgress {
 }
 
 /// `40 s`, `50 min`, `3.5 h`.
-fn length(whole: Duration) -> String {
+fn format_length(whole: Duration) -> String {
     match whole.as_secs_f64() {
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
@@ -96,7 +96,7 @@ fn length(whole: Duration) -> String {
     }
 }
 
-fn draw(bar: &ProgressBar, shared: &Shared) {
+fn draw_until_ended(bar: &ProgressBar, shared: &Shared) {
     let mut state = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     while !state.ended {
         bar.set_position(state.position().as_millis() as u64);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use irqpath_analysis::bench::{Options, analyse, finish};
+use irqpath_analysis::bench::{Options, analyse_series, sort_and_label};
 use irqpath_model::bench::{BenchCapture, BenchSeries, Clock};
 use irqpath_model::{Measured, Summary};
 use irqpath_source::intsight::{Room, read_raw};
@@ -13,7 +13,7 @@ use irqpath_system::Host;
 use super::args::AllOr;
 
 /// Analyse every directory by every clock.
-pub fn summary(
+pub fn summarize_directories(
     directories: &[impl AsRef<Path>],
     clocks: &[AllOr<Clock>],
     is_exact: bool,
@@ -21,12 +21,12 @@ pub fn summary(
 ) -> anyhow::Result<Summary> {
     let mut bench = Vec::new();
     for directory in directories {
-        bench.extend(series(directory.as_ref(), clocks, is_exact, room)?);
+        bench.extend(read_series(directory.as_ref(), clocks, is_exact, room)?);
     }
-    Ok(Summary::of(Measured::Bench { bench: finish(bench) }))
+    Ok(Summary::from_measured(Measured::Bench { bench: sort_and_label(bench) }))
 }
 
-fn series(
+fn read_series(
     directory: &Path,
     clocks: &[AllOr<Clock>],
     is_exact: bool,
@@ -37,19 +37,20 @@ fn series(
     capture.before = Host::new(directory.join("before")).interrupt_counts().ok();
     capture.after = Host::new(directory.join("after")).interrupt_counts().ok();
     let options = Options { is_exact, set: String::new() };
-    let wanted = wanted(&capture, clocks);
+    let wanted = wanted_clocks(&capture, clocks);
     if wanted.is_empty() {
         return Err(anyhow!("{}/csv_results has no clock; copy it again", directory.display()));
     }
     wanted
         .into_iter()
         .map(|clock| {
-            analyse(&capture, clock, &options).map_err(|e| anyhow!("{}: {e}", directory.display()))
+            analyse_series(&capture, clock, &options)
+                .map_err(|e| anyhow!("{}: {e}", directory.display()))
         })
         .collect()
 }
 
-fn wanted(capture: &BenchCapture, clocks: &[AllOr<Clock>]) -> Vec<Clock> {
+fn wanted_clocks(capture: &BenchCapture, clocks: &[AllOr<Clock>]) -> Vec<Clock> {
     let mut recorded = capture.runs.clocks();
     let mut wanted: Vec<Clock> = match clocks {
         [] => return recorded.next().into_iter().collect(),

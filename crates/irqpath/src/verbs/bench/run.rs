@@ -30,10 +30,13 @@ use crate::output::files::ResultFiles;
 const EXACT: &str = "irqpath.exact";
 
 pub fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
-    arguments.output.check()?;
+    arguments.output.check_targets()?;
     let stop = signals::listen()?;
-    let measured =
-        if arguments.what.raw.is_empty() { live(arguments, &stop)? } else { copied(arguments)? };
+    let measured = if arguments.what.raw.is_empty() {
+        measure_here(arguments, &stop)?
+    } else {
+        analyse_copied(arguments)?
+    };
     let Measured { meta, summary, files } = measured;
     files.commit_and_print(&meta, &summary, &stop, |w| {
         write_bench(w, &meta, &summary, &text_options())
@@ -49,15 +52,16 @@ struct Measured {
 }
 
 /// Directories of another machine.
-fn copied(arguments: &Bench) -> anyhow::Result<Measured> {
+fn analyse_copied(arguments: &Bench) -> anyhow::Result<Measured> {
     let what = &arguments.what;
     let files = ResultFiles::open(&arguments.output)?;
-    let summary = result::summary(&what.raw, &arguments.looks.clock, what.exact, Room::OTHERS)?;
+    let summary =
+        result::summarize_directories(&what.raw, &arguments.looks.clock, what.exact, Room::OTHERS)?;
     let names: Vec<_> = what.raw.iter().map(|d| d.display().to_string()).collect();
     let meta = Meta {
         schema_version: SCHEMA_VERSION,
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: meta::command(),
+        command: meta::command_line(),
         source: names.join(" "),
         is_exact: what.exact,
         ..Meta::default()
@@ -65,43 +69,44 @@ fn copied(arguments: &Bench) -> anyhow::Result<Measured> {
     Ok(Measured { meta, summary, files })
 }
 
-/// This machine.
-fn live(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
+/// Measure on this machine, which needs the kernel module intsight.
+fn measure_here(arguments: &Bench, stop: &Stop) -> anyhow::Result<Measured> {
     let host = Host::real();
     let cpu = measure::choose_cpu(arguments.what.cpu)?;
     let module = Intsight::open(Path::new("/"))?;
-    let available = module.available()?;
-    let plan = plan::plan(arguments, &available, &module.config()?, cpu)?;
-    let mut meta = meta::before(&host, Names::default());
+    let available = module.read_available()?;
+    let plan = plan::plan_benchmarks(arguments, &available, &module.read_config()?, cpu)?;
+    let mut meta = meta::collect_before(&host, Names::default());
     meta.is_exact = meta.kernel.cmdline.split_whitespace().any(|word| word.starts_with(EXACT));
     let finest = available.clocks.iter().min().copied();
     let known = if meta.is_exact { finest } else { TickMeter::CLOCK };
     plan::check_clocks(&arguments.looks, &available, known)?;
     let mut files = ResultFiles::open(&arguments.output)?;
     let raw = files.raw_directory()?;
-    meta.observer_effects = effects(&plan, cpu);
+    meta.observer_effects = describe_effects(&plan, cpu);
 
-    let whole: Duration = plan.iter().map(plan::duration).sum();
+    let whole: Duration = plan.iter().map(plan::least_duration).sum();
     // Started before this thread is pinned, so that it draws from another CPU.
     let progress = BenchProgress::start(whole, cpu);
     meta.before = host.interrupt_counts().unwrap_or_default();
     let started = Instant::now();
-    measure::pin(cpu)?;
+    measure::pin_to_cpu(cpu)?;
     let done = measure::run_all(&module, &plan, &raw, &progress, stop)?;
     meta.duration_ns = started.elapsed().as_nanos() as u64;
     meta.after = host.interrupt_counts().unwrap_or_default();
     drop((progress, module));
     ensure!(!done.is_empty(), "ended before the first benchmark was complete; nothing was kept");
     if done.len() < plan.len() {
-        console::note(&format!("ended early: {} of {} benchmarks", done.len(), plan.len()));
+        console::print_note(&format!("ended early: {} of {} benchmarks", done.len(), plan.len()));
     }
     let places: Vec<_> = done.iter().map(Directory::current_path).collect();
-    let summary = result::summary(&places, &arguments.looks.clock, meta.is_exact, Room::OWN)?;
+    let summary =
+        result::summarize_directories(&places, &arguments.looks.clock, meta.is_exact, Room::OWN)?;
     Ok(Measured { meta, summary, files })
 }
 
 /// What measuring changed on the machine, one sentence each.
-fn effects(plan: &[BenchConfig], cpu: u16) -> Vec<String> {
+fn describe_effects(plan: &[BenchConfig], cpu: u16) -> Vec<String> {
     let mut effects = vec![format!("irqpath and its interrupts were bound to CPU {cpu}.")];
     let most = plan.iter().filter_map(|c| c.nr_load).max().unwrap_or(0);
     if most > 0 {

@@ -4,14 +4,13 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint, value_parser};
 use irqpath_lab::experiment::Parameter;
 use irqpath_lab::kernel::{Arch, Flavour};
 
 #[derive(Debug, Args)]
 #[command(after_help = LAB_HELP)]
 pub struct Lab {
-    /// What to do.
     #[command(subcommand)]
     pub verb: LabVerb,
 
@@ -34,6 +33,11 @@ pub enum LabVerb {
     List(LabList),
     /// Run experiments in guests; the result is a table of paper against measurement
     Run(LabRun),
+    /// Run exact experiments as units on many workers: CPUs of this host, Slurm or Kubernetes
+    Campaign(LabCampaign),
+    /// Run one unit of a campaign; engines start this
+    #[command(hide = true)]
+    Unit(LabUnit),
     /// Draw where every instruction of an experiment's median and worst path went
     Flame(LabFlame),
     /// Compare path lengths with lab/budgets.toml, to the instruction
@@ -57,7 +61,7 @@ pub struct LabFlame {
     pub variants: Vec<String>,
 
     /// Replace a parameter, for a quick look: REPS=100; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub set: Vec<(String, Parameter)>,
 }
 
@@ -75,11 +79,11 @@ pub struct LabGate {
 #[derive(Debug, Args)]
 pub struct LabShell {
     /// Which kernel
-    #[arg(long, default_value = "stock-rt", value_parser = flavours())]
+    #[arg(long, default_value = "stock-rt", value_parser = flavour_parser())]
     pub flavour: Flavour,
 
     /// For which machines
-    #[arg(long, default_value = "x86_64", value_parser = architectures())]
+    #[arg(long, default_value = "x86_64", value_parser = arch_parser())]
     pub arch: Arch,
 
     /// Several virtual CPUs in real time instead of one that counts instructions
@@ -130,18 +134,116 @@ pub struct LabRun {
     pub variants: Vec<String>,
 
     /// Replace a parameter of every series, for a quick look: REPS=1000; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub set: Vec<(String, Parameter)>,
+
+    /// Leave out what has a whole result of today's files, kernels and programs in the output
+    /// directory, as after a run that was stopped
+    #[arg(long)]
+    pub resume: bool,
 
     /// Print the table as JSON
     #[arg(long)]
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A campaign that is started again goes on where it was: results are known by their content.
+Exit codes: 0 done, 1 a unit has no result or a claim that must hold does not, 2 could not run.")]
+pub struct LabCampaign {
+    /// Names as lab list shows them, or all that are exact
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// Directory of the campaign; with Slurm and Kubernetes on a file system that all nodes share
+    #[arg(short = 'o', long = "output", value_name = "DIR", default_value = RESULTS,
+          value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+
+    /// What schedules the units
+    #[arg(long, value_enum, default_value = "local")]
+    pub engine: EngineName,
+
+    /// Units at a time on this host [default: one for each CPU]
+    #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+
+    /// Share of the units that two workers run, whose bytes must be equal, percent
+    #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = parse_percent)]
+    pub verify: u8,
+
+    /// How often a unit may fail or exceed its time before it is left open
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..))]
+    pub attempts: u32,
+
+    /// Time limit of a unit [default: that of its experiment and two minutes]
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+
+    /// Only this variant (a kernel with its settings, as lab list shows it); repeatable
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+
+    /// Replace a parameter of every series, for a quick look: REPS=1000; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    pub set: Vec<(String, Parameter)>,
+
+    /// Units at a time on Slurm or Kubernetes [default: as many as Slurm allows, 1000 pods]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub throttle: Option<u32>,
+
+    /// Slurm: one more option of sbatch, such as --partition=rt; repeatable
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub sbatch: Vec<String>,
+
+    /// Kubernetes: container image with irqpath and QEMU
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+
+    /// Kubernetes: volume claim with the directories campaign, cache and project
+    #[arg(long, value_name = "CLAIM")]
+    pub claim: Option<String>,
+
+    /// Kubernetes: number of the user that owns what is in the volume
+    #[arg(long, value_name = "UID", default_value_t = 1000, value_parser = value_parser!(u32).range(1..))]
+    pub user: u32,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// Processes on this host, each on a CPU of its own
+    Local,
+    /// Job arrays
+    Slurm,
+    /// Manifests of Indexed Jobs, which you apply
+    K8s,
+}
+
+#[derive(Debug, Args)]
+pub struct LabUnit {
+    /// Directory of the campaign
+    pub campaign: PathBuf,
+    /// Number of the batch
+    pub batch: u32,
+    /// Number of the task in it
+    pub task: usize,
+}
+
+/// `10` or `10%`.
+fn parse_percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse();
+    number.ok().filter(|percent| *percent <= 100).ok_or("needs a share from 0% to 100%".to_owned())
+}
+
 /// Where results go unless another place is named.
 pub const RESULTS: &str = "lab-results";
 
-fn parameter(text: &str) -> Result<(String, Parameter), String> {
+fn parse_parameter(text: &str) -> Result<(String, Parameter), String> {
     let (name, value) = text.split_once('=').ok_or("needs NAME=VALUE, such as REPS=1000")?;
     let number = value.parse().map(Parameter::Number);
     Ok((name.to_owned(), number.unwrap_or_else(|_| Parameter::Text(value.to_owned()))))
@@ -150,11 +252,11 @@ fn parameter(text: &str) -> Result<(String, Parameter), String> {
 #[derive(Debug, Args)]
 pub struct LabBuild {
     /// Which kernel
-    #[arg(long, default_value = "stock-rt", value_parser = flavours())]
+    #[arg(long, default_value = "stock-rt", value_parser = flavour_parser())]
     pub flavour: Flavour,
 
     /// For which machines
-    #[arg(long, default_value = "x86_64", value_parser = architectures())]
+    #[arg(long, default_value = "x86_64", value_parser = arch_parser())]
     pub arch: Arch,
 
     /// Print where everything is as JSON
@@ -166,13 +268,15 @@ pub struct LabBuild {
     pub repin: bool,
 }
 
-/// What `--flavour` accepts.
-fn flavours() -> impl TypedValueParser<Value = Flavour> {
-    PossibleValuesParser::new(Flavour::ALL.map(|f| PossibleValue::new(f.name()).help(about(f))))
-        .try_map(|name| name.parse::<Flavour>())
+/// The values of `--flavour`; the help describes each.
+fn flavour_parser() -> impl TypedValueParser<Value = Flavour> {
+    PossibleValuesParser::new(
+        Flavour::ALL.iter().map(|&f| PossibleValue::new(f.name()).help(describe_flavour(f))),
+    )
+    .try_map(|name| name.parse::<Flavour>())
 }
 
-const fn about(flavour: Flavour) -> &'static str {
+const fn describe_flavour(flavour: Flavour) -> &'static str {
     match flavour {
         Flavour::StockRt => "Debian's 6.12 with PREEMPT_RT",
         Flavour::Stock => "Debian's 6.12",
@@ -189,13 +293,15 @@ const fn about(flavour: Flavour) -> &'static str {
     }
 }
 
-/// What `--arch` accepts.
-fn architectures() -> impl TypedValueParser<Value = Arch> {
-    PossibleValuesParser::new(Arch::ALL.map(|a| PossibleValue::new(a.name()).alias(alias(a))))
-        .try_map(|name| name.parse::<Arch>())
+/// The values of `--arch`; `amd64` and `aarch64` are accepted, too.
+fn arch_parser() -> impl TypedValueParser<Value = Arch> {
+    PossibleValuesParser::new(
+        Arch::ALL.iter().map(|&a| PossibleValue::new(a.name()).alias(arch_alias(a))),
+    )
+    .try_map(|name| name.parse::<Arch>())
 }
 
-const fn alias(arch: Arch) -> &'static str {
+const fn arch_alias(arch: Arch) -> &'static str {
     match arch {
         Arch::X86_64 => "amd64",
         Arch::Arm64 => "aarch64",
@@ -208,7 +314,7 @@ mod tests {
     use crate::cli::{Cli, Verb};
     use clap::Parser as _;
 
-    fn build(arguments: &[&str]) -> Result<(Lab, Flavour, Arch), String> {
+    fn parse_build(arguments: &[&str]) -> Result<(Lab, Flavour, Arch), String> {
         let all = ["irqpath", "lab", "build"].iter().chain(arguments);
         match Cli::try_parse_from(all).map_err(|e| e.to_string())?.verb {
             Verb::Lab(lab) => match &lab.verb {
@@ -224,21 +330,31 @@ mod tests {
 
     #[test]
     fn every_flavour_and_both_names_of_an_architecture_are_accepted() {
-        for flavour in Flavour::ALL {
-            assert_eq!(build(&["--flavour", flavour.name()]).unwrap().1, flavour);
+        for &flavour in Flavour::ALL {
+            assert_eq!(parse_build(&["--flavour", flavour.name()]).unwrap().1, flavour);
         }
         for (name, arch) in
             [("amd64", Arch::X86_64), ("aarch64", Arch::Arm64), ("arm64", Arch::Arm64)]
         {
-            assert_eq!(build(&["--arch", name]).unwrap().2, arch);
+            assert_eq!(parse_build(&["--arch", name]).unwrap().2, arch);
         }
-        assert_eq!(build(&[]).unwrap().1, Flavour::StockRt);
-        let error = build(&["--flavour", "rt"]).unwrap_err();
+        assert_eq!(parse_build(&[]).unwrap().1, Flavour::StockRt);
+        let error = parse_build(&["--flavour", "rt"]).unwrap_err();
         assert!(error.contains("stock-6.1-rt"), "{error}");
     }
 
     #[test]
+    fn a_share_is_a_percentage_with_or_without_its_sign() {
+        for (text, expected) in [("10%", Some(10)), ("0", Some(0)), ("100%", Some(100))] {
+            assert_eq!(parse_percent(text).ok(), expected);
+        }
+        for text in ["101", "-1", "ten", "%", "10%%"] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn the_project_can_be_named_after_the_verb() {
-        assert_eq!(build(&["--project", "/x"]).unwrap().0.project, Some("/x".into()));
+        assert_eq!(parse_build(&["--project", "/x"]).unwrap().0.project, Some("/x".into()));
     }
 }

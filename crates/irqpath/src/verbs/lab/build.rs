@@ -5,51 +5,53 @@ use std::process::ExitCode;
 
 use irqpath_lab::Lab;
 use irqpath_lab::kernel::{Kernel, Moved};
+use irqpath_report::text::Page;
 
 use super::args::LabBuild;
 use super::common::explain_kernel;
 use crate::output::console;
-use crate::output::page::Page;
 
 pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
     if arguments.repin {
-        let moved = irqpath_lab::kernel::repin(lab).map_err(explain_kernel)?;
-        lab.progress.clear();
-        console::print(&moves(&moved))?;
+        let moved = irqpath_lab::kernel::repin_all(lab).map_err(explain_kernel)?;
+        lab.progress.clear_line();
+        console::print_page(&format_moves(&moved))?;
         return Ok(ExitCode::SUCCESS);
     }
     let kernel = Kernel::provide(lab, arguments.flavour, arguments.arch).map_err(explain_kernel)?;
     if arguments.json {
-        console::json(&kernel, false)?;
+        console::print_json(&kernel, false)?;
     } else {
-        console::print(&text(&kernel))?;
+        console::print_page(&format_kernel(&kernel))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn moves(moved: &[Moved]) -> Page {
+fn format_moves(moved: &[Moved]) -> Page {
     if moved.is_empty() {
-        return Page::of("lab/kernels.toml lists the newest versions already");
+        return Page::from_line("lab/kernels.toml lists the newest versions already");
     }
     let mut text = Page::default();
     for Moved { pin, from, to } in moved {
-        text.line(format_args!("{pin}: {from} -> {to}"));
+        text.add_line(format_args!("{pin}: {from} -> {to}"));
     }
-    text.line(
+    text.add_line(
         "exact figures may differ now: `irqpath lab gate` compares, and --bless accepts them",
     );
     text
 }
 
-fn text(kernel: &Kernel) -> Page {
-    let mut text =
-        Page::of(format_args!("{} for {}: {}", kernel.flavour, kernel.arch, kernel.version_string));
-    text.line(format_args!("package  {}", kernel.package_version));
-    text.line(format_args!("image    {}", kernel.image.display()));
-    text.line(format_args!("sha256   {}", kernel.sha256));
-    text.line(format_args!("config   {}", kernel.config.display()));
+fn format_kernel(kernel: &Kernel) -> Page {
+    let mut text = Page::from_line(format_args!(
+        "{} for {}: {}",
+        kernel.flavour, kernel.arch, kernel.version_string
+    ));
+    text.add_line(format_args!("package  {}", kernel.package_version));
+    text.add_line(format_args!("image    {}", kernel.image.display()));
+    text.add_line(format_args!("sha256   {}", kernel.sha256));
+    text.add_line(format_args!("config   {}", kernel.config.display()));
     if let Some(build) = &kernel.build {
-        text.line(format_args!("modules  make -C {} M=DIR modules", build.display()));
+        text.add_line(format_args!("modules  make -C {} M=DIR modules", build.display()));
     }
     text
 }

@@ -11,16 +11,16 @@ use crate::output::console;
 
 /// What makes results now: what is edited while guests run is not in them.
 pub fn describe_making(lab: &Lab) -> Made {
-    let commit = lab.project.commit().unwrap_or_else(|refused| {
-        console::note(&format!(
+    let commit = lab.project.read_commit().unwrap_or_else(|refused| {
+        console::print_note(&format!(
             "no commit is recorded: {refused}; git would run what others put there"
         ));
         None
     });
     Made {
-        command: meta::command(),
+        command: meta::command_line(),
         irqpath_version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: commit.unwrap_or_default(),
+        commit: commit.unwrap_or_else(meta::tested_commit),
     }
 }
 
@@ -41,22 +41,22 @@ pub fn select_experiments<'a>(
 
 /// Print all errors but the last; the last error ends the program.
 pub fn report_errors(errors: Vec<ExperimentError>) -> Option<anyhow::Error> {
-    let mut errors: Vec<anyhow::Error> = errors.into_iter().map(explain).collect();
+    let mut errors: Vec<anyhow::Error> = errors.into_iter().map(explain_experiment).collect();
     let last = errors.pop()?;
     for error in errors {
-        console::note(&error.to_string());
+        console::print_note(&error.to_string());
     }
     Some(last)
 }
 
 /// The error as the program ends with it; what a guest or a compiler said is shown first.
-pub fn explain(error: ExperimentError) -> anyhow::Error {
-    console::quote(&error.log());
+pub fn explain_experiment(error: ExperimentError) -> anyhow::Error {
+    console::print_quoted(&error.log());
     error.into()
 }
 
 /// The same for a kernel that could not be had.
 pub fn explain_kernel(error: KernelError) -> anyhow::Error {
-    console::quote(error.log());
+    console::print_quoted(error.log());
     error.into()
 }

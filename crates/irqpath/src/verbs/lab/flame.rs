@@ -8,13 +8,12 @@ use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Attributed, Definition, Options, VariantRun};
 use irqpath_model::Reproduction;
-use irqpath_report::text::grouped;
+use irqpath_report::text::{Page, group_digits};
 
 use super::args::LabFlame;
-use super::common::{describe_making, explain, report_errors, select_experiments};
+use super::common::{describe_making, explain_experiment, report_errors, select_experiments};
 use crate::host::meta;
 use crate::output::console;
-use crate::output::page::Page;
 
 /// Paths that are told if they are not as long as the guest measured them.
 const DIFFERING: usize = 3;
@@ -28,47 +27,55 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
             arguments.experiment
         );
     };
+    let made = describe_making(lab);
     let options = Options {
         variants: arguments.variants.clone(),
         parameters: arguments.set.iter().cloned().collect(),
         irqpath: std::env::current_exe().ok(),
         attribute: true,
+        commit: made.commit.clone(),
         ..Options::default()
     };
+    experiment::check_request(&[&definition], &options)?;
     let output = Directory::open(&arguments.output, true)?;
-    let (started_at, made) = (meta::now(), describe_making(lab));
-    let runs = experiment::run(lab, &[&definition], &options, &|_, _| ()).map_err(explain)?;
-    lab.progress.clear();
+    let started_at = meta::format_now();
+    let runs = experiment::run_experiments(lab, &[&definition], &options, &|_, _| ())
+        .map_err(explain_experiment)?;
+    lab.progress.clear_line();
     if let Some(error) = report_errors(runs.errors) {
         return Err(error);
     }
     for run in runs.variants.iter().flatten() {
-        experiment::store_variant(&definition, run, &output, &meta::command(), &started_at)?;
+        experiment::store_variant(&definition, run, &output, &made.command, &started_at)?;
         let directory = experiment::variant_directory(&definition.id, &run.variant.name);
         for path in &run.attributed {
-            console::print(&told_path(&definition, run, path))?;
+            console::print_page(&told_path(&definition, run, path))?;
         }
         let directory = arguments.output.join(directory);
-        console::print(&Page::of(format_args!(
+        console::print_page(&Page::from_line(format_args!(
             "flame-*.svg and .folded are in {}",
             directory.display()
         )))?;
-        console::print(&side_by_side(&definition, run))?;
+        console::print_page(&side_by_side(&definition, run))?;
     }
     let page = format!("{}.html", definition.id);
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
     let runs = runs.variants;
-    table.experiments = vec![experiment::reproduce(&definition, &runs[0], &options, &made)];
+    table.experiments =
+        vec![experiment::tabulate_experiment(&definition, &runs[0], &options, &made)];
     experiment::write_page(&table, &runs, &output, &page)?;
     let page = output.path().join(page);
-    console::print(&Page::of(format_args!("all of them on one page: {}", page.display())))?;
+    console::print_page(&Page::from_line(format_args!(
+        "all of them on one page: {}",
+        page.display()
+    )))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was found of one series' path.
 fn told_path(definition: &Definition, run: &VariantRun, path: &Attributed) -> Page {
     let (same, other) = (path.agreement.nr_same(), path.agreement.nr_other());
-    let mut text = Page::of(format_args!(
+    let mut text = Page::from_line(format_args!(
         "{} on {}, {}: {} paths, median {} instructions, worst {}",
         definition.id,
         run.variant.name,
@@ -77,18 +84,18 @@ fn told_path(definition: &Definition, run: &VariantRun, path: &Attributed) -> Pa
         path.median.total(),
         path.worst.total(),
     ));
-    text.line(format_args!(
+    text.add_line(format_args!(
         "length as the guest measured it, less {} between its stamps and the marks: {same} equal, \
          {other} not",
         path.offset
     ));
-    text.line(format_args!(
+    text.add_line(format_args!(
         "slow paths (over Q95): {}, without a named cause: {}",
         path.nr_slow, path.nr_unexplained
     ));
-    path.causes_text().lines().for_each(|line| text.line(line));
+    path.causes_text().lines().for_each(|line| text.add_line(line));
     for (at, counted, measured) in path.agreement.differing.iter().take(DIFFERING) {
-        text.line(format_args!("path {at}: {counted} instructions, {measured} measured"));
+        text.add_line(format_args!("path {at}: {counted} instructions, {measured} measured"));
     }
     text
 }
@@ -105,26 +112,28 @@ fn side_by_side(definition: &Definition, run: &VariantRun) -> Page {
     rows[0].extend(baselines.iter().map(|base| format!("against {}", base.series)));
     rows[0].push("worst".to_owned());
     for path in &run.attributed {
-        let mut row = vec![path.series.clone(), grouped(path.median.total())];
-        row.extend(baselines.iter().map(|base| change(path.median.total(), base.median.total())));
-        row.push(grouped(path.worst.total()));
+        let mut row = vec![path.series.clone(), group_digits(path.median.total())];
+        row.extend(
+            baselines.iter().map(|base| format_change(path.median.total(), base.median.total())),
+        );
+        row.push(group_digits(path.worst.total()));
         rows.push(row);
     }
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
     let mut text = Page::default();
-    text.blank();
-    text.line(format_args!("{}: {}", definition.title, run.variant.name));
+    text.add_blank();
+    text.add_line(format_args!("{}: {}", definition.title, run.variant.name));
     for row in &rows {
         let numbers = row.iter().zip(&widths).skip(1);
         let numbers: Vec<_> = numbers.map(|(cell, width)| format!("{cell:>width$}")).collect();
-        text.line(format_args!("  {:1$}  {2}", row[0], widths[0], numbers.join("  ")));
+        text.add_line(format_args!("  {:1$}  {2}", row[0], widths[0], numbers.join("  ")));
     }
     text
 }
 
 /// How much longer or shorter, percent; nothing beside itself.
-fn change(length: u64, base: u64) -> String {
+fn format_change(length: u64, base: u64) -> String {
     if length == base {
         return String::new();
     }

@@ -6,35 +6,40 @@ use std::process::ExitCode;
 use anyhow::bail;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Options, VariantRun};
-use irqpath_lab::gate::{Budgets, Change, Finding, Measured, VariantBudget, compare};
+use irqpath_lab::gate::{Budgets, Change, Finding, Measured, VariantBudget, compare_budgets};
+use irqpath_report::text::Page;
 
 use super::args::LabGate;
-use super::common::{explain, report_errors, select_experiments};
-use crate::output::page::Page;
+use super::common::{explain_experiment, report_errors, select_experiments};
 use crate::output::{console, exit};
 
 pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let gated = gated(&definitions, &arguments.experiments)?;
+    let gated = select_gated(&definitions, &arguments.experiments)?;
     let options = Options { gate: true, attribute: true, ..Options::default() };
-    let runs = experiment::run(lab, &gated, &options, &|_, _| ()).map_err(explain)?;
-    lab.progress.clear();
+    let runs = experiment::run_experiments(lab, &gated, &options, &|_, _| ())
+        .map_err(explain_experiment)?;
+    lab.progress.clear_line();
     if let Some(error) = report_errors(runs.errors) {
         return Err(error);
     }
     let variants = gated.iter().zip(&runs.variants);
     let measured: Vec<Measured> =
-        variants.flat_map(|(d, runs)| runs.iter().map(|run| figures(d, run))).collect();
+        variants.flat_map(|(d, runs)| runs.iter().map(|run| collect_figures(d, run))).collect();
     let path = lab.project.lab().join("budgets.toml");
     let mut budgets = Budgets::read(&path)?;
-    let findings: Vec<Finding> = measured.iter().flat_map(|m| compare(m, &budgets)).collect();
-    console::print(&text(&findings))?;
+    let findings: Vec<Finding> =
+        measured.iter().flat_map(|m| compare_budgets(m, &budgets)).collect();
+    console::print_page(&format_findings(&findings))?;
     if arguments.bless {
         for measured in &measured {
             budgets.bless(measured);
         }
         budgets.write(&path)?;
-        console::note(&format!("{} has the new budgets; say in the commit why", path.display()));
+        console::print_note(&format!(
+            "{} has the new budgets; say in the commit why",
+            path.display()
+        ));
         return Ok(ExitCode::SUCCESS);
     }
     let failed = findings.iter().any(Finding::fails);
@@ -42,7 +47,7 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
 }
 
 /// Those that were named, or all that can be.
-fn gated<'a>(
+fn select_gated<'a>(
     definitions: &'a [Definition],
     names: &[String],
 ) -> anyhow::Result<Vec<&'a Definition>> {
@@ -56,9 +61,9 @@ fn gated<'a>(
     }
 }
 
-fn figures(definition: &Definition, run: &VariantRun) -> Measured {
+fn collect_figures(definition: &Definition, run: &VariantRun) -> Measured {
     let gate = definition.gate.as_ref();
-    let metrics = run.metrics();
+    let metrics = run.named_metrics();
     let watched = definition.watched_on(&run.variant);
     let (found, missing): (Vec<&String>, Vec<&String>) =
         watched.partition(|name| metrics.contains_key(*name));
@@ -72,37 +77,37 @@ fn figures(definition: &Definition, run: &VariantRun) -> Measured {
             kernel: run.kernel.package_version.clone(),
             image_sha256: run.kernel.sha256.clone(),
             metrics: found.into_iter().map(figure).collect(),
-            functions: drawn.map(|path| path.median.functions()).unwrap_or_default(),
+            functions: drawn.map(|path| path.median.sum_functions()).unwrap_or_default(),
         },
         missing: missing.into_iter().cloned().collect(),
         drawn: drawn.map(|path| path.series.clone()),
     }
 }
 
-fn text(findings: &[Finding]) -> Page {
+fn format_findings(findings: &[Finding]) -> Page {
     let mut text = Page::default();
     for finding in findings {
         let Finding { experiment, variant, metric, now, change } = finding;
         let place = format!("{experiment} on {variant}: {metric}");
         match change {
             Change::Kept { budget } => {
-                text.line(format_args!("ok      {place} {now} (budget {budget})"));
+                text.add_line(format_args!("ok      {place} {now} (budget {budget})"));
             }
             Change::Shrank { budget } => {
                 let lowers = "--bless lowers it";
-                text.line(format_args!("shorter {place} {now} (budget {budget}); {lowers}"));
+                text.add_line(format_args!("shorter {place} {now} (budget {budget}); {lowers}"));
             }
-            Change::Missing => text.line(format_args!(
+            Change::Missing => text.add_line(format_args!(
                 "MISSING {place}; name it as `irqpath lab run` does, or --bless forgets it"
             )),
             Change::Unbudgeted => {
-                text.line(format_args!("NEW     {place} {now}; --bless makes a budget"));
+                text.add_line(format_args!("NEW     {place} {now}; --bless makes a budget"));
             }
             Change::Grew { budget, functions, same_kernel } => {
                 let kernel = if *same_kernel { "" } else { ", another kernel image" };
-                text.line(format_args!("LONGER  {place} {now} (budget {budget}{kernel})"));
+                text.add_line(format_args!("LONGER  {place} {now} (budget {budget}{kernel})"));
                 for (name, growth) in functions {
-                    text.line(format_args!("          {:>+6} {name}", growth.cast_signed()));
+                    text.add_line(format_args!("          {:>+6} {name}", growth.cast_signed()));
                 }
             }
         }

@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use irqpath_files::output::Directory;
-use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Mode, TABLE};
-use irqpath_lab::kernel;
+use irqpath_lab::{Lab, kernel};
 use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
 use irqpath_report::markdown;
+use irqpath_report::text::Page;
 use serde::Serialize;
 
 use super::args::{LabList, RESULTS};
 use crate::output::console;
 use crate::output::files::write_file;
-use crate::output::page::Page;
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
@@ -41,9 +40,13 @@ struct Line {
 
 pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
-    let kernels = kernel::own(lab)?;
+    let kernels = kernel::list_own_kernels(lab)?;
     let table = Reproduction {
-        experiments: experiment::collect(&definitions, &kernels, &tables(&arguments.results)?),
+        experiments: experiment::collect_results(
+            &definitions,
+            &kernels,
+            &read_tables(&arguments.results)?,
+        ),
         // The page says itself which results these were.
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };
@@ -62,11 +65,11 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let lines: Vec<Line> =
-        definitions.iter().zip(&table.experiments).map(|(d, e)| line(d, e)).collect();
+        definitions.iter().zip(&table.experiments).map(|(d, e)| make_line(d, e)).collect();
     if arguments.json {
-        console::json(&lines, false)?;
+        console::print_json(&lines, false)?;
     } else {
-        console::print(&text(&lines))?;
+        console::print_page(&format_lines(&lines))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -76,14 +79,14 @@ fn write_pages(path: &Path, table: &Reproduction) -> anyhow::Result<()> {
     let directory = path.with_extension("");
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let parts = Directory::open(&directory, true)?;
-    for part in markdown::parts(table)? {
+    for part in markdown::render_parts(table)? {
         parts.write(&part.name, |file| file.write_all(part.text.as_bytes()))?;
     }
     write_file(path, |file| markdown::write_overview(file, table, &name))
 }
 
 /// The tables in these directories; the default one need not be there.
-fn tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
+fn read_tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     let is_needed = |directory: &&PathBuf| {
         directory.as_path() != Path::new(RESULTS) || directory.join(TABLE).exists()
     };
@@ -91,7 +94,7 @@ fn tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     directories.iter().filter(is_needed).map(read).collect()
 }
 
-fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
+fn make_line(definition: &Definition, reproduced: &Reproduced) -> Line {
     Line {
         id: definition.id.clone(),
         title: definition.title.clone(),
@@ -99,17 +102,17 @@ fn line(definition: &Definition, reproduced: &Reproduced) -> Line {
         mode: definition.mode.to_string(),
         variants: definition.variants.iter().map(|variant| variant.name.clone()).collect(),
         recipe: definition.recipe.clone(),
-        state: if reproduced.made.is_some() { state(reproduced) } else { String::new() },
+        state: if reproduced.made.is_some() { describe_state(reproduced) } else { String::new() },
         not_run: reproduced
             .not_run
             .iter()
             .filter(|part| part.series.is_empty())
-            .map(part)
+            .map(format_part)
             .collect(),
     }
 }
 
-fn part(part: &NotRun) -> String {
+fn format_part(part: &NotRun) -> String {
     if part.variant.is_empty() {
         part.why.clone()
     } else {
@@ -117,25 +120,25 @@ fn part(part: &NotRun) -> String {
     }
 }
 
-fn state(experiment: &Reproduced) -> String {
+fn describe_state(experiment: &Reproduced) -> String {
     let outcomes = || experiment.claims.iter().flat_map(|claim| &claim.outcomes);
     let count = |verdict| outcomes().filter(|outcome| outcome.verdict == verdict).count();
     let nr_claims = outcomes().count() - count(OutcomeVerdict::Stated);
     let mut state = format!("{} of {nr_claims} hold", count(OutcomeVerdict::Holds));
-    if experiment.failed() {
+    if experiment.has_failed() {
         state.push_str(", FAILED");
     }
     state
 }
 
-fn text(lines: &[Line]) -> Page {
+fn format_lines(lines: &[Line]) -> Page {
     let mut text = Page::default();
     for line in lines {
         let state = if line.state.is_empty() { "not run" } else { &line.state };
-        text.line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
-        text.line(format_args!("{:20} on {}", "", line.variants.join(", ")));
+        text.add_line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
+        text.add_line(format_args!("{:20} on {}", "", line.variants.join(", ")));
         for why in &line.not_run {
-            text.line(format_args!("{:20} not run: {why}", ""));
+            text.add_line(format_args!("{:20} not run: {why}", ""));
         }
     }
     text
@@ -146,7 +149,7 @@ mod tests {
     use super::*;
 
     /// The smallest experiment there can be, read as the project's are.
-    fn definition() -> Definition {
+    fn read_definition() -> Definition {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("jobs")).unwrap();
         std::fs::write(directory.path().join("jobs/one.sh"), "true").unwrap();
@@ -185,11 +188,12 @@ mod tests {
         ];
         for (made, not_run, state, end) in table {
             let reproduced = Reproduced { made, not_run: vec![not_run], ..Reproduced::default() };
-            let text = text(&[line(&definition(), &reproduced)]);
+            let text = format_lines(&[make_line(&read_definition(), &reproduced)]);
             assert!(text.contains(state) && text.ends_with(end), "{text}");
         }
-        let stale = Reproduced { not_run: vec![NotRun::all("gone")], ..Reproduced::default() };
-        let json = serde_json::to_value(line(&definition(), &stale)).unwrap();
+        let stale =
+            Reproduced { not_run: vec![NotRun::whole_experiment("gone")], ..Reproduced::default() };
+        let json = serde_json::to_value(make_line(&read_definition(), &stale)).unwrap();
         assert_eq!((json["state"].as_str(), &json["not_run"][0]), (Some(""), &"gone".into()));
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod args;
 mod build;
+mod campaign;
 mod common;
 mod flame;
 mod gate;
@@ -26,6 +27,8 @@ pub fn run(arguments: &args::Lab) -> anyhow::Result<ExitCode> {
         LabVerb::Build(arguments) => build::run(&lab, arguments),
         LabVerb::List(arguments) => list::run(&lab, arguments),
         LabVerb::Run(arguments) => run::run(&lab, arguments),
+        LabVerb::Campaign(arguments) => campaign::run(&lab, arguments),
+        LabVerb::Unit(arguments) => campaign::run_unit(&lab, arguments),
         LabVerb::Flame(arguments) => flame::run(&lab, arguments),
         LabVerb::Gate(arguments) => gate::run(&lab, arguments),
         LabVerb::Shell(arguments) => shell::run(&lab, arguments),

@@ -18,7 +18,7 @@ const OWN: &[&str] = &["hog", "prio", "truth", "waiter"];
 pub fn run(lab: &Lab, arguments: &LabShell) -> anyhow::Result<ExitCode> {
     let kernel = Kernel::provide(lab, arguments.flavour, arguments.arch).map_err(explain_kernel)?;
     let source = lab.project.kernel().join("module/intsight");
-    let module = module::build(lab, &kernel, &source, &[]).map_err(explain_kernel)?;
+    let module = module::build_module(lab, &kernel, &source, &[]).map_err(explain_kernel)?;
     let mut guest = Guest::new(&kernel).file("/modules/intsight.ko", &module, 0o644);
     for name in OWN {
         guest = guest.own_program(name);
@@ -30,8 +30,8 @@ pub fn run(lab: &Lab, arguments: &LabShell) -> anyhow::Result<ExitCode> {
         Some(cpus) => Machine::smp(&kernel, cpus),
         None => Machine::exact(&kernel),
     };
-    lab.progress.clear();
-    console::note("the module is /modules/intsight.ko; poweroff or ctrl-a x ends the guest");
-    machine.shell(lab, &guest.build(lab)?)?;
+    lab.progress.clear_line();
+    console::print_note("the module is /modules/intsight.ko; poweroff or ctrl-a x ends the guest");
+    machine.run_shell(lab, &guest.build(lab)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Policy {
-    /// What to do.
     #[command(subcommand)]
     pub verb: PolicyVerb,
 }
@@ -66,7 +65,7 @@ pub struct PolicyEnable {
     pub policies: Vec<String>,
 
     /// Change a setting of these policies first: watchdog_us=500; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub set: Vec<(String, String)>,
 
     /// Print their new state as JSON
@@ -93,7 +92,7 @@ fn interrupt_and_task(text: &str) -> Result<(u32, u32), String> {
     parse().ok_or_else(|| "needs IRQ:TID, such as 24:1234".to_owned())
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("needs NAME=VALUE, such as watchdog_us=500")?;
     Ok((name.to_owned(), value.to_owned()))
 }

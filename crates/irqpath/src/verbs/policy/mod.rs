@@ -3,6 +3,5 @@
 
 pub mod args;
 mod run;
-mod text;
 
 pub use run::run;

@@ -15,6 +15,10 @@ pub struct Report {
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
+    /// Instead of reports, write one trace of all captures for ui.perfetto.dev, each host a process
+    #[arg(long, value_name = "FILE", conflicts_with = "output", value_hint = ValueHint::FilePath)]
+    pub perfetto: Option<PathBuf>,
+
     /// Print what was written as JSON
     #[arg(long)]
     pub json: bool,
@@ -22,15 +26,19 @@ pub struct Report {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Result directory of the first run
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub a: PathBuf,
+    /// Two result directories; or all of A, with those of B behind --
+    #[arg(required = true, value_name = "A", value_hint = ValueHint::DirPath)]
+    pub a: Vec<PathBuf>,
 
-    /// Result directory of the second run
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub b: PathBuf,
+    /// Result directories of B
+    #[arg(last = true, value_name = "B", value_hint = ValueHint::DirPath)]
+    pub b: Vec<PathBuf>,
 
-    /// Print the table as JSON
+    /// Find where a history of results changes; they are put into the order of their time
+    #[arg(long)]
+    pub history: bool,
+
+    /// Print the comparison as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -61,4 +69,14 @@ pub enum SchemaOf {
     Tune,
     /// What policy prints with --json
     Policy,
+    /// merge.json of a campaign, which merge --json prints, too
+    Merge,
+    /// What compare --json prints
+    Compare,
+    /// What compare --history --json prints
+    History,
+    /// Columns of the Parquet tables
+    Tables,
+    /// What record --json prints
+    Record,
 }

@@ -26,25 +26,30 @@ pub struct Stored {
 }
 
 /// Read `meta.json` and `summary.json` of a result directory, of at most `limit` bytes each.
-pub fn read(directory: &Path, limit: u64) -> anyhow::Result<Stored> {
+pub fn read_result(directory: &Path, limit: u64) -> anyhow::Result<Stored> {
     Ok(Stored {
-        meta: file(directory, "meta.json", limit, json::read_meta)?,
-        summary: file(directory, "summary.json", limit, json::read_summary)?,
+        meta: read_file(directory, "meta.json", limit, json::read_meta)?,
+        summary: read_file(directory, "summary.json", limit, json::read_summary)?,
     })
 }
 
-fn file<T>(
+/// Read `meta.json` alone.
+pub fn read_meta(directory: &Path) -> anyhow::Result<Meta> {
+    read_file(directory, "meta.json", MAX_FILE, json::read_meta)
+}
+
+fn read_file<T>(
     directory: &Path,
     name: &str,
     limit: u64,
     parse: fn(&[u8]) -> Result<T, JsonError>,
 ) -> anyhow::Result<T> {
     let read = input::read(&directory.join(name), limit);
-    let bytes = read.map_err(|e| unreadable(directory, name, e))?;
+    let bytes = read.map_err(|e| unreadable_error(directory, name, e))?;
     parse(&bytes).map_err(|e| anyhow!("{}: {e}", directory.display()))
 }
 
-fn unreadable(directory: &Path, name: &str, error: io::Error) -> anyhow::Error {
+fn unreadable_error(directory: &Path, name: &str, error: io::Error) -> anyhow::Error {
     let shown = directory.display();
     match error.kind() {
         io::ErrorKind::NotFound if directory.is_dir() => {
@@ -59,6 +64,6 @@ fn unreadable(directory: &Path, name: &str, error: io::Error) -> anyhow::Error {
             anyhow!("{shown} is not a directory; give one that trace -o made")
         }
         _ => anyhow::Error::from(error)
-            .context(format!("{shown}/{name} cannot be read; check its permissions")),
+            .context(format!("cannot read {shown}/{name}; check its permissions")),
     }
 }

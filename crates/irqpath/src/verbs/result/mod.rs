@@ -4,12 +4,12 @@
 
 pub mod args;
 mod compare;
-mod compare_bench;
-mod compare_timing;
 mod directory;
+mod merge;
 mod report;
 mod schema;
 
 pub use compare::run as run_compare;
+pub use directory::{MAX_FILE, Stored, read_result};
 pub use report::run as run_report;
 pub use schema::run as run_schema;

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use super::args::Report;
-use super::directory;
+use super::{directory, merge};
 use crate::output::files::write_file;
 use crate::output::{console, export};
 
@@ -25,14 +25,23 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
         arguments.output.is_none() || directories.len() == 1,
         "-o is for one directory; leave it out and each gets its own report.html"
     );
+    if let Some(file) = &arguments.perfetto {
+        let merged = merge::write_trace(directories, file)?;
+        if arguments.json {
+            console::print_json(&merged, false)?;
+        } else {
+            console::print_page(&merge::render_merged(&merged))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut written = Vec::new();
     for directory in directories {
         let report = arguments.output.clone().unwrap_or_else(|| directory.join("report.html"));
-        one(directory, &report)?;
+        report_directory(directory, &report)?;
         written.push(Written { directory: directory.clone(), report });
     }
     if arguments.json {
-        console::json(&written, false)?;
+        console::print_json(&written, false)?;
     } else {
         for w in written {
             console::print_written(&w.report)?;
@@ -41,7 +50,7 @@ pub fn run(arguments: &Report) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(directory: &Path, report: &Path) -> anyhow::Result<()> {
-    let stored = directory::read(directory, directory::MAX_FILE)?;
-    write_file(report, |file| export::report(file, &stored.meta, &stored.summary))
+fn report_directory(directory: &Path, report: &Path) -> anyhow::Result<()> {
+    let stored = directory::read_result(directory, directory::MAX_FILE)?;
+    write_file(report, |file| export::write_report(file, &stored.meta, &stored.summary))
 }

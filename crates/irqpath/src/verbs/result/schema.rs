@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use irqpath_report::parquet::tables::describe_tables;
 use irqpath_report::schema::{Kind, write_schema};
 
 use super::args::{Schema, SchemaOf};
@@ -13,15 +14,18 @@ pub fn run(arguments: &Schema) -> anyhow::Result<ExitCode> {
         SchemaOf::Document => Kind::Document,
         SchemaOf::Meta => Kind::Meta,
         SchemaOf::Summary => Kind::Summary,
-        SchemaOf::Shield => return show(&irqpath_system::shield::schema()),
-        SchemaOf::Tune => return show(&irqpath_system::tune::schema()),
-        SchemaOf::Policy => return show(&irqpath_system::policy::schema()),
+        SchemaOf::Shield => Kind::Shield,
+        SchemaOf::Tune => Kind::Tune,
+        SchemaOf::Policy => Kind::Policy,
+        SchemaOf::Merge => Kind::Merge,
+        SchemaOf::Compare => Kind::Compare,
+        SchemaOf::History => Kind::History,
+        SchemaOf::Tables => {
+            console::print_json(&describe_tables(), false)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        SchemaOf::Record => Kind::Record,
     };
-    console::write(|w| write_schema(w, kind))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn show(schema: &serde_json::Value) -> anyhow::Result<ExitCode> {
-    console::json(schema, false)?;
+    console::write_stdout(|w| write_schema(w, kind))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,14 +5,13 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use irqpath_model::{CpuList, Sched};
+use irqpath_model::{CpuList, Scheduling};
 
-use crate::values::duration;
+use crate::values::parse_duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Shield {
-    /// What to do.
     #[command(subcommand)]
     pub verb: ShieldVerb,
 }
@@ -68,7 +67,7 @@ pub struct ShieldSet {
     pub watch: bool,
 
     /// Time between two checks of --watch
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub interval: Duration,
 
     /// Print the result as JSON; with --watch one document per line
@@ -130,7 +129,7 @@ pub struct ShieldRun {
 
     /// Policy and priority: f:80 or 80 for FIFO, r:80 for round robin, o:0 for a nice value
     #[arg(short, long, value_name = "PRIO")]
-    pub priority: Option<Sched>,
+    pub priority: Option<Scheduling>,
 
     /// Lock the program's memory, present and future, before its first instruction
     #[arg(short, long)]
@@ -151,7 +150,7 @@ pub struct ShieldStatus {
 #[derive(Debug, Args)]
 pub struct ShieldVerify {
     /// How long to measure
-    #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub duration: Duration,
 
     /// Count only, from /proc; misses short-lived tasks
@@ -163,7 +162,7 @@ pub struct ShieldVerify {
     pub watch: bool,
 
     /// Time between two checks of --watch
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub interval: Duration,
 
     /// Print it as JSON; with --watch one document per line

@@ -2,9 +2,9 @@
 //! What every verb of the shield begins with.
 
 use irqpath_model::SCHEMA_VERSION;
+use irqpath_model::shield::Document;
 use irqpath_system::Host;
 use irqpath_system::change::RealAccess;
-use irqpath_system::shield::Document;
 
 /// This machine, and the way to change it.
 pub fn open_host() -> (Host, RealAccess) {

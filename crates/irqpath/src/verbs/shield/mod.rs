@@ -7,7 +7,6 @@ mod reset;
 mod run;
 mod set;
 mod status;
-mod text;
 mod traced;
 mod watch;
 
@@ -19,8 +18,8 @@ pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         ShieldVerb::Set(arguments) => set::run(arguments),
         ShieldVerb::Run(arguments) => run::run(arguments),
-        ShieldVerb::Status(arguments) => status::status(arguments),
-        ShieldVerb::Verify(arguments) => status::verify(arguments),
+        ShieldVerb::Status(arguments) => status::show_status(arguments),
+        ShieldVerb::Verify(arguments) => status::verify_shield(arguments),
         ShieldVerb::Reset(arguments) => reset::run(arguments),
     }
 }

@@ -14,7 +14,7 @@ use irqpath_system::shield;
 use super::args::ShieldRun;
 use super::context::open_host;
 
-/// Run it. Returns only if the program could not be started.
+/// Returns only if the program could not be started.
 pub fn run(arguments: &ShieldRun) -> anyhow::Result<ExitCode> {
     let (program, rest) = arguments.command.split_first().context("no program was given")?;
     let (host, access) = open_host();
@@ -30,5 +30,5 @@ pub fn run(arguments: &ShieldRun) -> anyhow::Result<ExitCode> {
     }
     let error = Command::new(program).args(rest).exec();
     let name = program.to_string_lossy();
-    Err(anyhow!(error).context(format!("{name} cannot be started; check the name and its rights")))
+    Err(anyhow!(error).context(format!("cannot start {name}; check the name and its rights")))
 }

@@ -6,13 +6,12 @@
 use std::time::Duration;
 
 use irqpath_analysis::Occupants;
+use irqpath_model::shield::Measured;
 use irqpath_model::{CpuList, Event, Missing, Names};
 use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
 use irqpath_system::Host;
-use irqpath_system::shield::Measured;
 
-use crate::session;
 use crate::verbs::timing::conditions;
 
 /// The tracer, if there is one.
@@ -26,7 +25,8 @@ impl Traced {
     /// Start to trace these CPUs, unless `not` wanted.
     pub fn start(host: &Host, cpus: &CpuList, not: bool) -> anyhow::Result<Self> {
         let names = Names { irqs: host.irq_names()?, ..Names::default() };
-        let (source, missing) = match if not { Ok(None) } else { open(host, cpus).map(Some) } {
+        let (source, missing) = match if not { Ok(None) } else { open_source(host, cpus).map(Some) }
+        {
             Ok(source) => (source, None),
             Err(missing) => (None, Some(missing)),
         };
@@ -35,17 +35,17 @@ impl Traced {
     }
 
     /// Take over what has arrived. An error of the source comes back at the end.
-    pub fn fetch(&mut self) {
+    pub fn fetch_events(&mut self) {
         let Some(source) = &mut self.source else { return };
-        let events = source.poll(Duration::ZERO).unwrap_or_default();
-        self.take(events);
+        let events = source.poll_events(Duration::ZERO).unwrap_or_default();
+        self.take_events(events);
     }
 
-    fn take(&mut self, events: Vec<Event>) {
+    fn take_events(&mut self, events: Vec<Event>) {
         for event in events {
             self.occupants.push(event);
         }
-        self.occupants.settle();
+        self.occupants.settle_occupants();
     }
 
     /// Write down what there was.
@@ -54,7 +54,7 @@ impl Traced {
         let Some(mut source) = self.source.take() else { return Ok(()) };
         let end_ns = now_ns();
         let (events, snapshot) = source.finish()?;
-        self.take(events);
+        self.take_events(events);
         measured.occupied = self.occupants.finish(end_ns);
         measured.loss = snapshot.loss;
         measured.missing.extend(snapshot.missing);
@@ -62,13 +62,10 @@ impl Traced {
     }
 }
 
-fn open(host: &Host, cpus: &CpuList) -> Result<Box<dyn Source>, Missing> {
-    if let Some(missing) = conditions::no_tracing(host) {
-        return Err(missing);
-    }
+fn open_source(host: &Host, cpus: &CpuList) -> Result<Box<dyn Source>, Missing> {
     // Every transition is wanted, and no path.
     let tids = vec![std::process::id()];
     let cpus = Some(cpus.clone());
     let config = Config { record_all: true, tids, cpus, no_user: true, ..Config::default() };
-    session::open_live(&config).map_err(|error| conditions::tracing_failed(&error))
+    conditions::open_tracer(host, &config)
 }

@@ -5,32 +5,32 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use irqpath_model::shield::{Changed, Document, Set};
+use irqpath_report::text;
 use irqpath_system::Host;
-use irqpath_system::shield::{self, Changed, Contest, Document, Set, ShieldError};
+use irqpath_system::shield::{self, Contest, ShieldError};
 
 use super::context::{empty_document, open_host};
-use super::text;
 use crate::host::signals::Stop;
 use crate::output::console;
 
-/// Watch.
 pub fn run(interval: Duration, json: bool, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (host, access) = open_host();
-    let look = || shield::repair(&host, &access, &|| stop.requested());
-    watch(
+    let look = || shield::repair(&host, &access, &|| stop.is_requested());
+    repair_until_stopped(
         &host,
         interval,
-        |time| sleep(time, stop),
+        |time| sleep_unless_stopped(time, stop),
         look,
         |said| match said {
             Said::Note(text) => {
-                console::note(&text);
+                console::print_note(&text);
                 Ok(())
             }
             Said::Repaired(set) if json => {
-                console::json(&Document { set: Some(*set), ..empty_document() }, true)
+                console::print_json(&Document { set: Some(*set), ..empty_document() }, true)
             }
-            Said::Repaired(set) => console::print(&text::repaired(&set)),
+            Said::Repaired(set) => console::print_page(&text::shield::render_repaired(&set)),
         },
     )?;
     Ok(ExitCode::SUCCESS)
@@ -43,7 +43,7 @@ enum Said {
 }
 
 /// Waits and looks, until `wait` is over or there is no shield any more.
-fn watch(
+fn repair_until_stopped(
     host: &Host,
     interval: Duration,
     mut wait: impl FnMut(Duration) -> bool,
@@ -51,7 +51,7 @@ fn watch(
     mut say: impl FnMut(Said) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut contest = Contest::default();
-    while wait(contest.interval(interval)) {
+    while wait(contest.next_interval(interval)) {
         let repaired = match look() {
             Ok(Some(repaired)) => repaired,
             Ok(None) => {
@@ -65,10 +65,10 @@ fn watch(
             }
             Err(error) => return Err(error.into()),
         };
-        let contested = contest.note(&repaired.changed);
+        let contested = contest.note_repairs(&repaired.changed);
         if let Some((first, others)) = contested.split_first() {
-            let next = contest.interval(interval);
-            say(Said::Note(contention(host, first, others.len(), next)))?;
+            let next = contest.next_interval(interval);
+            say(Said::Note(describe_contention(host, first, others.len(), next)))?;
         }
         if !repaired.changed.is_empty() {
             say(Said::Repaired(Box::new(repaired)))?;
@@ -78,7 +78,7 @@ fn watch(
 }
 
 /// Who undoes the repairs, and what follows.
-fn contention(host: &Host, first: &Changed, nr_others: usize, next: Duration) -> String {
+fn describe_contention(host: &Host, first: &Changed, nr_others: usize, next: Duration) -> String {
     let others = match nr_others {
         0 => String::new(),
         1 => " (and one other value)".to_owned(),
@@ -87,16 +87,16 @@ fn contention(host: &Host, first: &Changed, nr_others: usize, next: Duration) ->
     format!(
         "{}{others} is changed after each repair, {}; the next look is in {} s",
         first.label,
-        shield::opponent(host, first),
+        shield::guess_opponent(host, first),
         next.as_secs()
     )
 }
 
 /// True when the time is over, false when a signal came.
-fn sleep(interval: Duration, stop: &Stop) -> bool {
+fn sleep_unless_stopped(interval: Duration, stop: &Stop) -> bool {
     const STEP: Duration = Duration::from_millis(100);
     let started = Instant::now();
-    while !stop.requested() {
+    while !stop.is_requested() {
         let left = interval.saturating_sub(started.elapsed());
         if left.is_zero() {
             return true;
@@ -109,11 +109,12 @@ fn sleep(interval: Duration, stop: &Stop) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_system::change::{Target, TaskId, Value};
-    use irqpath_system::shield::ChangedHow;
+    use irqpath_model::TaskId;
+    use irqpath_model::change::{Target, Value};
+    use irqpath_model::shield::ChangedHow;
 
     /// A task that widens its affinity again before each look, as any user can.
-    fn repaired(is_fought: bool) -> Set {
+    fn set_with_repair(is_fought: bool) -> Set {
         let changed = Changed {
             label: "task 40 (stubborn)".to_owned(),
             target: Target::TaskAffinity { task: TaskId { tid: 40, start_ticks: 1 } },
@@ -143,14 +144,14 @@ mod tests {
         // Ten looks with an opponent, then one without, then the shield is gone.
         let mut looks = [vec![true; 10], vec![false]].concat().into_iter();
         let (mut waits, mut notes, mut nr_repaired) = (Vec::new(), Vec::new(), 0);
-        watch(
+        repair_until_stopped(
             &host,
             Duration::from_secs(2),
             |time| {
                 waits.push(time.as_secs());
                 true
             },
-            || Ok(looks.next().map(repaired)),
+            || Ok(looks.next().map(set_with_repair)),
             |said| {
                 match said {
                     Said::Note(text) => notes.push(text),

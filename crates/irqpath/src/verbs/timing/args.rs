@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use irqpath_model::{CpuList, ResponseSource, Sched};
+use irqpath_model::{CpuList, ResponseSource, Scheduling};
 
 use crate::output::args::ResultOutput;
-use crate::values::{duration, frequency, microseconds};
+use crate::values::{parse_duration, parse_frequency, parse_microseconds};
 
 #[derive(Debug, Args)]
 #[command(after_help = RESPOND_EXAMPLES)]
@@ -41,7 +41,7 @@ pub struct RespondWhat {
     pub source: ResponseSource,
 
     /// Interrupts per second, Hz
-    #[arg(short, long, value_name = "HZ", default_value = "2048", value_parser = frequency)]
+    #[arg(short, long, value_name = "HZ", default_value = "2048", value_parser = parse_frequency)]
     pub frequency: f64,
 
     /// Another device than /dev/rtc0, /dev/hpet or /dev/intsight
@@ -49,7 +49,7 @@ pub struct RespondWhat {
     pub device: Option<PathBuf>,
 
     /// End at the first response longer than this, name its cause; exit 1
-    #[arg(short = 'T', long, value_name = "US", value_parser = microseconds)]
+    #[arg(short = 'T', long, value_name = "US", value_parser = parse_microseconds)]
     pub threshold: Option<u64>,
 
     /// Trace, and explain the slowest responses; on with -T
@@ -66,7 +66,7 @@ pub struct RespondWhat {
 #[command(next_help_heading = "The task that measures")]
 pub struct Task {
     /// How long: 10s, 500ms, 1m; a plain number means seconds
-    #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub duration: Duration,
 
     /// One task on each of these CPUs: 1,3,5-7 [default: the last that irqpath may use]
@@ -75,7 +75,7 @@ pub struct Task {
 
     /// Its priority: 80 or f:80 for FIFO, r:80 for round robin, o:0 for an ordinary task
     #[arg(short, long, value_name = "PRIO", default_value = "f:80", allow_hyphen_values = true)]
-    pub priority: Sched,
+    pub priority: Scheduling,
 
     /// Keep idle CPUs from sleeping deeper than they can leave in this time, us (as cyclictest
     /// does with 0); without it power management stays as it is
@@ -104,12 +104,11 @@ Examples:
 
 Exit codes: 0 done, 1 an interruption was as long as -T, 2 could not run.";
 
-/// What to do.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to do")]
 pub struct JitterWhat {
     /// Approximate length of one loop
-    #[arg(long = "loop", value_name = "TIME", value_parser = duration, default_value = "1s")]
+    #[arg(long = "loop", value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
     pub length: Duration,
 
     /// Sines in a loop, to repeat the loop of another run [default: as many as --loop takes]
@@ -118,7 +117,7 @@ pub struct JitterWhat {
     pub sines: Option<u64>,
 
     /// Length of an undisturbed loop [default: the shortest loop of this run]
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "sines")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "sines")]
     pub ideal: Option<Duration>,
 
     /// Read the clock in a tight loop instead, and list the interruptions
@@ -126,7 +125,7 @@ pub struct JitterWhat {
     pub continuous: bool,
 
     /// Interruptions at least this long count [default: 5]; if given, exit 1 if there is one
-    #[arg(short = 'T', long, value_name = "US", value_parser = microseconds,
+    #[arg(short = 'T', long, value_name = "US", value_parser = parse_microseconds,
           requires = "continuous")]
     pub threshold: Option<u64>,
 
@@ -145,18 +144,18 @@ mod tests {
     use crate::cli::{Cli, Verb};
     use clap::Parser as _;
 
-    fn parse(arguments: &[&str]) -> Result<Verb, String> {
+    fn parse_verb(arguments: &[&str]) -> Result<Verb, String> {
         let all = ["irqpath"].iter().chain(arguments);
         Cli::try_parse_from(all).map(|cli| cli.verb).map_err(|e| e.to_string())
     }
 
     #[test]
     fn the_defaults_are_those_of_the_documents_test() {
-        let Ok(Verb::Respond(r)) = parse(&["respond"]) else { panic!() };
+        let Ok(Verb::Respond(r)) = parse_verb(&["respond"]) else { panic!() };
         assert_eq!((r.what.source, r.what.frequency), (ResponseSource::Timer, 2048.0));
-        assert_eq!((r.task.priority, r.task.duration.as_secs()), (Sched::Fifo(80), 60));
+        assert_eq!((r.task.priority, r.task.duration.as_secs()), (Scheduling::fifo(80), 60));
         assert_eq!(r.task.dma_latency, None);
-        let Ok(Verb::Jitter(j)) = parse(&["jitter"]) else { panic!() };
+        let Ok(Verb::Jitter(j)) = parse_verb(&["jitter"]) else { panic!() };
         assert_eq!((j.what.length.as_secs(), j.what.continuous), (1, false));
     }
 
@@ -174,7 +173,7 @@ mod tests {
             (&["jitter", "--continuous", "--loop", "2s"], "cannot be used with"),
             (&["jitter", "--sines", "0"], "0 is not in 1.."),
         ] {
-            let error = parse(arguments).unwrap_err();
+            let error = parse_verb(arguments).unwrap_err();
             assert!(error.contains(part), "{arguments:?}: {error}");
         }
     }

@@ -5,17 +5,19 @@
 //! Everything here ends with the process or with the guard that holds it.
 
 use anyhow::Context as _;
-use irqpath_model::{CpuList, Meta, Missing, Sched};
+use irqpath_model::{CpuList, Meta, Missing, Scheduling};
 use irqpath_source::confine::{self, Kept};
 use irqpath_source::realtime::{DmaLatency, LockedMemory};
-use irqpath_system::{Host, TRACING};
+use irqpath_source::{Config, Source};
+use irqpath_system::Host;
 
 use super::args::Task;
 use crate::output::args::ResultOutput;
+use crate::session;
 
 /// What is held while tasks measure.
 pub struct Held {
-    /// What was refused.
+    /// What was asked for and refused: locked memory, fast idle exits.
     pub missing: Vec<Missing>,
     /// What was changed, one sentence each.
     effects: Vec<String>,
@@ -30,7 +32,7 @@ impl Held {
         let dma_latency = match task.dma_latency {
             Some(us) => {
                 let held = DmaLatency::hold(us).context(
-                    "/dev/cpu_dma_latency cannot be written; run with sudo, or without --dma-latency",
+                    "cannot write /dev/cpu_dma_latency; run with sudo, or without --dma-latency",
                 )?;
                 effects.push(format!(
                     "/dev/cpu_dma_latency was held at {us} us: idle CPUs did not sleep deeper."
@@ -51,7 +53,7 @@ impl Held {
 
     /// Give it back. The result says first what the test did, then what was held, whether the CPUs
     /// were shared, and what tracing did.
-    pub fn end(self, of_test: Vec<String>, is_apart: bool, meta: &mut Meta) {
+    pub fn give_back(self, of_test: Vec<String>, is_apart: bool, meta: &mut Meta) {
         let mut effects = of_test;
         effects.extend(self.effects);
         if !is_apart {
@@ -64,7 +66,7 @@ impl Held {
 
 /// Give up what the rest of a test does not need: its programs are attached, its tasks have their
 /// priority, its memory is locked.
-pub fn confine(output: &ResultOutput, traced: Traced, devices: bool) -> anyhow::Result<()> {
+pub fn confine_process(output: &ResultOutput, traced: Traced, devices: bool) -> anyhow::Result<()> {
     let files = [&output.directory, &output.json, &output.report];
     let kept = Kept {
         symbols: traced == Traced::WithSymbols,
@@ -89,23 +91,17 @@ pub enum Traced {
     WithSymbols,
 }
 
-/// What is wrong with tracing here, if anything is.
-pub fn no_tracing(host: &Host) -> Option<Missing> {
-    let error = host.require(TRACING).err()?;
-    Some(Missing {
+/// A tracer, or what a test without one lacks.
+pub fn open_tracer(host: &Host, config: &Config) -> Result<Box<dyn Source>, Missing> {
+    let opened = host.may_trace().map_err(anyhow::Error::from);
+    opened.and_then(|()| session::open_live(config)).map_err(|error| Missing {
         what: "tracing".to_owned(),
         consequence: format!("causes are not known: {error}"),
     })
 }
 
-/// The tracer could not be opened although the privilege is there.
-pub fn tracing_failed(error: &anyhow::Error) -> Missing {
-    let consequence = format!("causes are not known: {error}");
-    Missing { what: "tracing".to_owned(), consequence }
-}
-
 /// What a task on each of these CPUs meant for them.
-pub fn effect_of_tasks(cpus: &CpuList, sched: Sched, does: &str) -> String {
+pub fn effect_of_tasks(cpus: &CpuList, sched: Scheduling, does: &str) -> String {
     let plural = if cpus.len() == 1 { "" } else { "s" };
     format!("A task at {sched} was bound to CPU{plural} {cpus} and {does}.")
 }
@@ -116,7 +112,7 @@ fn effect_of_sharing() -> String {
 }
 
 /// Each thing that is missing once, although every task misses it.
-pub fn distinct(all: impl IntoIterator<Item = Missing>) -> Vec<Missing> {
+pub fn distinct_missing(all: impl IntoIterator<Item = Missing>) -> Vec<Missing> {
     let mut found: Vec<Missing> = Vec::new();
     for missing in all {
         if !found.contains(&missing) {
@@ -133,7 +129,7 @@ mod tests {
     #[test]
     fn what_every_task_misses_is_said_once() {
         let missing = |what: &str| Missing { what: what.to_owned(), consequence: String::new() };
-        let all = distinct([missing("a"), missing("b"), missing("a")]);
+        let all = distinct_missing([missing("a"), missing("b"), missing("a")]);
         assert_eq!(all.len(), 2);
     }
 }

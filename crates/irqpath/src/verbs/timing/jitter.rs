@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use irqpath_analysis::jitter::{InterruptionEngine, Looker, loops};
+use irqpath_analysis::jitter::{InterruptionEngine, Looker, summarize_loops};
 use irqpath_model::{
     CauseKind, IdealSource, InterruptionCause, Interruptions, Jitter, Loops, Measured, Meta,
-    Missing, Names, Sched, Summary,
+    Missing, Names, Scheduling, Summary,
 };
-use irqpath_report::text::{us, write_jitter};
+use irqpath_report::text::{format_us, write_jitter};
 use irqpath_source::jitter::{JitterConfig, JitterEnd, Subject, Test, nr_sines_for};
 use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source};
@@ -36,12 +36,12 @@ const STEP: Duration = Duration::from_millis(50);
 const DEFAULT_THRESHOLD_NS: u64 = 5_000;
 
 pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
-    arguments.output.check()?;
+    arguments.output.check_targets()?;
     let host = Host::real();
-    let on = cpus::choose(&host, arguments.task.cpus.as_ref())?;
+    let on = cpus::choose_cpus(&host, arguments.task.cpus.as_ref())?;
     let is_apart = cpus::keep_off(&on)?;
     let stop = signals::listen()?;
-    let test = test(&arguments.what);
+    let test = choose_test(&arguments.what);
     let config = |cpu| JitterConfig {
         test,
         cpu,
@@ -52,11 +52,11 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let mut subjects = subjects.collect::<Result<Vec<_>, _>>()?;
     let files = ResultFiles::open(&arguments.output)?;
     let names = Names { irqs: host.irq_names()?, ..Names::default() };
-    let mut meta = meta::before(&host, names);
+    let mut meta = meta::collect_before(&host, names);
     let mut tracer = Tracer::open(&host, &arguments.what, &subjects);
     let held = Held::take(&arguments.task)?;
     let traced = if tracer.source.is_some() { Traced::Plain } else { Traced::No };
-    conditions::confine(&arguments.output, traced, false)?;
+    conditions::confine_process(&arguments.output, traced, false)?;
     meta.before = host.interrupt_counts().unwrap_or_default();
 
     let started = Instant::now();
@@ -75,13 +75,13 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     let in_force = subjects.first().map(Subject::sched);
     let refused = subjects.iter().flat_map(|s| s.missing().to_vec());
     let all = summary.missing.into_iter().chain(refused).chain(held.missing.clone());
-    summary.missing = conditions::distinct(all);
+    summary.missing = conditions::distinct_missing(all);
     let sched = in_force.unwrap_or(arguments.task.priority);
     let mut effects = vec![conditions::effect_of_tasks(&on, sched, "never slept")];
     let traced = summary.jitter().iter().filter_map(|j| j.interruptions.as_ref());
     let causes: Vec<_> = traced.flat_map(|all| all.causes.iter().cloned()).collect();
-    effects.extend(reserved(host.rt_reserve(), sched, &causes));
-    held.end(effects, is_apart, &mut meta);
+    effects.extend(describe_reserve(host.rt_reserve(), sched, &causes));
+    held.give_back(effects, is_apart, &mut meta);
     let what = &arguments.what;
     files.commit_and_print(&meta, &summary, &stop, |w| {
         write_jitter(w, &meta, &summary, what.list, &text_options())
@@ -91,7 +91,7 @@ pub fn run(arguments: &cli::Jitter) -> anyhow::Result<ExitCode> {
     Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }
 
-fn test(what: &JitterWhat) -> Test {
+fn choose_test(what: &JitterWhat) -> Test {
     if what.continuous {
         return Test::Looks(what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS));
     }
@@ -99,12 +99,12 @@ fn test(what: &JitterWhat) -> Test {
 }
 
 /// What the kernel does to a real-time task that never sleeps, and whom it let run instead.
-fn reserved(
+fn describe_reserve(
     reserve: Option<RtReserve>,
-    sched: Sched,
+    sched: Scheduling,
     causes: &[InterruptionCause],
 ) -> Option<String> {
-    let reserve = reserve.filter(|_| sched.priority() > 0)?;
+    let reserve = reserve.filter(|_| sched.fixed_priority() > 0)?;
     let (by, mut text) = match reserve {
         RtReserve::Throttling { for_others_us, period_us } => (
             "Throttling",
@@ -146,26 +146,26 @@ fn let_run(causes: &[InterruptionCause]) -> Option<String> {
         1 => " and another task".to_owned(),
         nr => format!(" and {nr} other tasks"),
     };
-    let (total, max) = sums(&tasks);
+    let (total, max) = format_sums(&tasks);
     Some(format!("let {}{others} run for {total} us, {max} us at once", first.who))
 }
 
 /// The kernel held the task off although nobody else wanted the CPU.
 fn left_idle(causes: &[InterruptionCause]) -> Option<String> {
     let idle: Vec<_> = causes.iter().filter(|c| c.kind == CauseKind::Idle).collect();
-    let (total, max) = sums(&idle);
+    let (total, max) = format_sums(&idle);
     (!idle.is_empty()).then(|| format!("left the CPU idle for {total} us, {max} us at once"))
 }
 
 /// Their time together and the longest at once, us.
-fn sums(causes: &[&InterruptionCause]) -> (String, String) {
+fn format_sums(causes: &[&InterruptionCause]) -> (String, String) {
     let total = causes.iter().map(|cause| cause.total_ns).sum();
     let max = causes.iter().map(|cause| cause.max_ns).max().unwrap_or(0);
-    (us(total), us(max))
+    (format_us(total), format_us(max))
 }
 
 /// Wait until every task is done, and give each of their samples to `take`.
-fn fetch(
+fn fetch_samples(
     subjects: &mut [Subject],
     duration: Duration,
     stop: &Stop,
@@ -173,10 +173,10 @@ fn fetch(
 ) -> anyhow::Result<()> {
     let progress = Progress::start("measuring", Some(duration));
     for subject in subjects.iter_mut() {
-        subject.go();
+        subject.let_measure();
     }
     while !subjects.iter().all(Subject::is_done) {
-        if stop.requested() {
+        if stop.is_requested() {
             for subject in subjects.iter() {
                 subject.ask_to_stop();
             }
@@ -196,11 +196,11 @@ fn measure_loops(
     let mut durations: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
     let mut drain = |subjects: &mut [Subject]| {
         for (subject, of) in subjects.iter_mut().zip(&mut durations) {
-            subject.drain(|start_ns, end_ns| of.push(end_ns - start_ns));
+            subject.drain_samples(|start_ns, end_ns| of.push(end_ns - start_ns));
         }
     };
     // Nothing in it can fail.
-    let _ = fetch(subjects, arguments.task.duration, stop, |subjects, step| {
+    let _ = fetch_samples(subjects, arguments.task.duration, stop, |subjects, step| {
         std::thread::sleep(step);
         drain(subjects);
         Ok(())
@@ -211,14 +211,14 @@ fn measure_loops(
     let shortest = durations.iter().flatten().min().copied().unwrap_or(0);
     let ideal = given.unwrap_or((shortest, IdealSource::Best));
     let of = |((subject, durations), end): ((&Subject, &Vec<u64>), &JitterEnd)| {
-        let found = loops(durations, nr_sines, ideal);
+        let found = summarize_loops(durations, nr_sines, ideal);
         let loops = found.map(|found| Loops { nr_lost: end.nr_lost, ..found });
-        Jitter { loops, ..jitter(subject) }
+        Jitter { loops, ..summarize_jitter(subject) }
     };
     subjects.iter().zip(&durations).zip(&ends).map(of).collect()
 }
 
-fn jitter(subject: &Subject) -> Jitter {
+fn summarize_jitter(subject: &Subject) -> Jitter {
     Jitter {
         cpu: subject.cpu(),
         tid: subject.tid(),
@@ -243,33 +243,35 @@ fn measure_looks(
     let drain = |subjects: &mut [Subject], engine: &mut InterruptionEngine| {
         for subject in subjects {
             let cpu = subject.cpu();
-            subject.drain(|start_ns, end_ns| engine.interrupted(cpu, start_ns, end_ns));
+            subject
+                .drain_samples(|start_ns, end_ns| engine.add_interruption(cpu, start_ns, end_ns));
         }
     };
-    fetch(subjects, arguments.task.duration, stop, |subjects, step| {
-        tracer.step(step, &mut engine)?;
+    fetch_samples(subjects, arguments.task.duration, stop, |subjects, step| {
+        tracer.poll_source(step, &mut engine)?;
         drain(subjects, &mut engine);
-        engine.settle();
+        engine.settle_windows();
         Ok(())
     })?;
     let ends: Vec<JitterEnd> = subjects.iter_mut().map(Subject::stop).collect();
     drain(subjects, &mut engine);
-    tracer.detach(&mut engine, ends.iter().map(|end| end.cpu_ns).sum())?;
+    tracer.detach_source(&mut engine, ends.iter().map(|end| end.cpu_ns).sum())?;
     engine.flush();
     for (reason, n) in engine.loss().0 {
-        tracer.summary.loss.add(reason, n);
+        tracer.summary.loss.add_loss(reason, n);
     }
     let threshold_ns = arguments.what.threshold.unwrap_or(DEFAULT_THRESHOLD_NS);
     let of = |(subject, end): (&Subject, &JitterEnd)| {
-        let interruptions = engine.result(subject.cpu(), end.since_ns).map(|found| Interruptions {
-            threshold_ns,
-            look_ns: end.look_ns,
-            nr_looks: end.nr_looks,
-            lasted_ns: end.lasted_ns,
-            nr_lost: end.nr_lost,
-            ..found
-        });
-        Jitter { interruptions, ..jitter(subject) }
+        let interruptions =
+            engine.take_result(subject.cpu(), end.since_ns).map(|found| Interruptions {
+                threshold_ns,
+                look_ns: end.look_ns,
+                nr_looks: end.nr_looks,
+                lasted_ns: end.lasted_ns,
+                nr_lost: end.nr_lost,
+                ..found
+            });
+        Jitter { interruptions, ..summarize_jitter(subject) }
     };
     Ok(subjects.iter().zip(&ends).map(of).collect())
 }
@@ -284,7 +286,7 @@ struct Tracer {
 
 impl Tracer {
     fn open(host: &Host, what: &JitterWhat, subjects: &[Subject]) -> Self {
-        let mut summary = Summary::of(Measured::default());
+        let mut summary = Summary::from_measured(Measured::default());
         let mut source = None;
         if what.continuous && !what.no_causes {
             match open_source(host, subjects) {
@@ -295,12 +297,16 @@ impl Tracer {
         Self { source, summary, since_ns: now_ns(), started: Instant::now() }
     }
 
-    fn step(&mut self, timeout: Duration, engine: &mut InterruptionEngine) -> anyhow::Result<()> {
+    fn poll_source(
+        &mut self,
+        timeout: Duration,
+        engine: &mut InterruptionEngine,
+    ) -> anyhow::Result<()> {
         let Some(source) = &mut self.source else {
             std::thread::sleep(timeout);
             return Ok(());
         };
-        for event in source.poll(timeout)? {
+        for event in source.poll_events(timeout)? {
             engine.push(event);
         }
         Ok(())
@@ -308,7 +314,11 @@ impl Tracer {
 
     /// Take over the last transitions. The tasks that looked at the clock took `looking_ns` of CPU
     /// time, which tracing did not cost.
-    fn detach(&mut self, engine: &mut InterruptionEngine, looking_ns: u64) -> anyhow::Result<()> {
+    fn detach_source(
+        &mut self,
+        engine: &mut InterruptionEngine,
+        looking_ns: u64,
+    ) -> anyhow::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let (events, snapshot) = source.finish()?;
         for event in events {
@@ -334,9 +344,6 @@ impl Tracer {
 }
 
 fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Missing> {
-    if let Some(missing) = conditions::no_tracing(host) {
-        return Err(missing);
-    }
     let tids = subjects.iter().map(Subject::tid).collect();
     // Every transition is wanted; of paths only those to the tasks, which never sleep.
     let config = Config {
@@ -347,7 +354,7 @@ fn open_source(host: &Host, subjects: &[Subject]) -> Result<Box<dyn Source>, Mis
         look_every: Some(STEP),
         ..Config::default()
     };
-    session::open_live(&config).map_err(|error| conditions::tracing_failed(&error))
+    conditions::open_tracer(host, &config)
 }
 
 #[cfg(test)]
@@ -371,7 +378,7 @@ mod tests {
         ];
         let server = |runtime_ns| Some(RtReserve::FairServer { runtime_ns });
         let throttling = RtReserve::Throttling { for_others_us: 50_000, period_us: 1_000_000 };
-        let said = |reserve| reserved(reserve, Sched::Fifo(80), &causes);
+        let said = |reserve| describe_reserve(reserve, Scheduling::fifo(80), &causes);
         let whom = "let hog:7 o:0 and another task run for 100 000 us, 45 000 us at once.";
         for (reserve, parts) in [
             (server(Some(50_000_000)), ["50 ms of every second", "The fair server let"]),
@@ -382,8 +389,8 @@ mod tests {
             assert!(text.ends_with(whom) && parts.iter().all(|p| text.contains(p)), "{text}");
         }
         assert_eq!(said(None), None);
-        assert_eq!(reserved(server(None), Sched::Other(0), &causes), None);
-        let text = reserved(Some(throttling), Sched::Fifo(80), &[]).unwrap();
+        assert_eq!(describe_reserve(server(None), Scheduling::other(0), &causes), None);
+        let text = describe_reserve(Some(throttling), Scheduling::fifo(80), &[]).unwrap();
         assert!(!text.contains(" let "), "{text}");
         let idle = cause(CauseKind::Idle, "idle", 8_096_000);
         for (causes, end) in [
@@ -394,7 +401,7 @@ mod tests {
                  idle for 8 096 us, 4 048 us at once.",
             ),
         ] {
-            let text = reserved(Some(throttling), Sched::Fifo(80), &causes).unwrap();
+            let text = describe_reserve(Some(throttling), Scheduling::fifo(80), &causes).unwrap();
             assert!(text.ends_with(end), "{text}");
         }
     }

@@ -28,7 +28,7 @@ use crate::output::files::ResultFiles;
 use crate::output::progress::Progress;
 use crate::output::streams::Streams;
 use crate::output::{console, exit};
-use crate::session::{self, Session};
+use crate::session::Session;
 
 /// How often samples are fetched.
 const STEP: Duration = Duration::from_millis(50);
@@ -36,9 +36,9 @@ const STEP: Duration = Duration::from_millis(50);
 const MAX_SLOW: usize = 20;
 
 pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
-    arguments.output.check()?;
+    arguments.output.check_targets()?;
     let host = Host::real();
-    let on = cpus::choose(&host, arguments.task.cpus.as_ref())?;
+    let on = cpus::choose_cpus(&host, arguments.task.cpus.as_ref())?;
     ensure!(
         on.len() == 1 || is_timer(arguments.what.source),
         "--source {} is one device with one interrupt; give one CPU",
@@ -49,31 +49,33 @@ pub fn run(arguments: &Respond) -> anyhow::Result<ExitCode> {
     let mut tasks =
         on.iter().map(|cpu| Waiting::start(arguments, cpu)).collect::<Result<Vec<_>, _>>()?;
     let files = ResultFiles::open(&arguments.output)?;
-    let mut meta = meta::before(&host, Names { irqs: host.irq_names()?, ..Names::default() });
+    let mut meta =
+        meta::collect_before(&host, Names { irqs: host.irq_names()?, ..Names::default() });
     let mut tracer = Tracer::open(&host, &arguments.what, &tasks)?;
     let held = Held::take(&arguments.task)?;
     let traced = if tracer.session.is_some() { Traced::WithSymbols } else { Traced::No };
-    conditions::confine(&arguments.output, traced, !is_timer(arguments.what.source))?;
+    conditions::confine_process(&arguments.output, traced, !is_timer(arguments.what.source))?;
     meta.before = host.interrupt_counts().unwrap_or_default();
 
-    wait(&mut tasks, &mut tracer, arguments, &stop)?;
+    wait_for_end(&mut tasks, &mut tracer, arguments, &stop)?;
     // Before the tasks end, because some lines end with them.
     meta.after = host.interrupt_counts().unwrap_or_default();
-    let ended = Waiting::stop(&mut tasks);
+    let ended = Waiting::stop_all(&mut tasks);
     meta.duration_ns = tracer.started.elapsed().as_nanos() as u64;
-    let lines = Lines::of(&host, &meta);
+    let lines = Lines::from_host(&host, &meta);
     // Only now: to take the tracer down disturbs whoever still measures.
     let (mut summary, slow) = tracer.finish(&mut meta)?;
     let effects: Vec<String> =
-        tasks.first().map(|waiting| effect(&on, &waiting.task)).into_iter().collect();
+        tasks.first().map(|waiting| describe_effect(&on, &waiting.task)).into_iter().collect();
     let mut response = Vec::new();
     for (task, ended) in tasks.into_iter().zip(ended) {
         summary.missing.extend(task.task.missing().iter().cloned());
-        response.push(task.finish(ended, &arguments.what, &lines)?);
+        response.push(task.into_response(ended, &arguments.what, &lines)?);
     }
     summary.measured = Measured::Response { response, slow };
-    summary.missing = conditions::distinct(summary.missing.into_iter().chain(held.missing.clone()));
-    held.end(effects, is_apart, &mut meta);
+    summary.missing =
+        conditions::distinct_missing(summary.missing.into_iter().chain(held.missing.clone()));
+    held.give_back(effects, is_apart, &mut meta);
     files.commit_and_print(&meta, &summary, &stop, |w| {
         write_response(w, &meta, &summary, &text_options())
     })?;
@@ -105,32 +107,37 @@ impl Waiting {
         Ok(Self { task, cpu, counter: ResponseCounter::default() })
     }
 
-    fn drain(&mut self) {
+    fn drain_responses(&mut self) {
         let Self { task, counter, .. } = self;
-        task.drain(|ns| counter.record(ns));
+        task.drain_responses(|ns| counter.record(ns));
     }
 
     /// End all of them. They are asked at the same time, so that none measures while others are
     /// waited for.
-    fn stop(all: &mut [Self]) -> Vec<Ended> {
+    fn stop_all(all: &mut [Self]) -> Vec<Ended> {
         for waiting in all.iter() {
             waiting.task.ask_to_stop();
         }
         let stop = |waiting: &mut Self| {
             let ended = waiting.task.stop();
-            waiting.drain();
+            waiting.drain_responses();
             ended
         };
         all.iter_mut().map(stop).collect()
     }
 
     /// The test that it made.
-    fn finish(self, ended: Ended, what: &RespondWhat, lines: &Lines) -> anyhow::Result<Response> {
+    fn into_response(
+        self,
+        ended: Ended,
+        what: &RespondWhat,
+        lines: &Lines,
+    ) -> anyhow::Result<Response> {
         let Ended { nr_missed, nr_early, nr_lost, exceeded, error } = ended;
         let quantiles = self.counter.histogram.quantiles();
         match error {
             Some(error) if quantiles.n == 0 => return Err(error.into()),
-            Some(error) => console::note(&error.to_string()),
+            Some(error) => console::print_note(&error.to_string()),
             None => {}
         }
         let facts = self.task.facts();
@@ -141,7 +148,7 @@ impl Waiting {
             source: what.source,
             origin: facts.origin.clone(),
             stand_in: stand_in.map(str::to_owned),
-            basis: what.source.basis(),
+            basis: what.source.time_basis(),
             cpu: self.cpu,
             tid: self.task.tid(),
             sched: self.task.sched().to_string(),
@@ -160,7 +167,7 @@ impl Waiting {
 }
 
 /// What such tasks mean for their CPUs: as it was, and not as it was asked for.
-fn effect(cpus: &CpuList, task: &Respondent) -> String {
+fn describe_effect(cpus: &CpuList, task: &Respondent) -> String {
     let hz = format!("{:.2}", 1e9 / task.facts().period_ns.max(1) as f64);
     let hz = hz.trim_end_matches('0').trim_end_matches('.');
     conditions::effect_of_tasks(cpus, task.sched(), &format!("woken {hz} times a second"))
@@ -188,7 +195,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(host: &Host, meta: &Meta) -> Self {
+    fn from_host(host: &Host, meta: &Meta) -> Self {
         let names = Names { irqs: host.irq_names().unwrap_or_default(), ..Names::default() };
         Self { names, before: meta.before.clone(), after: meta.after.clone() }
     }
@@ -218,24 +225,22 @@ impl Tracer {
         if !is_wanted {
             return Ok(none(None));
         }
-        if let Some(missing) = conditions::no_tracing(host) {
-            return Ok(none(Some(missing)));
-        }
         // No threshold: the response that ends the test is the longest so far in any case, and
         // each new maximum of a path is explained.
         let tids = tasks.iter().map(|waiting| waiting.task.tid()).collect();
-        let source = match session::open_live(&Config { tids, ..Config::default() }) {
+        let config = Config { tids, ..Config::default() };
+        let source = match conditions::open_tracer(host, &config) {
             Ok(source) => source,
-            Err(error) => return Ok(none(Some(conditions::tracing_failed(&error)))),
+            Err(missing) => return Ok(none(Some(missing))),
         };
         let names = KnownNames::live(host, Lookup::AtTheEnd)?;
         let session = Session::start(source, names, Streams::default(), None);
         Ok(Self { session: Some(session), missing: None, started: Instant::now() })
     }
 
-    fn step(&mut self, timeout: Duration) -> anyhow::Result<()> {
+    fn poll_session(&mut self, timeout: Duration) -> anyhow::Result<()> {
         match &mut self.session {
-            Some(session) => session.step(timeout)?,
+            Some(session) => session.poll_source(timeout)?,
             None => std::thread::sleep(timeout),
         }
         Ok(())
@@ -244,7 +249,7 @@ impl Tracer {
     /// The part of the result that tracing gives: loss and overhead, and the slowest paths with
     /// their causes.
     fn finish(self, meta: &mut Meta) -> anyhow::Result<(Summary, Vec<SlowPath>)> {
-        let mut summary = Summary::of(Measured::default());
+        let mut summary = Summary::from_measured(Measured::default());
         summary.missing.extend(self.missing);
         let Some(session) = self.session else { return Ok((summary, Vec::new())) };
         let traced = session.finish()?;
@@ -262,7 +267,7 @@ impl Tracer {
 }
 
 /// Let them measure until it is over.
-fn wait(
+fn wait_for_end(
     tasks: &mut [Waiting],
     tracer: &mut Tracer,
     arguments: &Respond,
@@ -273,15 +278,15 @@ fn wait(
     let started = Instant::now();
     tracer.started = started;
     for waiting in tasks.iter_mut() {
-        waiting.task.go();
+        waiting.task.let_measure();
     }
-    while !stop.requested() && !tasks.iter().any(|waiting| waiting.task.is_done()) {
+    while !stop.is_requested() && !tasks.iter().any(|waiting| waiting.task.is_done()) {
         let left = duration.saturating_sub(started.elapsed());
         if left.is_zero() {
             break;
         }
-        tracer.step(left.min(STEP))?;
-        tasks.iter_mut().for_each(Waiting::drain);
+        tracer.poll_session(left.min(STEP))?;
+        tasks.iter_mut().for_each(Waiting::drain_responses);
         progress.tick();
     }
     Ok(())

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use irqpath_model::CpuList;
 
 use crate::output::args::ResultOutput;
-use crate::values::{duration, microseconds};
+use crate::values::{parse_duration, parse_microseconds};
 
 /// How `trace` shows what it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,7 +38,7 @@ pub struct Trace {
     pub hist: Hist,
 
     /// Time between two refreshes of top
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s",
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s",
           help_heading = "Live table (top)")]
     pub interval: Duration,
 }
@@ -52,12 +52,11 @@ Examples:
 
 Exit codes: 0 done, 1 threshold exceeded, 2 could not run.";
 
-/// What to measure.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to trace")]
 pub struct What {
     /// How long: 10s, 500ms, 1m; a plain number means seconds [default: 10s; top: until q]
-    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 
     /// Only paths whose interrupt or target was on one of these CPUs: 1,3,5-7
@@ -74,7 +73,7 @@ pub struct What {
 
     /// Explain every path at least this long, its return to user space included; exit 1 if there is
     /// one
-    #[arg(short = 'T', long, value_name = "US", value_parser = microseconds)]
+    #[arg(short = 'T', long, value_name = "US", value_parser = parse_microseconds)]
     pub threshold: Option<u64>,
 
     /// Do not follow the target to user space; avoids a tracing program in every system call
@@ -90,7 +89,6 @@ pub struct What {
     pub replay: Option<PathBuf>,
 }
 
-/// What to write.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
@@ -117,7 +115,7 @@ pub struct Output {
 #[command(next_help_heading = "Histogram (hist)")]
 pub struct Hist {
     /// Width of a bucket, us [default: chosen for each path]
-    #[arg(short, long, value_name = "US", value_parser = microseconds)]
+    #[arg(short, long, value_name = "US", value_parser = parse_microseconds)]
     pub bucket_size: Option<u64>,
 
     /// Number of buckets; longer times share the last row [default: 256 with -b, else all]
@@ -132,7 +130,7 @@ mod tests {
     use crate::cli::{Cli, Verb};
     use clap::Parser as _;
 
-    fn trace(arguments: &[&str]) -> Trace {
+    fn parse_trace(arguments: &[&str]) -> Trace {
         let all = ["irqpath", "trace"].iter().chain(arguments);
         match Cli::try_parse_from(all).unwrap().verb {
             Verb::Trace(trace) => *trace,
@@ -143,7 +141,7 @@ mod tests {
     #[test]
     fn flags_may_stand_before_and_after_the_view() {
         for arguments in [["-d", "5s", "once"], ["once", "-d", "5s"]] {
-            let t = trace(&arguments);
+            let t = parse_trace(&arguments);
             assert_eq!(t.view, Some(View::Once));
             assert_eq!(t.what.duration, Some(Duration::from_secs(5)));
         }
@@ -151,12 +149,12 @@ mod tests {
 
     #[test]
     fn optional_values_have_their_defaults() {
-        assert_eq!(trace(&["once", "--json"]).output.result.json, Some("-".into()));
-        assert_eq!(trace(&["--json", "f.json"]).output.result.json, Some("f.json".into()));
-        assert_eq!(trace(&["--perfetto"]).output.perfetto, Some(None));
-        assert_eq!(trace(&["--perfetto", "f"]).output.perfetto, Some(Some("f".into())));
-        assert_eq!(trace(&["once"]).output.result.json, None);
-        assert_eq!(trace(&["-T", "50"]).what.threshold, Some(50_000));
-        assert_eq!(trace(&["-c", "0-2"]).what.cpus.unwrap().len(), 3);
+        assert_eq!(parse_trace(&["once", "--json"]).output.result.json, Some("-".into()));
+        assert_eq!(parse_trace(&["--json", "f.json"]).output.result.json, Some("f.json".into()));
+        assert_eq!(parse_trace(&["--perfetto"]).output.perfetto, Some(None));
+        assert_eq!(parse_trace(&["--perfetto", "f"]).output.perfetto, Some(Some("f".into())));
+        assert_eq!(parse_trace(&["once"]).output.result.json, None);
+        assert_eq!(parse_trace(&["-T", "50"]).what.threshold, Some(50_000));
+        assert_eq!(parse_trace(&["-c", "0-2"]).what.cpus.unwrap().len(), 3);
     }
 }

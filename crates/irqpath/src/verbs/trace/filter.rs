@@ -13,11 +13,11 @@ use super::args::What;
 const COMM_LEN: usize = 15;
 
 /// The configuration for the running kernel. `record_all` if any output wants every path.
-pub fn live(what: &What, host: &Host, record_all: bool) -> anyhow::Result<Config> {
+pub fn live_config(what: &What, host: &Host, record_all: bool) -> anyhow::Result<Config> {
     if let Some(cpus) = &what.cpus {
         host.check_cpus(cpus)?;
     }
-    let mut config = unchecked(what, record_all);
+    let mut config = unchecked_config(what, record_all);
     config.origins = host.resolve_irqs(&what.irq)?;
     for tid in &config.tids {
         let exists = host.path(format!("proc/{tid}")).exists();
@@ -27,8 +27,8 @@ pub fn live(what: &What, host: &Host, record_all: bool) -> anyhow::Result<Config
 }
 
 /// Everything but the interrupts, as asked for.
-pub fn unchecked(what: &What, record_all: bool) -> Config {
-    let (tids, comms) = tasks(&what.task);
+pub fn unchecked_config(what: &What, record_all: bool) -> Config {
+    let (tids, comms) = split_tasks(&what.task);
     Config {
         threshold_ns: what.threshold,
         record_all,
@@ -38,12 +38,15 @@ pub fn unchecked(what: &What, record_all: bool) -> Config {
         cpus: what.cpus.clone(),
         no_user: what.no_user,
         buffer_bytes: what.buffer.map_or(0, |mib| mib << 20),
+        max_paths: None,
+        by_cgroup: false,
         look_every: None,
+        flight: None,
     }
 }
 
 /// Numbers are thread or process ids, everything else is a name.
-fn tasks(wanted: &[String]) -> (Vec<u32>, Vec<Comm>) {
+pub fn split_tasks(wanted: &[String]) -> (Vec<u32>, Vec<Comm>) {
     let (mut tids, mut comms) = (Vec::new(), Vec::new());
     for text in wanted {
         if let Ok(tid) = text.parse() {
@@ -63,7 +66,7 @@ mod tests {
     #[test]
     fn tasks_are_numbers_or_names_as_the_kernel_cuts_them() {
         let wanted = ["700", "postgres", "a-very-long-task-name"].map(str::to_owned);
-        let (tids, comms) = tasks(&wanted);
+        let (tids, comms) = split_tasks(&wanted);
         assert_eq!(tids, [700]);
         assert_eq!(comms, [Comm::from("postgres"), Comm::from("a-very-long-tas")]);
     }

@@ -8,4 +8,5 @@ mod run;
 mod text;
 mod top;
 
+pub use filter::split_tasks;
 pub use run::run;

@@ -18,11 +18,10 @@ use irqpath_source::{Config, Source, SourceError};
 use super::args::What;
 use super::filter;
 
-/// An open recording.
 pub struct Recording {
     /// Who recorded it, when, and on what.
     pub meta: Meta,
-    /// Its events.
+    /// Its events, narrowed to what was asked for.
     pub source: Box<dyn Source>,
 }
 
@@ -31,9 +30,9 @@ pub fn open(path: &Path, what: &What) -> anyhow::Result<Recording> {
     let replay = Replay::open(path)?;
     let mut meta = printable_meta(replay.meta())?;
     meta.source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut config = filter::unchecked(what, true);
+    let mut config = filter::unchecked_config(what, true);
     for text in &what.irq {
-        config.origins.extend(origins(text, &meta.names)?);
+        config.origins.extend(resolve_origins(text, &meta.names)?);
     }
     if let Some(cpus) = &config.cpus {
         let online = meta.cpu.online.parse().unwrap_or_default();
@@ -59,16 +58,18 @@ fn is_everything(config: &Config) -> bool {
 }
 
 /// What `--irq` means in a recording: a number, a label, a vector's name, or part of a name.
-fn origins(text: &str, names: &Names) -> anyhow::Result<Vec<Origin>> {
+fn resolve_origins(text: &str, names: &Names) -> anyhow::Result<Vec<Origin>> {
     if let Ok(nr) = text.parse() {
         return Ok(vec![Origin::Irq(nr)]);
     }
     let vectors = Vector::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|v| v.label().eq_ignore_ascii_case(text) || v.name() == text)
         .map(Origin::Vector);
     let softirqs = SoftirqVec::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|v| v.name().eq_ignore_ascii_case(text))
         .map(Origin::Softirq);
     let mut found: Vec<Origin> = vectors.chain(softirqs).collect();
@@ -96,9 +97,9 @@ impl Narrowed {
         Self { replay, config, paths: Accumulator::new() }
     }
 
-    fn narrow(&mut self, mut events: Vec<Event>) -> Vec<Event> {
+    fn narrow_events(&mut self, mut events: Vec<Event>) -> Vec<Event> {
         events.retain(|event| match event {
-            Event::Path(record) => passes(&self.config, record),
+            Event::Path(record) => passes_filter(&self.config, record),
             Event::Occupancy(_) => true,
         });
         for event in &events {
@@ -111,13 +112,13 @@ impl Narrowed {
 
     fn with_own_paths(&self, snapshot: Snapshot) -> Snapshot {
         let mut loss = snapshot.loss;
-        loss.add(LossReason::HistogramTableFull, self.paths.nr_left_out());
+        loss.add_loss(LossReason::HistogramTableFull, self.paths.nr_left_out());
         Snapshot { paths: self.paths.stats(), loss, ..snapshot }
     }
 }
 
 /// The same filter as the live source's.
-fn passes(config: &Config, record: &PathRecord) -> bool {
+fn passes_filter(config: &Config, record: &PathRecord) -> bool {
     let target = &record.target;
     let any_task = config.tids.is_empty() && config.comms.is_empty();
     let task = any_task
@@ -133,19 +134,19 @@ fn passes(config: &Config, record: &PathRecord) -> bool {
 }
 
 impl Source for Narrowed {
-    fn poll(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
-        let events = self.replay.poll(timeout)?;
-        Ok(self.narrow(events))
+    fn poll_events(&mut self, timeout: Duration) -> Result<Vec<Event>, SourceError> {
+        let events = self.replay.poll_events(timeout)?;
+        Ok(self.narrow_events(events))
     }
 
-    fn snapshot(&mut self) -> Result<Snapshot, SourceError> {
-        let snapshot = self.replay.snapshot()?;
+    fn take_snapshot(&mut self) -> Result<Snapshot, SourceError> {
+        let snapshot = self.replay.take_snapshot()?;
         Ok(self.with_own_paths(snapshot))
     }
 
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
         let (events, snapshot) = self.replay.finish()?;
-        let events = self.narrow(events);
+        let events = self.narrow_events(events);
         Ok((events, self.with_own_paths(snapshot)))
     }
 
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use irqpath_model::{PathEnd, Point, Stamp, Task, Via};
 
-    fn record() -> PathRecord {
+    fn make_record() -> PathRecord {
         let mut stamps = [None; Point::COUNT];
         stamps[Point::Hardirq.index()] = Some(Stamp { ns: 10, cpu: 2 });
         stamps[Point::SwitchIn.index()] = Some(Stamp { ns: 20, cpu: 5 });
@@ -190,7 +191,7 @@ mod tests {
             (Config { cpus: cpus("2"), ..empty() }, true),
             (Config { cpus: cpus("0-1,3"), ..empty() }, false),
         ] {
-            assert_eq!(passes(&config, &record()), want, "{config:?}");
+            assert_eq!(passes_filter(&config, &make_record()), want, "{config:?}");
         }
     }
 
@@ -206,10 +207,10 @@ mod tests {
             ("loc", vec![Origin::Vector(Vector::LocalTimer)]),
             ("net_rx", vec![Origin::Softirq(SoftirqVec::NetRx)]),
         ] {
-            assert_eq!(origins(text, &names).unwrap(), want, "{text}");
+            assert_eq!(resolve_origins(text, &names).unwrap(), want, "{text}");
         }
-        let error = origins("wlan0", &names).unwrap_err().to_string();
+        let error = resolve_origins("wlan0", &names).unwrap_err().to_string();
         assert!(error.contains("it has: 36:virtio1-req.0, 40:eth0"), "{error}");
-        assert!(origins("", &names).is_err());
+        assert!(resolve_origins("", &names).is_err());
     }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
 use irqpath_model::Meta;
+use irqpath_report::parquet::Table;
 use irqpath_source::confine::{self, Kept};
 use irqpath_source::{Config, Source};
-use irqpath_system::{Host, TRACING};
+use irqpath_system::Host;
 
 use super::args::{Output, Trace, View, What};
 use super::text::write_view;
@@ -48,22 +49,24 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
     let Trace { view, what, output, hist, interval } = arguments;
     let view = choose_view(*view, output)?;
     let stop = signals::listen_and_restore(top::restore_terminal)?;
-    let Input { mut meta, names, origin } = input(what, output)?;
+    let Input { mut meta, names, origin } = open_input(what, output)?;
     let (files, streams) = open_files(output, &meta)?;
-    let source = start(origin, &mut meta)?;
-    confine::confine(kept(what, output))?;
+    let source = attach_source(origin, &mut meta)?;
+    confine::confine(list_kept(what, output))?;
     let mut session = Session::start(source, names, streams, what.threshold);
     match view {
-        View::Top => top::run(&mut session, about(&meta), what.duration, *interval, &stop)?,
-        View::Once | View::Hist => wait(&mut session, what.duration, &stop)?,
+        View::Top => {
+            top::run(&mut session, describe_measurement(&meta), what.duration, *interval, &stop)?;
+        }
+        View::Once | View::Hist => wait_for_end(&mut session, what.duration, &stop)?,
     }
-    stop.check()?;
-    let finished = finish(session, &mut meta, what)?;
+    stop.check_abort()?;
+    let finished = finish_session(session, &mut meta, what)?;
     let Finished { summary, snapshot, mut streams, .. } = finished;
-    let written = files.commit(&meta, &summary, &stop, || {
+    let written = files.commit_files(&meta, &summary, &stop, || {
         snapshot.map_or(Ok(None), |snapshot| streams.commit_recording(&meta, &snapshot))
     })?;
-    written.print(&meta, &summary, |w| write_view(w, view, hist, &meta, &summary))?;
+    written.print_result(&meta, &summary, |w| write_view(w, view, hist, &meta, &summary))?;
     let exceeded = what.threshold.is_some() && summary.traced().nr_slow > 0;
     Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }
@@ -76,8 +79,8 @@ fn record_all(asked: &Output) -> bool {
 /// Open everything that was asked for.
 fn open_files(asked: &Output, meta: &Meta) -> anyhow::Result<(ResultFiles, Streams)> {
     let (mut files, mut streams) = (ResultFiles::open(&asked.result)?, Streams::default());
-    if let Some((file, path)) = files.add_streamed_below("samples.parquet")? {
-        streams.add_samples(file, path)?;
+    if let Some((file, path)) = files.add_streamed_below(&Table::Paths.file_name())? {
+        streams.add_samples(file, path, meta)?;
     }
     match &asked.perfetto {
         None => {}
@@ -92,7 +95,7 @@ fn open_files(asked: &Output, meta: &Meta) -> anyhow::Result<(ResultFiles, Strea
     if let Some(path) = &asked.record {
         streams.add_recording(path.clone(), meta)?;
     }
-    files.add_late(asked.openmetrics.as_deref(), export::openmetrics)?;
+    files.add_late(asked.openmetrics.as_deref(), export::write_openmetrics)?;
     Ok((files, streams))
 }
 
@@ -115,27 +118,27 @@ fn choose_view(asked: Option<View>, output: &Output) -> anyhow::Result<View> {
     Ok(view)
 }
 
-fn input(what: &What, output: &Output) -> anyhow::Result<Input> {
+fn open_input(what: &What, output: &Output) -> anyhow::Result<Input> {
     if let Some(path) = &what.replay {
         let recording = recording::open(path, what)?;
         let mut meta = recording.meta;
-        meta.command = meta::command();
+        meta.command = meta::command_line();
         let names = KnownNames::recorded(meta.names.clone());
         return Ok(Input { meta, names, origin: Origin::Recording(recording.source) });
     }
     let host = Host::real();
     let record_all = record_all(output);
-    let config = filter::live(what, &host, record_all)?;
-    host.require(TRACING).map_err(|e| anyhow!("{e}, or look at a recording with --replay FILE"))?;
+    let config = filter::live_config(what, &host, record_all)?;
+    host.may_trace().map_err(|e| anyhow!("{e}, or look at a recording with --replay FILE"))?;
     let lookup = if record_all { Lookup::Now } else { Lookup::AtTheEnd };
     let names = KnownNames::live(&host, lookup)?;
-    let meta = meta::before(&host, names.get().clone());
+    let meta = meta::collect_before(&host, names.get().clone());
     Ok(Input { meta, names, origin: Origin::Live(config) })
 }
 
 /// Attach. The counts before are read right after that, and those after right before detaching,
 /// so that the kernel's window lies within ours and both differ by a few events only.
-fn start(origin: Origin, meta: &mut Meta) -> anyhow::Result<Box<dyn Source>> {
+fn attach_source(origin: Origin, meta: &mut Meta) -> anyhow::Result<Box<dyn Source>> {
     match origin {
         Origin::Live(config) => {
             let source = session::open_live(&config)?;
@@ -148,31 +151,31 @@ fn start(origin: Origin, meta: &mut Meta) -> anyhow::Result<Box<dyn Source>> {
 
 /// What is still needed when the programs are attached: the names of timers' callbacks, a reader
 /// that keeps up, and files in a directory of the user who called sudo.
-fn kept(what: &What, output: &Output) -> Kept {
+fn list_kept(what: &What, output: &Output) -> Kept {
     let one_file = [&output.result.json, &output.result.report, &output.openmetrics];
     let files = record_all(output) || one_file.iter().any(|file| file.is_some());
     let live = what.replay.is_none();
     Kept { symbols: live, urgency: live, files, ..Kept::default() }
 }
 
-fn wait(session: &mut Session, asked: Option<Duration>, stop: &Stop) -> anyhow::Result<()> {
+fn wait_for_end(session: &mut Session, asked: Option<Duration>, stop: &Stop) -> anyhow::Result<()> {
     // A recording ends by itself.
     let live = session.is_live();
     let duration = asked.unwrap_or(DEFAULT_DURATION);
     let title = if live { "tracing" } else { "reading" };
     let progress = Progress::start(title, live.then_some(duration));
-    while !stop.requested() && !session.is_exhausted() {
+    while !stop.is_requested() && !session.is_exhausted() {
         let left = duration.saturating_sub(session.elapsed());
         if live && left.is_zero() {
             break;
         }
-        session.step(left.min(STEP))?;
+        session.poll_source(left.min(STEP))?;
         progress.tick();
     }
     Ok(())
 }
 
-fn about(meta: &Meta) -> top::About {
+fn describe_measurement(meta: &Meta) -> top::About {
     top::About {
         host: meta.host.clone(),
         kernel: meta.kernel.release.clone(),
@@ -183,7 +186,7 @@ fn about(meta: &Meta) -> top::About {
 }
 
 /// Detach and complete what is known about the measurement.
-fn finish(session: Session, meta: &mut Meta, what: &What) -> anyhow::Result<Finished> {
+fn finish_session(session: Session, meta: &mut Meta, what: &What) -> anyhow::Result<Finished> {
     if !session.is_live() {
         return session.finish();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::values::duration;
+use crate::values::parse_duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -33,7 +33,6 @@ after a kill.
 
 Exit codes: 0 done, 1 a change was refused, 2 could not run.";
 
-/// The other verbs.
 #[derive(Debug, Subcommand)]
 pub enum TuneVerb {
     /// Show what is tuned now
@@ -52,7 +51,7 @@ pub struct TuneShow {
 #[derive(Debug, Args)]
 pub struct TuneLearn {
     /// How long to learn: 30s, 2m; a plain number means seconds
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s")]
     pub learn: Duration,
 
     /// Set the priorities
@@ -68,7 +67,7 @@ pub struct TuneLearn {
     pub watch: bool,
 
     /// Time between two checks of --watch
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub interval: Duration,
 
     /// Change priorities that were set by hand, too

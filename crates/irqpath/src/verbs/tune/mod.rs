@@ -4,6 +4,5 @@
 pub mod args;
 mod lessons;
 mod run;
-mod text;
 
 pub use run::run;

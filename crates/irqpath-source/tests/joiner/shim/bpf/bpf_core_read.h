@@ -2,7 +2,7 @@
 /*
  * bpf_core_read.h - stands in for libbpf's header when bpf/ is compiled natively.
  *
- * The simulated tasks have the very fields of vmlinux.h, so there is nothing to relocate.
+ * The simulated tasks have the very fields of kernel.h, so there is nothing to relocate.
  */
 #ifndef SHIM_BPF_CORE_READ_H
 #define SHIM_BPF_CORE_READ_H

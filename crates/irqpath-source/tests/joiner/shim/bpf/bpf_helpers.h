@@ -35,5 +35,6 @@ __u32 bpf_get_smp_processor_id(void);
 __u64 bpf_get_current_pid_tgid(void);
 struct task_struct *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(struct task_struct *task);
+long bpf_get_task_stack(struct task_struct *task, void *to, __u32 size, __u64 flags);
 
 #endif /* SHIM_BPF_HELPERS_H */

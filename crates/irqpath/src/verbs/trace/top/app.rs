@@ -12,7 +12,6 @@ use super::tables::{self, Column, Previous, Row, RowId};
 /// Which table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
-    /// Paths.
     Paths,
     /// Interrupts per line and CPU.
     Lines,
@@ -21,7 +20,6 @@ pub enum Table {
 }
 
 impl Table {
-    /// Its columns.
     pub const fn columns(self) -> &'static [Column] {
         match self {
             Self::Paths => tables::PATH_COLUMNS,
@@ -51,13 +49,11 @@ impl Table {
 /// What does not change while `top` runs.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// Host name.
     pub host: String,
-    /// Kernel release.
+    /// The release alone: `6.12.1-rt`.
     pub kernel: String,
     /// `live`, or the recording.
     pub source: String,
-    /// Names of interrupts.
     pub names: Names,
     /// True in a virtual machine.
     pub is_virtual: bool,
@@ -66,9 +62,7 @@ pub struct About {
 /// What to do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
     Continue,
-    /// End.
     Quit,
 }
 
@@ -77,7 +71,7 @@ pub enum Flow {
 pub struct App {
     /// What does not change.
     pub about: About,
-    /// The latest numbers.
+    /// As of the last refresh; it stands still while paused.
     pub summary: Summary,
     /// Time since the start of the measurement.
     pub elapsed: Duration,
@@ -108,7 +102,6 @@ pub struct App {
 }
 
 impl App {
-    /// Nothing measured yet.
     pub fn new(about: About) -> Self {
         Self {
             about,
@@ -131,7 +124,7 @@ impl App {
     }
 
     /// Take over new numbers, unless paused.
-    pub fn update(&mut self, summary: Summary, elapsed: Duration) {
+    pub fn take_summary(&mut self, summary: Summary, elapsed: Duration) {
         if self.paused {
             return;
         }
@@ -139,7 +132,7 @@ impl App {
         let first = self.elapsed.is_zero();
         self.previous = (!first).then_some((before, self.elapsed));
         self.elapsed = elapsed;
-        self.refill();
+        self.refill_rows();
     }
 
     /// The path that is open, with its numbers.
@@ -151,35 +144,35 @@ impl App {
     /// The slowest recorded paths of the one that is open, slowest first.
     pub fn slow_of_open(&self) -> Vec<&SlowPath> {
         let Some(key) = &self.open else { return Vec::new() };
-        self.summary.slow().iter().filter(|s| key.covers(&s.record.key())).collect()
+        self.summary.slow().iter().filter(|s| key.is_covering(&s.record.key())).collect()
     }
 
-    fn refill(&mut self) {
+    fn refill_rows(&mut self) {
         let seconds = |then: &Duration| self.elapsed.saturating_sub(*then).as_secs_f64();
         let previous = self
             .previous
             .as_ref()
             .map(|(summary, then)| Previous { summary, seconds: seconds(then) });
         self.all_rows = match self.table {
-            Table::Paths => tables::paths(&self.summary, previous.as_ref()),
-            Table::Lines => tables::lines(&self.summary, previous.as_ref(), &self.about.names),
-            Table::Softirqs => tables::softirqs(&self.summary, previous.as_ref()),
+            Table::Paths => tables::path_rows(&self.summary, previous.as_ref()),
+            Table::Lines => tables::line_rows(&self.summary, previous.as_ref(), &self.about.names),
+            Table::Softirqs => tables::softirq_rows(&self.summary, previous.as_ref()),
         };
-        self.arrange();
+        self.arrange_rows();
     }
 
     /// Filter and sort; the selection stays on its row if that is still there.
-    fn arrange(&mut self) {
+    fn arrange_rows(&mut self) {
         let selected = self.rows.get(self.selected).map(|r| r.id.clone());
         let wanted = self.filter.to_lowercase();
         let matches = |row: &&Row| {
             wanted.is_empty()
-                || row.values.iter().any(|v| v.show().to_lowercase().contains(&wanted))
+                || row.values.iter().any(|v| v.format_cell().to_lowercase().contains(&wanted))
         };
         let mut rows: Vec<Row> = self.all_rows.iter().filter(matches).cloned().collect();
         let (sort, reverse) = (self.sort, self.reverse);
         rows.sort_by(|a, b| {
-            let order = a.values[sort].order(&b.values[sort]);
+            let order = a.values[sort].order_in_column(&b.values[sort]);
             if reverse { order.reverse() } else { order }
         });
         self.rows = rows;
@@ -189,13 +182,13 @@ impl App {
             .unwrap_or_else(|| self.selected.min(self.rows.len().saturating_sub(1)));
     }
 
-    /// One key.
-    pub fn key(&mut self, key: KeyEvent) -> Flow {
+    /// What the key means depends on what is open; Ctrl-C quits anywhere.
+    pub fn handle_key(&mut self, key: KeyEvent) -> Flow {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Flow::Quit;
         }
         if self.editing {
-            self.edit(key.code);
+            self.edit_filter(key.code);
             return Flow::Continue;
         }
         if self.help {
@@ -206,7 +199,7 @@ impl App {
             KeyCode::Char('q') => return Flow::Quit,
             KeyCode::Char('?' | 'h') => self.help = true,
             KeyCode::Char('p' | ' ') => self.paused = !self.paused,
-            KeyCode::Esc | KeyCode::Backspace => self.back(),
+            KeyCode::Esc | KeyCode::Backspace => self.go_back(),
             code if self.open.is_some() => self.move_in_detail(code),
             code => self.table_key(code),
         }
@@ -222,17 +215,17 @@ impl App {
             KeyCode::Char('r') => {
                 self.reverse = !self.reverse;
                 self.selected = 0;
-                self.arrange();
+                self.arrange_rows();
             }
             KeyCode::Char('/') => self.editing = true,
-            KeyCode::Char('i') => self.toggle(Table::Lines),
-            KeyCode::Char('f') => self.toggle(Table::Softirqs),
+            KeyCode::Char('i') => self.toggle_table(Table::Lines),
+            KeyCode::Char('f') => self.toggle_table(Table::Softirqs),
             KeyCode::Enter => self.open_selected(),
             code => self.move_selection(code),
         }
     }
 
-    fn edit(&mut self, code: KeyCode) {
+    fn edit_filter(&mut self, code: KeyCode) {
         match code {
             KeyCode::Enter => self.editing = false,
             KeyCode::Esc => {
@@ -245,38 +238,38 @@ impl App {
             KeyCode::Char(c) => self.filter.push(c),
             _ => {}
         }
-        self.arrange();
+        self.arrange_rows();
     }
 
     /// Esc undoes one thing at a time: the open path, the filter, the other table.
-    fn back(&mut self) {
+    fn go_back(&mut self) {
         if self.open.take().is_some() {
             self.scroll = 0;
         } else if !self.filter.is_empty() {
             self.filter.clear();
-            self.arrange();
+            self.arrange_rows();
         } else if self.table != Table::Paths {
-            self.show(Table::Paths);
+            self.show_table(Table::Paths);
         }
     }
 
-    fn toggle(&mut self, table: Table) {
-        self.show(if self.table == table { Table::Paths } else { table });
+    fn toggle_table(&mut self, table: Table) {
+        self.show_table(if self.table == table { Table::Paths } else { table });
     }
 
-    fn show(&mut self, table: Table) {
+    fn show_table(&mut self, table: Table) {
         self.table = table;
         self.sort = table.first_sort();
         self.reverse = false;
         self.selected = 0;
         self.rows.clear();
-        self.refill();
+        self.refill_rows();
     }
 
     fn sort_by(&mut self, column: usize) {
         self.sort = column % self.table.columns().len();
         self.selected = 0;
-        self.arrange();
+        self.arrange_rows();
     }
 
     fn open_selected(&mut self) {
@@ -288,16 +281,17 @@ impl App {
 
     fn move_selection(&mut self, code: KeyCode) {
         let last = self.rows.len().saturating_sub(1);
-        self.selected = moved(self.selected, code).min(last);
+        self.selected = move_position(self.selected, code).min(last);
     }
 
     fn move_in_detail(&mut self, code: KeyCode) {
-        self.scroll = moved(usize::from(self.scroll), code).min(usize::from(u16::MAX)) as u16;
+        self.scroll =
+            move_position(usize::from(self.scroll), code).min(usize::from(u16::MAX)) as u16;
     }
 }
 
 /// A position after a key of movement.
-fn moved(position: usize, code: KeyCode) -> usize {
+fn move_position(position: usize, code: KeyCode) -> usize {
     match code {
         KeyCode::Up | KeyCode::Char('k') => position.saturating_sub(1),
         KeyCode::Down | KeyCode::Char('j') => position + 1,

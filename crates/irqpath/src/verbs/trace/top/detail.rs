@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::app::App;
-use super::tables::{grouped, us};
+use super::tables::{format_us, group_digits};
 
 /// Rows of causes below one stage.
 const MAX_CAUSES: usize = 8;
@@ -20,13 +20,13 @@ const MAX_CAUSES: usize = 8;
 const LABEL_WIDTH: u16 = 56;
 
 /// Draw the open path into `area`.
-pub fn draw(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
+pub fn draw_path(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
     let Some(path) = app.open_path() else {
         let text = "this path is gone from the tables; Esc leads back";
         frame.render_widget(Paragraph::new(text), area);
         return;
     };
-    let target = Targets::of(&app.summary.traced().paths).name(path);
+    let target = Targets::from_paths(&app.summary.traced().paths).target_name(path);
     let stages = stage_lines(path, &target, area.width);
     let causes = cause_lines(&app.slow_of_open(), app.about.is_virtual);
     let height = (stages.len() as u16 + 1).min(area.height);
@@ -54,7 +54,7 @@ fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static
             "Q50",
             "Q99",
             "MAX",
-            scale(longest, width)
+            describe_scale(longest, width)
         ))
         .dim(),
     ];
@@ -63,10 +63,10 @@ fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static
         Line::from(format!(
             "{:<24} {:>9} {:>9} {:>9}  {} times",
             "whole path",
-            us(q.q50_ns),
-            us(q.q99_ns),
-            us(q.max_ns),
-            grouped(q.n)
+            format_us(q.q50_ns),
+            format_us(q.q99_ns),
+            format_us(q.max_ns),
+            group_digits(q.n)
         ))
         .bold(),
     );
@@ -74,9 +74,9 @@ fn stage_lines(path: &PathSummary, target: &str, width: u16) -> Vec<Line<'static
 }
 
 /// What the bars mean, in as many words as there is room for beside the numbers.
-fn scale(longest_ns: u64, width: u16) -> String {
+fn describe_scale(longest_ns: u64, width: u16) -> String {
     let room = usize::from(width.saturating_sub(LABEL_WIDTH));
-    let text = |words: &str| format!("{words} to {} us", us(longest_ns));
+    let text = |words: &str| format!("{words} to {} us", format_us(longest_ns));
     let texts = ["bars: log scale", "log scale"].map(text);
     let fits = texts.into_iter().find(|text| text.len() <= room);
     fits.unwrap_or_else(|| text("log"))
@@ -88,9 +88,9 @@ fn stage_line(stage: &StageSummary, longest_ns: u64, width: usize) -> Line<'stat
         format!(
             "{:<24} {:>9} {:>9} {:>9}  ",
             stage.stage.stage_title(),
-            us(q.q50_ns),
-            us(q.q99_ns),
-            us(q.max_ns)
+            format_us(q.q50_ns),
+            format_us(q.q99_ns),
+            format_us(q.max_ns)
         )
         .into(),
     ];
@@ -100,7 +100,7 @@ fn stage_line(stage: &StageSummary, longest_ns: u64, width: usize) -> Line<'stat
         (q.q99_ns, "\u{2593}", Color::Yellow),
         (q.max_ns, "\u{2591}", Color::Red),
     ] {
-        let end = bar(ns, longest_ns, width).max(drawn);
+        let end = bar_width(ns, longest_ns, width).max(drawn);
         spans.push(Span::styled(mark.repeat(end - drawn), Style::new().fg(colour)));
         drawn = end;
     }
@@ -108,7 +108,7 @@ fn stage_line(stage: &StageSummary, longest_ns: u64, width: usize) -> Line<'stat
 }
 
 /// Length of a bar on a logarithmic scale from 100 ns to the longest.
-fn bar(ns: u64, longest_ns: u64, width: usize) -> usize {
+fn bar_width(ns: u64, longest_ns: u64, width: usize) -> usize {
     let decades = |ns: u64| (ns.max(100) as f64 / 100.0).log10();
     let full = decades(longest_ns);
     if full <= 0.0 { 0 } else { (decades(ns) / full * width as f64).round() as usize }
@@ -122,32 +122,33 @@ fn cause_lines(slow: &[&SlowPath], is_virtual: bool) -> Vec<Line<'static>> {
 }
 
 /// Time, share of the path, and what it was.
-fn row(ns: u64, path: &SlowPath, indent: &str, what: &str) -> String {
+fn format_row(ns: u64, path: &SlowPath, indent: &str, what: &str) -> String {
     let share = ns as f64 * 100.0 / path.record.total_ns().max(1) as f64;
-    format!("{:>11} us {share:>4.0} %  {indent}{what}", us(ns))
+    format!("{:>11} us {share:>4.0} %  {indent}{what}", format_us(ns))
 }
 
 fn one_path(path: &SlowPath, is_virtual: bool) -> Vec<Line<'static>> {
     let target = &path.record.target;
-    let title = format!("to {}:{} {}", target.comm, target.tid, target.sched());
-    let mut lines = vec![Line::from(row(path.record.total_ns(), path, "", &title)).bold()];
+    let title = format!("to {}:{} {}", target.comm, target.tid, target.effective_scheduling());
+    let mut lines = vec![Line::from(format_row(path.record.total_ns(), path, "", &title)).bold()];
     for stage in &path.stages {
-        let title = format!("{} ({})", stage.to.stage_title(), stage.place());
-        lines.push(Line::from(row(stage.ns, path, "  ", &title)));
-        for cause in causes::shown(stage, MAX_CAUSES) {
-            let mut what = cause.words(stage.to, is_virtual);
+        let title = format!("{} ({})", stage.to.stage_title(), stage.place_text());
+        lines.push(Line::from(format_row(stage.ns, path, "  ", &title)));
+        for cause in causes::select_rows(stage, MAX_CAUSES) {
+            let mut what = cause.row_text(stage.to, is_virtual);
             if cause.nr_times > 1 {
-                what = format!("{what}  {}\u{d7}", grouped(cause.nr_times.into()));
+                what = format!("{what}  {}\u{d7}", group_digits(cause.nr_times.into()));
             }
-            let text = row(cause.ns, path, "    ", &what);
-            lines.push(Span::styled(text, Style::new().fg(colour(cause.kind.class()))).into());
+            let text = format_row(cause.ns, path, "    ", &what);
+            lines
+                .push(Span::styled(text, Style::new().fg(class_colour(cause.kind.class()))).into());
         }
     }
     lines.push(Line::default());
     lines
 }
 
-fn colour(class: CauseClass) -> Color {
+fn class_colour(class: CauseClass) -> Color {
     match class {
         CauseClass::Interference => Color::Yellow,
         CauseClass::Blocking => Color::Red,
@@ -164,9 +165,9 @@ mod tests {
 
     #[test]
     fn bars_grow_with_the_logarithm_and_stay_inside() {
-        assert_eq!(bar(0, 1_000_000, 40), 0);
-        assert_eq!(bar(1_000_000, 1_000_000, 40), 40);
-        assert_eq!(bar(10_000, 1_000_000, 40), 20);
-        assert_eq!(bar(50, 50, 40), 0, "a scale of no length has no bars");
+        assert_eq!(bar_width(0, 1_000_000, 40), 0);
+        assert_eq!(bar_width(1_000_000, 1_000_000, 40), 40);
+        assert_eq!(bar_width(10_000, 1_000_000, 40), 20);
+        assert_eq!(bar_width(50, 50, 40), 0, "a scale of no length has no bars");
     }
 }

@@ -4,7 +4,7 @@
 //! the end.
 
 use irqpath_report::target;
-use irqpath_report::text::wrapped;
+use irqpath_report::text::wrap_text;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
@@ -13,7 +13,7 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table as Grid, TableS
 
 use super::app::App;
 use super::detail;
-use super::tables::{Column, Value, cut, us};
+use super::tables::{Column, Value, cut_to, format_us};
 
 const HELP: &str = " Up Down PgUp PgDn Home End   move
  s or >, <                    sort by the next, the previous column
@@ -31,8 +31,7 @@ const HELP: &str = " Up Down PgUp PgDn Home End   move
  this long. VIA: what carried the path from the interrupt to the wakeup;
  @cpu: the target ran on another CPU than the one that woke it.";
 
-/// Draw everything.
-pub fn draw(frame: &mut Frame<'_>, app: &mut App) {
+pub fn draw_screen(frame: &mut Frame<'_>, app: &mut App) {
     let lines = header_lines(app, frame.area().width.into());
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let [header, body, footer] =
@@ -40,22 +39,22 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App) {
             .areas(frame.area());
     frame.render_widget(Paragraph::new(lines), header);
     if app.open.is_some() {
-        detail::draw(frame, app, body);
+        detail::draw_path(frame, app, body);
     } else {
-        table(frame, app, body);
+        draw_table(frame, app, body);
     }
     frame.render_widget(footer_text(app, footer.width.into()), footer);
     if app.help {
-        help(frame);
+        draw_help(frame);
     }
 }
 
 /// Three lines, or more where a sentence would be cut.
 fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
     let s = &app.summary;
-    let mut lines = match target::folded(s) {
-        Some(text) => broken(&format!("irqpath {text}"), width, Style::new().yellow().bold()),
-        None => vec![about(app)],
+    let mut lines = match target::describe_folded(s) {
+        Some(text) => break_text(&format!("irqpath {text}"), width, Style::new().yellow().bold()),
+        None => vec![about_line(app)],
     };
     let interrupts: u64 = s.traced().lines.iter().map(|l| l.nr).sum();
     let joined: u64 = s.traced().paths.iter().map(|p| p.total.n).sum();
@@ -63,10 +62,10 @@ fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut counts: Vec<Span<'static>> =
         vec![format!("{interrupts} interrupts  {joined} paths joined  {nr_events} events").into()];
     if let Some(limit) = s.traced().threshold_ns {
-        let text = format!("  {} over {} us", s.traced().nr_slow, us(limit));
+        let text = format!("  {} over {} us", s.traced().nr_slow, format_us(limit));
         counts.push(if s.traced().nr_slow > 0 { text.red() } else { text.into() });
     }
-    let lost = s.loss.lost();
+    let lost = s.loss.nr_lost();
     // The reason that most were lost for, with what to do.
     let why = s.loss.0.iter().filter(|(r, _)| r.is_lost_data()).max_by_key(|(_, n)| **n);
     let why = why.filter(|_| lost > 0).map_or(String::new(), |(r, _)| format!(" ({})", r.advice()));
@@ -78,13 +77,13 @@ fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
         lines.push(spans.collect());
     } else {
         lines.push(counts);
-        lines.extend(broken(&lost, width, lost_style));
+        lines.extend(break_text(&lost, width, lost_style));
     }
-    lines.push(Line::from(cost(app)).dim());
+    lines.push(Line::from(describe_cost(app)).dim());
     lines
 }
 
-fn about(app: &App) -> Line<'static> {
+fn about_line(app: &App) -> Line<'static> {
     let seconds = app.elapsed.as_secs_f64();
     let state = if app.paused { "  PAUSED" } else { "" };
     let about = &app.about;
@@ -96,13 +95,13 @@ fn about(app: &App) -> Line<'static> {
 }
 
 /// A sentence in as many lines as it needs.
-fn broken(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
-    let text = wrapped(text, width);
+fn break_text(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let text = wrap_text(text, width);
     text.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
 }
 
 /// The observer's own cost, in words.
-fn cost(app: &App) -> String {
+fn describe_cost(app: &App) -> String {
     let o = &app.summary.overhead;
     let elapsed_ns = app.elapsed.as_nanos() as f64;
     let process = if elapsed_ns > 0.0 { o.process_cpu_ns as f64 / elapsed_ns * 100.0 } else { 0.0 };
@@ -150,7 +149,7 @@ const FEW_LETTERS: usize = 4;
 /// Cells between columns.
 const GAP: usize = 2;
 
-fn heading(column: &Column, arrow: &'static str) -> Cell<'static> {
+fn heading_cell(column: &Column, arrow: &'static str) -> Cell<'static> {
     let text = Line::from(format!("{}{arrow}", column.title));
     let text = if column.is_name { text } else { text.alignment(Alignment::Right) };
     Cell::from(text)
@@ -163,7 +162,7 @@ fn width_of(text: &str) -> usize {
 /// Columns that are shown, with their widths: as wide as what they hold. Where that is too much,
 /// names give way to what still reads well, then columns that may be left out go, and only then
 /// names shrink to a few letters.
-fn layout(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> {
+fn lay_out_columns(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> {
     let columns = app.table.columns();
     let natural = |i: usize| {
         let widest = cells.iter().map(|row| width_of(&row[i])).max().unwrap_or(0);
@@ -174,7 +173,7 @@ fn layout(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> 
     let mut shown: Vec<(usize, usize)> = (0..columns.len()).map(|i| (i, natural(i))).collect();
     loop {
         let mut narrow = shown.clone();
-        let fits = shrink(&mut narrow, columns, room, |c| c.rather.into());
+        let fits = shrink_names(&mut narrow, columns, room, |c| c.rather.into());
         let last = shown.iter().filter(|(i, _)| columns[*i].drop > 0 && *i != app.sort);
         let last = last.max_by_key(|(i, _)| columns[*i].drop).map(|(i, _)| *i);
         match last {
@@ -185,7 +184,7 @@ fn layout(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> 
     }
     let least: [fn(&Column) -> usize; 2] = [|c| c.width.into(), |_| FEW_LETTERS];
     for least in least {
-        if shrink(&mut shown, columns, room, least) {
+        if shrink_names(&mut shown, columns, room, least) {
             break;
         }
     }
@@ -193,7 +192,7 @@ fn layout(app: &App, cells: &[Vec<String>], room: usize) -> Vec<(usize, usize)> 
 }
 
 /// Take from the widest name until the line fits; false if the names cannot give that much.
-fn shrink(
+fn shrink_names(
     shown: &mut [(usize, usize)],
     columns: &[Column],
     room: usize,
@@ -210,14 +209,14 @@ fn shrink(
 }
 
 /// A cell of a given width; a cut is marked.
-fn cell(text: &str, width: usize, is_name: bool) -> Cell<'static> {
+fn make_cell(text: &str, width: usize, is_name: bool) -> Cell<'static> {
     if is_name {
-        return Cell::from(cut(text, width));
+        return Cell::from(cut_to(text, width));
     }
     Cell::from(Line::from(text.to_owned()).alignment(Alignment::Right))
 }
 
-fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_table(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let columns = app.table.columns();
     let arrow = |i: usize| match (i == app.sort, app.reverse) {
         (false, _) => "",
@@ -225,18 +224,18 @@ fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
         (true, true) => "\u{25b4}",
     };
     let cells: Vec<Vec<String>> =
-        app.rows.iter().map(|row| row.values.iter().map(Value::show).collect()).collect();
-    let shown = layout(app, &cells, area.width.into());
-    let header = Row::new(shown.iter().map(|&(i, _)| heading(&columns[i], arrow(i))))
+        app.rows.iter().map(|row| row.values.iter().map(Value::format_cell).collect()).collect();
+    let shown = lay_out_columns(app, &cells, area.width.into());
+    let header = Row::new(shown.iter().map(|&(i, _)| heading_cell(&columns[i], arrow(i))))
         .style(Style::new().add_modifier(Modifier::REVERSED));
     let rows = cells.iter().map(|row| {
-        Row::new(shown.iter().map(|&(i, width)| cell(&row[i], width, columns[i].is_name)))
+        Row::new(shown.iter().map(|&(i, width)| make_cell(&row[i], width, columns[i].is_name)))
     });
     let lengths = shown.iter().map(|&(_, w)| Constraint::Length(w.try_into().unwrap_or(u16::MAX)));
     let grid = Grid::new(rows, lengths)
         .column_spacing(GAP as u16)
         .header(header)
-        .block(Block::new().title(title(app)))
+        .block(Block::new().title(table_title(app)))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     let mut state = TableState::new();
     if !app.rows.is_empty() {
@@ -245,7 +244,7 @@ fn table(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_stateful_widget(grid, area, &mut state);
 }
 
-fn title(app: &App) -> Line<'static> {
+fn table_title(app: &App) -> Line<'static> {
     let mut text = format!("{} {}", app.rows.len(), app.table.title());
     if !app.filter.is_empty() {
         text = format!("{text} with '{}'", app.filter);
@@ -253,7 +252,7 @@ fn title(app: &App) -> Line<'static> {
     Line::from(vec![text.bold(), ", times in us".dim()])
 }
 
-fn help(frame: &mut Frame<'_>) {
+fn draw_help(frame: &mut Frame<'_>) {
     let lines = HELP.lines().count() as u16 + 2;
     let width = HELP.lines().map(str::len).max().unwrap_or(0) as u16 + 3;
     let area = frame.area();

@@ -50,7 +50,7 @@ impl Screen {
         ensure!(is_possible(), "top needs a terminal; use trace once for a table");
         ACTIVE.store(true, Ordering::SeqCst);
         let terminal = ratatui::try_init().inspect_err(|_| restore_terminal());
-        Ok(Self(terminal.context("the terminal cannot be used for top; use trace once")?))
+        Ok(Self(terminal.context("cannot show top on this terminal; use trace once")?))
     }
 }
 
@@ -71,34 +71,37 @@ pub fn run(
     let mut screen = Screen::take()?;
     let mut app = App::new(about);
     let mut next_refresh = Instant::now();
-    while !stop.requested() && duration.is_none_or(|d| session.elapsed() < d) {
+    while !stop.is_requested() && duration.is_none_or(|d| session.elapsed() < d) {
         let due = Instant::now() >= next_refresh;
         if due {
-            app.update(session.interim()?, session.elapsed());
+            app.take_summary(session.interim_summary()?, session.elapsed());
             next_refresh = Instant::now() + interval;
         }
-        let Some(pressed) = keys(&mut app)? else { break };
+        let Some(pressed) = handle_keys(&mut app)? else { break };
         if due || pressed {
-            screen.0.draw(|frame| draw::draw(frame, &mut app)).context("the terminal is gone")?;
+            screen
+                .0
+                .draw(|frame| draw::draw_screen(frame, &mut app))
+                .context("the terminal is gone")?;
         }
         if session.is_exhausted() {
-            event::poll(STEP).context("the keyboard cannot be read; use trace once")?;
+            event::poll(STEP).context("cannot read the keyboard; use trace once")?;
         } else {
-            session.step(STEP)?;
+            session.poll_source(STEP)?;
         }
     }
     Ok(())
 }
 
 /// Handle the keys that wait: true if there were any, `None` to end.
-fn keys(app: &mut App) -> anyhow::Result<Option<bool>> {
+fn handle_keys(app: &mut App) -> anyhow::Result<Option<bool>> {
     let mut any = false;
-    while event::poll(Duration::ZERO).context("the keyboard cannot be read; use trace once")? {
+    while event::poll(Duration::ZERO).context("cannot read the keyboard; use trace once")? {
         any = true;
-        let event = event::read().context("the keyboard cannot be read; use trace once")?;
+        let event = event::read().context("cannot read the keyboard; use trace once")?;
         if let Event::Key(key) = event
             && key.kind != KeyEventKind::Release
-            && app.key(key) == Flow::Quit
+            && app.handle_key(key) == Flow::Quit
         {
             return Ok(None);
         }

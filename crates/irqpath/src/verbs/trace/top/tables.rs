@@ -9,14 +9,12 @@ use irqpath_model::{
 };
 use irqpath_report::causes::stage_word;
 use irqpath_report::target::Targets;
-pub use irqpath_report::text::{cut, grouped, us};
+pub use irqpath_report::text::{cut_to, format_us, group_digits};
 
 /// A value of a cell: sorted as what it is, shown as people read it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A name.
     Text(String),
-    /// How many.
     Count(u64),
     /// How many per second; `None` before the second refresh.
     Rate(Option<f64>),
@@ -28,19 +26,19 @@ pub enum Value {
 
 impl Value {
     /// The text of the cell.
-    pub fn show(&self) -> String {
+    pub fn format_cell(&self) -> String {
         match self {
             Self::Text(t) => t.clone(),
-            Self::Count(n) => grouped(*n),
-            Self::Rate(Some(r)) if *r >= 100.0 => grouped(r.round() as u64),
+            Self::Count(n) => group_digits(*n),
+            Self::Rate(Some(r)) if *r >= 100.0 => group_digits(r.round() as u64),
             Self::Rate(Some(r)) => format!("{r:.1}"),
             Self::Share(Some(s)) => format!("{:.1}", s * 100.0),
             Self::Rate(None) | Self::Share(None) => "-".to_owned(),
-            Self::Ns(ns) => us(*ns),
+            Self::Ns(ns) => format_us(*ns),
         }
     }
 
-    fn number(&self) -> f64 {
+    fn sort_number(&self) -> f64 {
         match self {
             Self::Text(_) => 0.0,
             Self::Count(n) | Self::Ns(n) => *n as f64,
@@ -49,10 +47,10 @@ impl Value {
     }
 
     /// Order of a column: names ascend, numbers descend, so that the top row matters most.
-    pub fn order(&self, other: &Self) -> Ordering {
+    pub fn order_in_column(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            _ => other.number().total_cmp(&self.number()),
+            _ => other.sort_number().total_cmp(&self.sort_number()),
         }
     }
 }
@@ -60,7 +58,6 @@ impl Value {
 /// What a row stands for, so that the selection stays on it from refresh to refresh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowId {
-    /// A path.
     Path(PathKey),
     /// An interrupt on a CPU.
     Line(Origin, u16),
@@ -68,7 +65,6 @@ pub enum RowId {
     Softirq(SoftirqVec, u16),
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What it stands for.
@@ -77,10 +73,8 @@ pub struct Row {
     pub values: Vec<Value>,
 }
 
-/// One column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its heading.
     pub title: &'static str,
     /// A name is not cut below this where there is any room, a number never takes less.
     pub width: u16,
@@ -93,7 +87,7 @@ pub struct Column {
 }
 
 impl Column {
-    const fn rather(self, rather: u16) -> Self {
+    const fn with_preferred(self, rather: u16) -> Self {
         Self { rather, ..self }
     }
 
@@ -102,61 +96,60 @@ impl Column {
     }
 }
 
-const fn name(title: &'static str, width: u16) -> Column {
+const fn name_column(title: &'static str, width: u16) -> Column {
     Column { title, width, is_name: true, rather: width, drop: 0 }
 }
 
-const fn number(title: &'static str, width: u16) -> Column {
+const fn number_column(title: &'static str, width: u16) -> Column {
     Column { title, width, is_name: false, rather: width, drop: 0 }
 }
 
 /// Columns of the path table; the last number is what it is sorted by at first.
 pub const PATH_COLUMNS: &[Column] = &[
-    name("INTERRUPT", 9),
-    name("VIA", 5).rather(9).or_drop(1),
-    name("TARGET", 8).rather(16),
-    number("COUNT", 5),
-    number("/S", 5).or_drop(3),
-    number("Q50", 5),
-    number("Q99", 5),
-    number("MAX", 6).or_drop(4),
-    number("TO RUN", 6),
-    name("STAGE", 10).or_drop(2),
+    name_column("INTERRUPT", 9),
+    name_column("VIA", 5).with_preferred(9).or_drop(1),
+    name_column("TARGET", 8).with_preferred(16),
+    number_column("COUNT", 5),
+    number_column("/S", 5).or_drop(3),
+    number_column("Q50", 5),
+    number_column("Q99", 5),
+    number_column("MAX", 6).or_drop(4),
+    number_column("TO RUN", 6),
+    name_column("STAGE", 10).or_drop(2),
 ];
 
 /// Columns of the interrupts.
 pub const LINE_COLUMNS: &[Column] = &[
-    name("INTERRUPT", 12),
-    number("CPU", 3),
-    number("COUNT", 6),
-    number("/S", 5),
-    number("MEAN", 5),
-    number("MAX", 6),
-    number("CPU %", 5),
+    name_column("INTERRUPT", 12),
+    number_column("CPU", 3),
+    number_column("COUNT", 6),
+    number_column("/S", 5),
+    number_column("MEAN", 5),
+    number_column("MAX", 6),
+    number_column("CPU %", 5),
 ];
 
 /// Columns of the softirqs.
 pub const SOFTIRQ_COLUMNS: &[Column] = &[
-    name("SOFTIRQ", 8),
-    number("CPU", 3),
-    number("COUNT", 6),
-    number("/S", 5),
-    number("MEAN", 5),
-    number("MAX", 6),
-    number("DELAY MEAN", 10),
-    number("DELAY MAX", 9),
-    number("CPU %", 5),
+    name_column("SOFTIRQ", 8),
+    number_column("CPU", 3),
+    number_column("COUNT", 6),
+    number_column("/S", 5),
+    number_column("MEAN", 5),
+    number_column("MAX", 6),
+    number_column("DELAY MEAN", 10),
+    number_column("DELAY MAX", 9),
+    number_column("CPU %", 5),
 ];
 
 /// The summary of the previous refresh, for rates.
 pub struct Previous<'a> {
-    /// The summary.
     pub summary: &'a Summary,
     /// Seconds between it and the present one.
     pub seconds: f64,
 }
 
-fn rate(now: u64, before: Option<u64>, previous: Option<&Previous<'_>>) -> Option<f64> {
+fn rate_per_second(now: u64, before: Option<u64>, previous: Option<&Previous<'_>>) -> Option<f64> {
     let p = previous?;
     (p.seconds > 0.0).then(|| now.saturating_sub(before.unwrap_or(0)) as f64 / p.seconds)
 }
@@ -166,8 +159,8 @@ fn mean(sum: u64, n: u64) -> u64 {
 }
 
 /// Rows of the path table.
-pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
-    let targets = Targets::of(&summary.traced().paths);
+pub fn path_rows(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
+    let targets = Targets::from_paths(&summary.traced().paths);
     let row = |p: &PathSummary| {
         let before = previous
             .and_then(|b| b.summary.traced().paths.iter().find(|q| q.key == p.key))
@@ -178,9 +171,9 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
             values: vec![
                 Value::Text(p.origin_name.clone()),
                 Value::Text(p.via.clone()),
-                Value::Text(targets.name(p)),
+                Value::Text(targets.target_name(p)),
                 Value::Count(p.total.n),
-                Value::Rate(rate(p.total.n, before, previous)),
+                Value::Rate(rate_per_second(p.total.n, before, previous)),
                 Value::Ns(p.total.q50_ns),
                 Value::Ns(p.total.q99_ns),
                 Value::Ns(p.total.max_ns),
@@ -193,7 +186,7 @@ pub fn paths(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
 }
 
 /// Rows of the interrupts per line and CPU.
-pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) -> Vec<Row> {
+pub fn line_rows(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) -> Vec<Row> {
     let row = |l: &LineStats| {
         let before = previous.and_then(|b| {
             b.summary.traced().lines.iter().find(|m| m.origin == l.origin && m.cpu == l.cpu)
@@ -204,10 +197,12 @@ pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) 
                 Value::Text(names.origin(l.origin)),
                 Value::Count(u64::from(l.cpu)),
                 Value::Count(l.nr),
-                Value::Rate(rate(l.nr, before.map(|m| m.nr), previous)),
+                Value::Rate(rate_per_second(l.nr, before.map(|m| m.nr), previous)),
                 Value::Ns(mean(l.run_ns, l.nr)),
                 Value::Ns(l.max_run_ns),
-                Value::Share(rate(l.run_ns, before.map(|m| m.run_ns), previous).map(|r| r / 1e9)),
+                Value::Share(
+                    rate_per_second(l.run_ns, before.map(|m| m.run_ns), previous).map(|r| r / 1e9),
+                ),
             ],
         }
     };
@@ -215,7 +210,7 @@ pub fn lines(summary: &Summary, previous: Option<&Previous<'_>>, names: &Names) 
 }
 
 /// Rows of the softirqs per vector and CPU.
-pub fn softirqs(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
+pub fn softirq_rows(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> {
     let row = |s: &SoftirqStats| {
         let before = previous.and_then(|b| {
             b.summary.traced().softirqs.iter().find(|t| t.vec == s.vec && t.cpu == s.cpu)
@@ -226,12 +221,14 @@ pub fn softirqs(summary: &Summary, previous: Option<&Previous<'_>>) -> Vec<Row> 
                 Value::Text(s.vec.name().to_owned()),
                 Value::Count(u64::from(s.cpu)),
                 Value::Count(s.nr),
-                Value::Rate(rate(s.nr, before.map(|t| t.nr), previous)),
+                Value::Rate(rate_per_second(s.nr, before.map(|t| t.nr), previous)),
                 Value::Ns(mean(s.run_ns, s.nr)),
                 Value::Ns(s.max_run_ns),
                 Value::Ns(mean(s.delay_ns, s.nr)),
                 Value::Ns(s.max_delay_ns),
-                Value::Share(rate(s.run_ns, before.map(|t| t.run_ns), previous).map(|r| r / 1e9)),
+                Value::Share(
+                    rate_per_second(s.run_ns, before.map(|t| t.run_ns), previous).map(|r| r / 1e9),
+                ),
             ],
         }
     };
@@ -246,9 +243,9 @@ mod tests {
     #[test]
     fn names_ascend_and_numbers_descend() {
         let text = |t: &str| Value::Text(t.to_owned());
-        assert_eq!(text("a").order(&text("b")), Ordering::Less);
-        assert_eq!(Value::Ns(5).order(&Value::Ns(9)), Ordering::Greater);
-        assert_eq!(Value::Rate(None).order(&Value::Rate(Some(0.0))), Ordering::Greater);
+        assert_eq!(text("a").order_in_column(&text("b")), Ordering::Less);
+        assert_eq!(Value::Ns(5).order_in_column(&Value::Ns(9)), Ordering::Greater);
+        assert_eq!(Value::Rate(None).order_in_column(&Value::Rate(Some(0.0))), Ordering::Greater);
     }
 
     #[test]
@@ -260,7 +257,7 @@ mod tests {
             (Value::Rate(None), "-"),
             (Value::Share(Some(0.123)), "12.3"),
         ] {
-            assert_eq!(value.show(), want);
+            assert_eq!(value.format_cell(), want);
         }
     }
 
@@ -273,13 +270,17 @@ mod tests {
             run_ns: nr * 1000,
             max_run_ns: 2000,
         };
-        let then =
-            Summary::of(Measured::Paths(Paths { lines: vec![line(100)], ..Paths::default() }));
-        let now =
-            Summary::of(Measured::Paths(Paths { lines: vec![line(300)], ..Paths::default() }));
+        let then = Summary::from_measured(Measured::Paths(Paths {
+            lines: vec![line(100)],
+            ..Paths::default()
+        }));
+        let now = Summary::from_measured(Measured::Paths(Paths {
+            lines: vec![line(300)],
+            ..Paths::default()
+        }));
         let names = Names::default();
-        assert_eq!(lines(&now, None, &names)[0].values[3], Value::Rate(None));
+        assert_eq!(line_rows(&now, None, &names)[0].values[3], Value::Rate(None));
         let previous = Previous { summary: &then, seconds: 2.0 };
-        assert_eq!(lines(&now, Some(&previous), &names)[0].values[3], Value::Rate(Some(100.0)));
+        assert_eq!(line_rows(&now, Some(&previous), &names)[0].values[3], Value::Rate(Some(100.0)));
     }
 }

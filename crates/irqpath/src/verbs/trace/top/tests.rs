@@ -16,7 +16,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::app::{About, App, Flow, Table};
 use super::draw;
 
-fn record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
+fn make_record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
     let mut stamps = [None; Point::COUNT];
     for (point, ns) in [
         (Point::Hardirq, 1_000_000),
@@ -36,8 +36,8 @@ fn record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
     }
 }
 
-fn summary() -> Summary {
-    let names = names();
+fn make_summary() -> Summary {
+    let names = make_names();
     let path = |irq, comm: &str, waits: &[u64]| {
         let key = PathKey {
             origin: Origin::Irq(irq),
@@ -45,21 +45,22 @@ fn summary() -> Summary {
             comm: Comm::from(comm),
             sched: None,
             folded: false,
+            cgroup: None,
         };
         let mut stats = PathStats::new(key);
         for wait in waits {
-            stats.record(&record(irq, comm, *wait));
+            stats.record_path(&make_record(irq, comm, *wait));
         }
         PathSummary::new(stats, &names)
     };
-    let slow = record(36, "postgres", 900_000);
+    let slow = make_record(36, "postgres", 900_000);
     let cause = Cause {
         kind: CauseKind::Thread,
         who: "stress-ng:4711 f:20".to_owned(),
         ns: 880_000,
         nr_times: 3,
     };
-    Summary::of(Measured::Paths(Paths {
+    Summary::from_measured(Measured::Paths(Paths {
         paths: vec![
             path(36, "postgres", &[5_000, 7_000, 900_000]),
             path(40, "sshd", &[20_000; 10]),
@@ -95,26 +96,26 @@ fn summary() -> Summary {
     }))
 }
 
-fn names() -> Names {
+fn make_names() -> Names {
     Names {
         irqs: [(36, "virtio1-req.0".to_owned()), (40, "eth0".to_owned())].into(),
         ..Names::default()
     }
 }
 
-fn app() -> App {
+fn make_app() -> App {
     let mut app = App::new(About {
         host: "box".into(),
         kernel: "6.12.1-rt".into(),
         source: "live".into(),
-        names: names(),
+        names: make_names(),
         is_virtual: false,
     });
-    app.update(summary(), Duration::from_secs(1));
+    app.take_summary(make_summary(), Duration::from_secs(1));
     app
 }
 
-fn press(app: &mut App, keys: &str) -> Flow {
+fn press_keys(app: &mut App, keys: &str) -> Flow {
     let mut flow = Flow::Continue;
     for c in keys.chars() {
         let code = match c {
@@ -122,25 +123,25 @@ fn press(app: &mut App, keys: &str) -> Flow {
             '\x1b' => KeyCode::Esc,
             c => KeyCode::Char(c),
         };
-        flow = app.key(KeyEvent::new(code, KeyModifiers::NONE));
+        flow = app.handle_key(KeyEvent::new(code, KeyModifiers::NONE));
     }
     flow
 }
 
-fn picture(app: &mut App, width: u16, height: u16) -> String {
+fn draw_picture(app: &mut App, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw::draw(frame, app)).unwrap();
+    terminal.draw(|frame| draw::draw_screen(frame, app)).unwrap();
     terminal.backend().to_string()
 }
 
 fn first_row(app: &App) -> String {
-    app.rows.first().map(|r| r.values[0].show()).unwrap_or_default()
+    app.rows.first().map(|r| r.values[0].format_cell()).unwrap_or_default()
 }
 
 #[test]
 fn the_path_table_shows_names_and_numbers_slowest_first() {
-    let mut app = app();
-    let text = picture(&mut app, 140, 20);
+    let mut app = make_app();
+    let text = draw_picture(&mut app, 140, 20);
     for part in ["box", "6.12.1-rt", "36:virtio1-req.0", "postgres:736", "904", "2 paths", "0 lost"]
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
@@ -151,9 +152,9 @@ fn the_path_table_shows_names_and_numbers_slowest_first() {
 
 #[test]
 fn numbers_are_never_cut_and_names_only_where_they_must_be() {
-    let mut app = app();
+    let mut app = make_app();
     for (width, name) in [(100, "36:virtio1-req.0"), (80, "36:virtio"), (60, "36:")] {
-        let text = picture(&mut app, width, 12);
+        let text = draw_picture(&mut app, width, 12);
         let row = text.lines().find(|l| l.contains(name)).unwrap_or_else(|| panic!("{text}"));
         let words: Vec<&str> = row.split_whitespace().collect();
         for number in ["3", "11.0", "904"] {
@@ -165,8 +166,8 @@ fn numbers_are_never_cut_and_names_only_where_they_must_be() {
 /// A screen of 80 and of 200 columns, word for word. `IRQPATH_BLESS=1 cargo test` rewrites them.
 #[test]
 fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
-    let mut app = app();
-    let mut next = summary();
+    let mut app = make_app();
+    let mut next = make_summary();
     for (tid, paths) in [(4711, 2_150), (4712, 12), (4713, 3), (4714, 1)] {
         let mut path = next.traced_mut().unwrap().paths[0].clone();
         path.key.comm = Comm::from(format!("load-disk-wr{}", tid - 4710).as_str());
@@ -183,11 +184,11 @@ fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
         path.key.via = if via.ends_with("@cpu") { Via::REMOTE } else { Via::empty() };
         next.traced_mut().unwrap().paths.push(path);
     }
-    next.loss.add(LossReason::SwitchUnseen, 24);
-    app.update(next, Duration::from_secs(2));
+    next.loss.add_loss(LossReason::SwitchUnseen, 24);
+    app.take_summary(next, Duration::from_secs(2));
     for width in [80, 200] {
-        let text = picture(&mut app, width, 15);
-        golden(&format!("top-{width}.txt"), &text);
+        let text = draw_picture(&mut app, width, 15);
+        compare_golden(&format!("top-{width}.txt"), &text);
         assert!(text.contains("24 lost (switches that the kernel showed to no program;"), "{text}");
         assert!(text.contains("causes say unseen)"), "{text}");
         let mut rows: Vec<&str> = text.lines().filter(|l| l.contains("rcu_preempt:15")).collect();
@@ -199,7 +200,7 @@ fn tasks_with_one_name_stay_apart_on_a_narrow_screen() {
     }
 }
 
-fn golden(name: &str, got: &str) {
+fn compare_golden(name: &str, got: &str) {
     let name = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("IRQPATH_BLESS").is_some() {
         std::fs::write(&name, got).unwrap();
@@ -209,33 +210,33 @@ fn golden(name: &str, got: &str) {
 
 #[test]
 fn an_open_path_at_80_columns_names_the_unit_of_its_scale() {
-    let mut app = app();
+    let mut app = make_app();
     for (longest_us, want) in
         [(3_959, "log scale to 3 959 us"), (60_000_000, "log to 60 000 000 us")]
     {
-        let mut next = summary();
+        let mut next = make_summary();
         next.traced_mut().unwrap().paths[0].stages[0].quantiles.max_ns = longest_us * 1_000;
-        app.update(next, Duration::from_secs(1));
-        press(&mut app, "\n");
-        let text = picture(&mut app, 80, 14);
+        app.take_summary(next, Duration::from_secs(1));
+        press_keys(&mut app, "\n");
+        let text = draw_picture(&mut app, 80, 14);
         assert!(text.contains(want), "{text}");
-        press(&mut app, "\x1b");
+        press_keys(&mut app, "\x1b");
     }
 }
 
 #[test]
 fn hostile_names_are_shown_as_escapes() {
-    let mut app = app();
-    let mut next = summary();
+    let mut app = make_app();
+    let mut next = make_summary();
     let name = b"\x1b[2J\x9b\n\xe2\x80\xae\xff\xf0\x9f";
     next.traced_mut().unwrap().paths[0].key.comm = Comm::from_bytes(name);
     next.traced_mut().unwrap().slow[0].record.target.comm = Comm::from_bytes(name);
     app.about.names.irqs.insert(36, "\u{9b}31m\u{202e}\n".to_owned());
     next.traced_mut().unwrap().paths[0].origin_name = app.about.names.origin(Origin::Irq(36));
-    app.update(next, Duration::from_secs(2));
+    app.take_summary(next, Duration::from_secs(2));
     for keys in ["", "\n", "\x1bi"] {
-        press(&mut app, keys);
-        let text = picture(&mut app, 160, 24);
+        press_keys(&mut app, keys);
+        let text = draw_picture(&mut app, 160, 24);
         let bad = text.chars().find(|&c| c != '\n' && !irqpath_model::is_printable(c));
         assert_eq!(bad, None, "{text}");
         assert!(keys == "\x1bi" || text.contains(r"\x1b[2J\x9b\n"), "{text}");
@@ -244,97 +245,97 @@ fn hostile_names_are_shown_as_escapes() {
 
 #[test]
 fn sorting_and_reversing() {
-    let mut app = app();
-    press(&mut app, "r");
+    let mut app = make_app();
+    press_keys(&mut app, "r");
     assert_eq!(first_row(&app), "40:eth0");
-    press(&mut app, "r<<<<<");
+    press_keys(&mut app, "r<<<<<");
     assert_eq!(app.sort, 3, "from the slowest five columns back to the count");
     assert_eq!(first_row(&app), "40:eth0");
-    press(&mut app, "<<<<");
+    press_keys(&mut app, "<<<<");
     assert_eq!(app.sort, app.table.columns().len() - 1, "columns wrap around");
 }
 
 #[test]
 fn a_filter_is_typed_shown_and_cleared() {
-    let mut app = app();
-    press(&mut app, "/ETH");
+    let mut app = make_app();
+    press_keys(&mut app, "/ETH");
     assert!(app.editing && app.rows.len() == 1);
-    assert!(picture(&mut app, 140, 20).contains("filter: ETH"));
-    press(&mut app, "\n");
+    assert!(draw_picture(&mut app, 140, 20).contains("filter: ETH"));
+    press_keys(&mut app, "\n");
     assert_eq!((app.editing, app.filter.as_str()), (false, "ETH"));
-    press(&mut app, "\x1b");
+    press_keys(&mut app, "\x1b");
     assert_eq!((app.filter.as_str(), app.rows.len()), ("", 2));
-    press(&mut app, "/q?");
+    press_keys(&mut app, "/q?");
     assert_eq!(app.filter, "q?", "keys are text while a filter is typed");
 }
 
 #[test]
 fn a_path_opens_into_stages_and_causes_and_closes() {
-    let mut app = app();
-    press(&mut app, "\n");
-    let text = picture(&mut app, 120, 24);
+    let mut app = make_app();
+    press_keys(&mut app, "\n");
+    let text = draw_picture(&mut app, 120, 24);
     for part in
         ["via -", "handler to wakeup", "thread stress-ng:4711 f:20", "880 us   97 %", "3\u{d7}"]
     {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
-    press(&mut app, "\x1b");
+    press_keys(&mut app, "\x1b");
     assert!(app.open.is_none());
-    press(&mut app, "j\n");
-    assert!(picture(&mut app, 120, 24).contains("none recorded yet"));
+    press_keys(&mut app, "j\n");
+    assert!(draw_picture(&mut app, 120, 24).contains("none recorded yet"));
 }
 
 #[test]
 fn the_other_tables_and_help() {
-    let mut app = app();
-    press(&mut app, "i");
-    let text = picture(&mut app, 120, 24);
+    let mut app = make_app();
+    press_keys(&mut app, "i");
+    let text = draw_picture(&mut app, 120, 24);
     assert!(text.contains("LOC:local_timer") && text.contains("4 321"), "{text}");
-    press(&mut app, "f");
-    let text = picture(&mut app, 120, 24);
+    press_keys(&mut app, "f");
+    let text = draw_picture(&mut app, 120, 24);
     assert!(text.contains("net_rx") && text.contains("DELAY MAX"), "{text}");
-    press(&mut app, "\x1b");
+    press_keys(&mut app, "\x1b");
     assert_eq!(app.table, Table::Paths);
-    press(&mut app, "?");
-    assert!(picture(&mut app, 120, 30).contains("interrupts per line and CPU"));
-    press(&mut app, "x");
+    press_keys(&mut app, "?");
+    assert!(draw_picture(&mut app, 120, 30).contains("interrupts per line and CPU"));
+    press_keys(&mut app, "x");
     assert!(!app.help);
-    assert_eq!(press(&mut app, "q"), Flow::Quit);
+    assert_eq!(press_keys(&mut app, "q"), Flow::Quit);
 }
 
 #[test]
 fn pausing_keeps_the_numbers() {
-    let mut app = app();
-    press(&mut app, "p");
-    app.update(Summary::default(), Duration::from_secs(2));
+    let mut app = make_app();
+    press_keys(&mut app, "p");
+    app.take_summary(Summary::default(), Duration::from_secs(2));
     assert_eq!(app.rows.len(), 2);
-    assert!(picture(&mut app, 120, 24).contains("PAUSED"));
-    press(&mut app, "p");
-    app.update(Summary::default(), Duration::from_secs(3));
+    assert!(draw_picture(&mut app, 120, 24).contains("PAUSED"));
+    press_keys(&mut app, "p");
+    app.take_summary(Summary::default(), Duration::from_secs(3));
     assert!(app.rows.is_empty());
 }
 
 #[test]
 fn the_selection_stays_on_its_row_when_the_order_changes() {
-    let mut app = app();
-    press(&mut app, "j");
-    assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
-    let mut next = summary();
+    let mut app = make_app();
+    press_keys(&mut app, "j");
+    assert_eq!(app.rows[app.selected].values[0].format_cell(), "40:eth0");
+    let mut next = make_summary();
     next.traced_mut().unwrap().paths[1].slowest_ns = 5_000_000;
-    app.update(next, Duration::from_secs(2));
-    assert_eq!(app.rows[app.selected].values[0].show(), "40:eth0");
+    app.take_summary(next, Duration::from_secs(2));
+    assert_eq!(app.rows[app.selected].values[0].format_cell(), "40:eth0");
     assert_eq!(app.selected, 0);
 }
 
 #[test]
 fn losses_and_exceeded_thresholds_are_shown() {
-    let mut app = app();
-    let mut next = summary();
-    next.loss.add(LossReason::RingbufFull, 17);
+    let mut app = make_app();
+    let mut next = make_summary();
+    next.loss.add_loss(LossReason::RingbufFull, 17);
     next.traced_mut().unwrap().threshold_ns = Some(50_000);
     next.traced_mut().unwrap().nr_slow = 3;
-    app.update(next, Duration::from_secs(2));
-    let text = picture(&mut app, 120, 24);
+    app.take_summary(next, Duration::from_secs(2));
+    let text = draw_picture(&mut app, 120, 24);
     assert!(text.contains("17 lost") && text.contains("3 over 50.0 us"), "{text}");
 }
 
@@ -345,10 +346,10 @@ proptest! {
         width in 1u16..200,
         height in 1u16..60,
     ) {
-        let mut app = app();
-        press(&mut app, &keys);
-        picture(&mut app, width, height);
-        app.update(Summary::default(), Duration::from_secs(2));
-        picture(&mut app, width, height);
+        let mut app = make_app();
+        press_keys(&mut app, &keys);
+        draw_picture(&mut app, width, height);
+        app.take_summary(Summary::default(), Duration::from_secs(2));
+        draw_picture(&mut app, width, height);
     }
 }

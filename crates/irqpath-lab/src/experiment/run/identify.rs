@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One guest at a time, by its identity: what a campaign's unit is, and how `lab run --resume` knows
+//! that a result is that of today's files.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::{Options, Prepared, VariantRun, boot_guest, prepare_guest};
+use crate::Lab;
+use crate::cache::{Inputs, hash_file};
+use crate::experiment::definition::{Definition, Variant};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::identity::{COMMIT, Identity};
+use crate::experiment::manifest::Manifest;
+use crate::vm::query_text;
+
+/// QEMU and irqpath beside the guest, MiB. All of ihm-timer, whose guest may have 1 GiB, took 271.
+const BESIDE_MIB: u32 = 512;
+
+/// A guest of one variant, ready to be started.
+pub struct PreparedGuest<'a>(Prepared<'a>);
+
+/// Provides everything that a variant needs; nothing is made at its start.
+pub fn prepare_variant<'a>(
+    lab: &Lab,
+    definition: &'a Definition,
+    variant: &'a Variant,
+    options: &Options,
+) -> Result<PreparedGuest<'a>, ExperimentError> {
+    let prepared = prepare_guest(lab, definition, variant, options)?;
+    let failed = |source| ExperimentError::Vm {
+        experiment: definition.id.clone(),
+        variant: variant.name.clone(),
+        source: Box::new(source),
+    };
+    prepared.machine.prepare_image(lab).map_err(failed)?;
+    Ok(PreparedGuest(prepared))
+}
+
+impl Prepared<'_> {
+    /// What decides the bytes that this guest leaves.
+    pub(super) fn identify(&self, draw: u32) -> Result<Identity, ExperimentError> {
+        let Prepared { definition, variant, kernel, machine, initramfs, commit, .. } = self;
+        let library = match &machine.plugin {
+            Some(plugin) => {
+                let digest = hash_file(&plugin.library);
+                let read = |source| ExperimentError::Read { path: plugin.library.clone(), source };
+                format!("{} {}", digest.map_err(read)?, plugin.arguments)
+            }
+            None => String::new(),
+        };
+        let devices = format!(
+            "{:?} {:?} {} {} {}",
+            machine.mode, machine.devices, machine.memory_mib, machine.result_mib, machine.append
+        );
+        let guest = Inputs::new("initramfs", 1).bytes("archive", &initramfs.bytes).key();
+        Ok(Identity::new([
+            ("experiment", format!("{} {}", definition.id, definition.recipe)),
+            ("variant", variant.name.clone()),
+            ("draw", draw.to_string()),
+            (COMMIT, commit.clone()),
+            ("kernel", kernel.sha256.clone()),
+            ("guest", guest),
+            ("machine", devices),
+            ("plugin", library),
+            ("qemu", query_text(machine.arch).lines().next().unwrap_or_default().to_owned()),
+            ("irqpath", env!("CARGO_PKG_VERSION").to_owned()),
+        ]))
+    }
+}
+
+impl PreparedGuest<'_> {
+    pub fn identify(&self, draw: u32) -> Result<Identity, ExperimentError> {
+        self.0.identify(draw)
+    }
+
+    /// Of the guest and of what the host needs beside it.
+    pub fn memory_mib(&self) -> u32 {
+        let machine = &self.0.machine;
+        machine.memory_mib + machine.result_mib + BESIDE_MIB
+    }
+
+    pub fn boot(self, lab: &Lab) -> Result<VariantRun, ExperimentError> {
+        boot_guest(lab, self.0).map_err(|failure| failure.error)
+    }
+}
+
+/// The variants of these experiments, of those asked for, that have a whole result of today's files
+/// in their directories. `locate` tells the directory of one below that of the results.
+pub fn find_complete(
+    lab: &Lab,
+    definitions: &[&Definition],
+    options: &Options,
+    locate: impl Fn(&Definition, &Variant) -> PathBuf,
+) -> Result<BTreeSet<(String, String)>, ExperimentError> {
+    let mut complete = BTreeSet::new();
+    for definition in definitions {
+        for variant in definition.variants.iter().filter(|variant| options.wants(&variant.name)) {
+            let directory = locate(definition, variant);
+            // Without a list there is nothing to compare, and a guest takes a second to prepare.
+            if Manifest::read(&directory).is_err() {
+                continue;
+            }
+            let identity = prepare_variant(lab, definition, variant, options)?.identify(0)?;
+            if Manifest::check(&directory, &identity.key()).is_ok() {
+                complete.insert((definition.id.clone(), variant.name.clone()));
+            }
+        }
+    }
+    Ok(complete)
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Shielded CPUs: what is asked for, what was done for it, and how it stands. `irqpath shield
+//! --json` prints a [`Document`] of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::change::{Target, Undone, Value};
+use crate::{CpuList, Loss, Missing, Occupied};
+
+/// What is kept off the shielded CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    /// Tasks in user space.
+    Tasks,
+    /// Interrupts of devices, and the spreading of packets.
+    Irqs,
+    /// The periodic tick of the scheduler.
+    Ticks,
+    /// Kernel threads that are not bound to one CPU.
+    Kthreads,
+    /// Work of unbound workqueues.
+    Workqueues,
+    /// Callbacks of RCU, which can be handed to threads.
+    Rcu,
+    /// Timers of others, and the watchdogs.
+    Timers,
+}
+
+impl Switch {
+    /// Every switch, in the order above.
+    pub const ALL: &[Self] = Self::VARIANTS;
+
+    /// Its name on the command line and in output.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// How tasks, and interrupts with `Kernel`, are kept off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mechanism {
+    /// The kernel's own shield where it has one, a partition where the host can have one, otherwise
+    /// affinities.
+    Auto,
+    /// `/proc/shield`, of a kernel with irqpath.
+    Kernel,
+    /// An isolated partition of cgroup version 2: the scheduler leaves the CPUs alone, and no task
+    /// outside can ask for them.
+    Partition,
+    /// The affinity of every task. New tasks inherit it.
+    Affinity,
+}
+
+/// A shield that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wanted {
+    /// The CPUs to be shielded.
+    pub cpus: CpuList,
+    /// What is kept off.
+    pub switches: BTreeSet<Switch>,
+    /// By which mechanism tasks are kept off.
+    pub mechanism: Mechanism,
+}
+
+impl Wanted {
+    /// True if this is to be kept off.
+    pub fn is_on(&self, switch: Switch) -> bool {
+        self.switches.contains(&switch)
+    }
+}
+
+/// Something that was asked onto the shielded CPUs and nowhere else, and therefore stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// What it is, in words for people.
+    pub label: String,
+    /// The CPUs that it was asked onto.
+    pub cpus: CpuList,
+}
+
+/// How a change went, for output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedHow {
+    /// The change was made.
+    Done,
+    /// It would be made (`--dry-run`).
+    Planned,
+}
+
+/// A value that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changed {
+    /// What people call it.
+    pub label: String,
+    /// The file, task or cgroup that was changed.
+    pub target: Target,
+    /// Its value before, where it is known.
+    pub before: Option<Value>,
+    /// Its value now, or the planned one.
+    pub new: Value,
+    /// Whether it was made.
+    pub how: ChangedHow,
+}
+
+/// What setting a shield did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Set {
+    /// What was asked for.
+    pub wanted: Wanted,
+    /// How what is wanted is kept off.
+    pub mechanism: Mechanism,
+    /// Every value that was changed, in the order of the changes.
+    pub changed: Vec<Changed>,
+    /// What cannot be kept off, and why.
+    pub obstacles: Vec<Obstacle>,
+    /// What stays because it was asked onto the shielded CPUs alone.
+    pub kept: Vec<Kept>,
+}
+
+/// Why something stays on the shielded CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObstacleKind {
+    /// A kernel thread that belongs to its CPU.
+    PerCpuThread,
+    /// The kernel refused the value.
+    Refused,
+    /// It has to be said when the kernel starts.
+    NeedsBoot,
+    /// irqbalance runs and cannot be told.
+    Irqbalance,
+    /// The wanted mechanism is not to be had; another one is used.
+    NoPartition,
+    /// Somebody undid its change at once, or makes more of its kind.
+    Contested,
+}
+
+/// Something that cannot be kept off the shielded CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Obstacle {
+    /// What it is, in words for people.
+    pub label: String,
+    /// What it belongs to.
+    pub switch: Switch,
+    /// Which kind of reason.
+    pub kind: ObstacleKind,
+    /// The reason in words for people.
+    pub reason: String,
+    /// The system's error number, 0 if there was none.
+    pub errno: i32,
+    /// What would help: a boot parameter or a line of a configuration file.
+    pub fix: Option<String>,
+}
+
+/// A value that is not what the shield wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// What people call it.
+    pub label: String,
+    /// The value that was found.
+    pub found: Value,
+    /// What it should be.
+    pub wanted: Value,
+    /// True if it is new: a task or device that came after the shield was set.
+    pub new: bool,
+}
+
+/// How a shield stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// What was asked for; `None` if there is no shield.
+    pub wanted: Option<Wanted>,
+    /// How what is wanted is kept off.
+    pub mechanism: Option<Mechanism>,
+    /// When it was set, seconds since 1970.
+    pub at_unix_s: u64,
+    /// Values that a reset would put back.
+    pub held: usize,
+    /// What is not as it should be.
+    pub drift: Vec<Drift>,
+    /// Interrupts that move when they next arrive.
+    pub pending: Vec<Kept>,
+    /// What cannot be kept off, and why.
+    pub obstacles: Vec<Obstacle>,
+    /// What was asked onto the shielded CPUs alone.
+    pub kept: Vec<Kept>,
+    /// Tasks that run on the shielded CPUs now, or wait for them.
+    pub running: Vec<Running>,
+    /// Changes of an earlier boot, which ended with it.
+    pub gone_with_boot: usize,
+    /// Lines of the journal that are damaged.
+    pub damaged: Vec<usize>,
+}
+
+/// A task on a shielded CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Running {
+    /// What people call it.
+    pub label: String,
+    /// The CPU that it runs on.
+    pub cpu: u16,
+    /// True if it may use shielded CPUs only.
+    pub inside: bool,
+}
+
+/// An interrupt or softirq that arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Arrived {
+    /// Its label in `/proc/interrupts` or `/proc/softirqs`.
+    pub label: String,
+    /// Its actions; empty where there is none.
+    pub name: String,
+    /// True for a softirq.
+    pub softirq: bool,
+    /// How often, by CPU.
+    pub counts: BTreeMap<u16, u64>,
+}
+
+/// A task that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ran {
+    /// Kernel thread id, as in `/proc`.
+    pub tid: u32,
+    /// Name of the task, as in `/proc`.
+    pub comm: String,
+    /// True for a kernel thread.
+    pub kernel: bool,
+    /// True if it may use shielded CPUs only.
+    pub inside: bool,
+    /// The CPU that it was on at the end.
+    pub cpu: u16,
+    /// For how long, ns.
+    pub run_ns: u64,
+}
+
+/// What reached the shielded CPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// For how long it was watched, ns.
+    pub duration_ns: u64,
+    /// What arrived, the most frequent first.
+    pub arrived: Vec<Arrived>,
+    /// What ran, the longest first.
+    pub ran: Vec<Ran>,
+    /// What the tracer saw on them, the longest first; empty without it.
+    pub occupied: Vec<Occupied>,
+    /// What was lost while tracing.
+    pub loss: Loss,
+    /// What could not be measured, and why.
+    pub missing: Vec<Missing>,
+}
+
+/// What a reset did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reset {
+    /// True if there was something to take down.
+    pub was_set: bool,
+    /// What became of the values in the journal.
+    pub undone: Undone,
+    /// Tasks that had inherited an affinity of ours and got their ancestor's back.
+    pub heirs: usize,
+    /// Changes of an earlier boot, which ended with it.
+    pub gone_with_boot: usize,
+    /// Lines of the journal that are damaged; what they said is not undone.
+    pub damaged: Vec<usize>,
+}
+
+/// One document for all verbs; each fills its part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// Version of the schema.
+    pub schema_version: u32,
+    /// Of `set`, and of a repair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Set>,
+    /// Of `status` and `verify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Present after `irqpath shield verify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// Present after `irqpath shield reset`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Reset>,
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Families that only an agent has: where slow paths lost their time, interrupts on CPUs that are
+//! kept free, and the agent's own size.
+
+use std::fmt;
+
+use irqpath_model::{CauseClass, CauseKind};
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+
+use super::families::{Labels, to_seconds, write_family};
+use super::{AgentFacts, Exposed};
+
+/// Writes them all.
+pub fn write_facts(
+    e: &mut DescriptorEncoder<'_>,
+    exposed: &Exposed,
+    facts: &AgentFacts,
+) -> fmt::Result {
+    let counter = MetricType::Counter;
+    let seconds = Some(&Unit::Seconds);
+    let rows = facts.causes.iter().map(|(kind, ns)| {
+        let labels = vec![("kind", word_of(&kind)), ("class", class_word(kind))];
+        (labels, to_seconds(ns))
+    });
+    write_family(e, "slow_cause", "Time of slow paths by what took it", seconds, counter, rows)?;
+    let rows = facts.intrusions.iter().map(|intrusion| {
+        let why: &'static str = intrusion.why.into();
+        let labels = vec![
+            ("cpu", intrusion.cpu.to_string()),
+            ("origin", exposed.names.origin(intrusion.origin)),
+            ("why", why.to_owned()),
+        ];
+        (labels, intrusion.nr as f64)
+    });
+    let help = "Hard interrupts on a CPU that is kept free of them, and why they came";
+    write_family(e, "isolated_cpu_hardirqs", help, None, counter, rows)?;
+    write_clients(e, facts)?;
+    write_size(e, exposed)
+}
+
+fn write_clients(e: &mut DescriptorEncoder<'_>, facts: &AgentFacts) -> fmt::Result {
+    let counter = MetricType::Counter;
+    let row =
+        |name, (word, nr): &(&'static str, u64)| (vec![(name, (*word).to_owned())], *nr as f64);
+    let rows = facts.refusals.iter().map(|one| row("why", one));
+    write_family(e, "refused_requests", "Requests without an answer", None, counter, rows)?;
+    let Some(pushes) = &facts.pushes else { return Ok(()) };
+    let rows = pushes.by_result.iter().map(|one| row("result", one));
+    write_family(e, "otlp_pushes", "Pushes to the collector", None, counter, rows)?;
+    let rows = std::iter::once((Labels::new(), pushes.nr_rejected as f64));
+    let help = "Points that the collector left out of what it accepted";
+    write_family(e, "otlp_rejected_points", help, None, counter, rows)
+}
+
+fn write_size(e: &mut DescriptorEncoder<'_>, exposed: &Exposed) -> fmt::Result {
+    let gauge = MetricType::Gauge;
+    let one = |value: f64| std::iter::once((Labels::new(), value));
+    let overhead = &exposed.summary.overhead;
+    let bytes = Some(&Unit::Bytes);
+    let rows = [("process", overhead.peak_rss_bytes), ("tables", overhead.map_bytes)];
+    let rows = rows.map(|(part, n)| (vec![("part", part.to_owned())], n as f64));
+    write_family(e, "observer_memory", "Peak memory", bytes, gauge, rows.into_iter())?;
+    let help = "Mean time of one run of a tracing program, as sampled at the start";
+    let mean = to_seconds(overhead.mean_event_ns);
+    write_family(e, "observer_event", help, Some(&Unit::Seconds), gauge, one(mean))?;
+    let help = "Tracepoints or features that this kernel lacks";
+    write_family(
+        e,
+        "missing_features",
+        help,
+        None,
+        gauge,
+        one(exposed.summary.missing.len() as f64),
+    )
+}
+
+/// Steal is the hypervisor's, and nothing of this machine can mend it.
+fn class_word(kind: CauseKind) -> String {
+    match kind.class() {
+        CauseClass::Stolen => "hypervisor".to_owned(),
+        class => word_of(&class),
+    }
+}
+
+/// As `summary.json` spells it.
+pub fn word_of(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}

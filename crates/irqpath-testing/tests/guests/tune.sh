@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The job of tune.rs. Leaves `said` (the priorities of both devices' threads at each step), what
+# the watch printed, and status and reset after it.
+set -e
+insmod /modules/intsight.ko
+cp "$(command -v waiter)" /bin/served
+
+line_of() { awk -v name="$1" '$NF == name { print $1 + 0 }' /proc/interrupts; }
+# The thread of a device's interrupt. Nothing is forked for it: this is asked many times.
+thread_of() {
+	line=$(line_of "$1")
+	for process in /proc/[0-9]*; do
+		read -r comm 2> /dev/null < "$process/comm" || continue
+		case $comm in "irq/$line-"*) echo "${process#/proc/}" ;; esac
+	done
+}
+# priority DEVICE: of its interrupt's thread (field 40 of /proc/PID/stat).
+priority() { sed 's/.*) //' "/proc/$(thread_of "$1")/stat" | cut -d ' ' -f 38; }
+
+# As soon as the thread of intsight0 has this priority, or after 20 s.
+say() {
+	tries=0
+	until [ "$(priority intsight0)" = "$2" ] || [ $tries = 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.2
+	done
+	echo "$1: $(priority intsight0) $(priority intsight1)" >> said
+}
+
+# The task has a name of its own, by which `prio` finds it.
+start_task() {
+	served -d /dev/intsight0 -n 100000 -t 5000000 -p "$1" > /dev/null 2>&1 &
+	task=$!
+}
+
+end_task() {
+	kill "$1"
+	wait "$1" || true
+}
+
+say begin 50
+prio 33 "irq/$(line_of intsight1)-"
+waiter -d /dev/intsight1 -n 100000 -t 5000000 -p 85 > /dev/null 2>&1 &
+other=$!
+say "the other one by hand" 50
+irqpath tune --apply --watch --learn 1s --interval 200ms --json > watch.json 2> watch.err &
+watch=$!
+start_task 80
+say served 81
+prio 75 served
+say "the task's priority" 76
+end_task "$task"
+say "the task is gone" 50
+start_task 70
+say "another task" 71
+end_task "$task"
+end_task "$other"
+rmmod intsight
+insmod /modules/intsight.ko
+start_task 60
+say "the driver again" 61
+prio 90 "irq/$(line_of intsight0)-"
+sleep 2
+say "set by hand" 90
+kill "$watch"
+wait "$watch"
+end_task "$task"
+irqpath tune status > status.txt
+irqpath tune reset > reset.txt
+say reset 90
+irqpath tune reset > again.txt
+
+# The next one finds what a watch left that was killed, and that its reason is gone.
+prio 50 "irq/$(line_of intsight0)-"
+irqpath tune --apply --watch --learn 1s --interval 200ms > /dev/null 2>> watch.err &
+watch=$!
+start_task 80
+say "a second watch" 81
+kill -9 "$watch"
+wait "$watch" || true
+end_task "$task"
+say "the watch was killed" 81
+irqpath tune --apply --learn 200ms > /dev/null
+say "the next one" 50

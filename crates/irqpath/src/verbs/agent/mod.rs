@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath agent`: traces all the time, and answers those who collect the numbers.
+//!
+//! `config` and `endpoint` are what can be set, `listen` the sockets, `serve` and `negotiate` the
+//! answers over HTTP, `web` TLS and passwords, `refusals` who got no numbers, `push` the way to a
+//! collector, `asking` how these get the numbers, `notify` the words to systemd, `intrusions` the
+//! interrupts on isolated CPUs, and `units` who the cgroups belong to.
+
+pub mod args;
+mod asking;
+mod config;
+mod endpoint;
+pub mod intrusions;
+mod listen;
+mod negotiate;
+mod notify;
+mod push;
+mod refusals;
+mod run;
+mod serve;
+mod units;
+mod web;
+
+pub use run::run;

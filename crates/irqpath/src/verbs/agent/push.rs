@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Sends the numbers to an OpenTelemetry Collector (OTLP over HTTP, protocol buffers).
+//!
+//! Every sum is one since the start, so that a push that fails loses nothing but its time: the next
+//! one has it all. A collector that does not answer costs a connection in every interval, and is
+//! counted. The address is looked up once, before the process is confined.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, StatusCode, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use irqpath_report::openmetrics;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::asking::{Ask, Stream, ask};
+use super::endpoint::{DEFAULT_PATH, Otlp, Place};
+use super::web;
+
+/// How long a collector may take for one push.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Waits before it is tried again; then the next interval tries.
+const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
+/// An answer says how much was refused, and why.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// What became of the pushes.
+#[derive(Debug, Clone, Default)]
+pub struct Pushes(Arc<[AtomicU64; 4]>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The collector has it.
+    Accepted,
+    /// It does not want it.
+    Refused,
+    /// It was not there, or is too busy.
+    Failed,
+}
+
+const REJECTED_POINTS: usize = 3;
+
+impl Pushes {
+    fn count(&self, outcome: Outcome) {
+        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Each outcome, and how often it was met.
+    pub fn list(&self) -> Vec<(&'static str, u64)> {
+        let count = |at: usize| self.0[at].load(Ordering::Relaxed);
+        vec![("accepted", count(0)), ("refused", count(1)), ("failed", count(2))]
+    }
+
+    /// Points that a collector left out of what it accepted.
+    pub fn rejected_points(&self) -> u64 {
+        self.0[REJECTED_POINTS].load(Ordering::Relaxed)
+    }
+}
+
+/// How the collector is reached.
+enum Way {
+    Unix(PathBuf),
+    Tcp(Vec<SocketAddr>),
+    Tls(Vec<SocketAddr>, TlsConnector, ServerName<'static>),
+}
+
+/// Sends the numbers in every interval.
+pub struct Pusher {
+    way: Way,
+    authority: String,
+    path: String,
+    interval: Duration,
+    host_name: String,
+    pushes: Pushes,
+}
+
+impl Pusher {
+    /// Looks up the address and reads the certificates to trust.
+    pub fn prepare(otlp: &Otlp, host_name: String, pushes: Pushes) -> anyhow::Result<Self> {
+        let interval = Duration::from_secs(otlp.interval_s.into());
+        let (way, authority, path) = match otlp.place()? {
+            Place::Unix(path) => (Way::Unix(path.into()), "localhost", DEFAULT_PATH),
+            Place::Http { is_tls, authority, host, port, path } => {
+                let found = (host, port).to_socket_addrs();
+                let found = found.with_context(|| format!("cannot find otlp.endpoint {host}"))?;
+                let addresses: Vec<_> = found.collect();
+                let way = match &otlp.ca_file {
+                    Some(file) if is_tls => {
+                        let name = ServerName::try_from(host.to_owned())?;
+                        Way::Tls(addresses, web::connector(file)?, name)
+                    }
+                    _ => Way::Tcp(addresses),
+                };
+                (way, authority, path)
+            }
+        };
+        let (authority, path) = (authority.to_owned(), path.to_owned());
+        Ok(Self { way, authority, path, interval, host_name, pushes })
+    }
+
+    /// Until the process ends.
+    pub async fn push_all(self, asks: SyncSender<Ask>) {
+        loop {
+            tokio::time::sleep(self.interval).await;
+            let outcome = match ask(&asks).await {
+                Some(exposed) => {
+                    match openmetrics::encode_otlp(exposed, SystemTime::now(), &self.host_name) {
+                        Ok(body) => self.push(Bytes::from(body)).await,
+                        Err(_) => Outcome::Failed,
+                    }
+                }
+                None => Outcome::Failed,
+            };
+            self.pushes.count(outcome);
+        }
+    }
+
+    async fn push(&self, body: Bytes) -> Outcome {
+        let mut waits = WAITS.iter();
+        loop {
+            let post = tokio::time::timeout(PATIENCE, self.post(body.clone())).await;
+            let outcome = match post {
+                Ok(Ok(outcome)) => outcome,
+                _ => Outcome::Failed,
+            };
+            match waits.next() {
+                Some(wait) if outcome == Outcome::Failed => tokio::time::sleep(*wait).await,
+                _ => return outcome,
+            }
+        }
+    }
+
+    async fn post(&self, body: Bytes) -> anyhow::Result<Outcome> {
+        let stream = self.connect().await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let connection = tokio::spawn(connection);
+        let request = Request::post(&self.path)
+            .header(HOST, &self.authority)
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .body(Full::new(body))?;
+        let answer = sender.send_request(request).await?;
+        let status = answer.status();
+        let answer = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+        connection.abort();
+        Ok(match status {
+            status if status.is_success() => {
+                let answer = answer.map(Collected::to_bytes).unwrap_or_default();
+                let rejected = openmetrics::rejected_points(&answer);
+                self.pushes.0[REJECTED_POINTS].fetch_add(rejected, Ordering::Relaxed);
+                Outcome::Accepted
+            }
+            StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT => Outcome::Failed,
+            _ => Outcome::Refused,
+        })
+    }
+
+    async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+        Ok(match &self.way {
+            Way::Unix(path) => Box::new(tokio::net::UnixStream::connect(path).await?),
+            Way::Tcp(addresses) => Box::new(connect_any(addresses).await?),
+            Way::Tls(addresses, tls, name) => {
+                Box::new(tls.connect(name.clone(), connect_any(addresses).await?).await?)
+            }
+        })
+    }
+}
+
+async fn connect_any(addresses: &[SocketAddr]) -> io::Result<tokio::net::TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match tokio::net::TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

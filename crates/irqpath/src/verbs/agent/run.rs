@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The agent from its start to its end: read the configuration, open the sockets, attach, give up
+//! what is no longer needed, and then go round: take events, answer, tell systemd.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, anyhow, ensure};
+use irqpath_files::input;
+use irqpath_model::printable;
+use irqpath_report::openmetrics::{AgentFacts, Exposed, PushFacts, Retired};
+use irqpath_report::text::Page;
+use irqpath_source::Config;
+use irqpath_source::confine::{self, Kept};
+use irqpath_source::realtime::now_ns;
+use irqpath_system::Host;
+
+use super::args::Agent;
+use super::asking::Ask;
+use super::config::{Place, Settings, Targets};
+use super::endpoint::Otlp;
+use super::intrusions::Watch;
+use super::listen;
+use super::notify::Manager;
+use super::push::{Pusher, Pushes};
+use super::refusals::Refusals;
+use super::serve::{self, Service};
+use super::units::Units;
+use super::web::{Door, Doors};
+use crate::host::names::{KnownNames, Lookup};
+use crate::host::signals::{self, Reload, Stop};
+use crate::output::console;
+use crate::output::streams::Streams;
+use crate::session::{self, Session};
+use crate::verbs::trace::split_tasks;
+
+const DEFAULT_CONFIG: &str = "/etc/irqpath/agent.toml";
+/// A configuration has a few lines.
+const MAX_CONFIG: u64 = 1 << 16;
+/// One look at the source, and the longest time that an answer waits for it.
+const STEP: Duration = Duration::from_millis(100);
+/// Numbers so young answer again: who asks in a loop costs the reader nothing.
+const FRESH: Duration = Duration::from_secs(1);
+/// How often idle rows are looked for; less where they are idle sooner.
+const RETIRE_EVERY: Duration = Duration::from_secs(60);
+/// Questions that wait; more are refused.
+const MAX_ASKS: usize = 16;
+
+pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
+    let settings = read_settings(arguments.config.as_deref())?;
+    let host = Host::real();
+    let source = source_config(&settings, &host)?;
+    let door = load_door(&settings)?;
+    let pushes = Pushes::default();
+    let pusher = prepare_push(&settings, &pushes)?;
+    if arguments.check {
+        console::print_page(&describe(&settings, &door))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    host.may_trace().map_err(|missing| anyhow!("{missing}"))?;
+    let (stop, reload) = signals::listen_and_reload()?;
+    let listeners = listen::open(&settings.listen, settings.web_config.is_some())?;
+    let mut manager = Manager::from_environment();
+    let names = KnownNames::live(&host, Lookup::AtTheEnd)?;
+    let session = session::open_live(&source)?;
+    let connects = settings.otlp.as_ref().map(Otlp::connects).transpose()?;
+    confine::confine(Kept { urgency: true, network: true, connects, ..Kept::default() })?;
+    let (doors, refusals) = (Doors::new(door), Refusals::default());
+    let threshold = source.threshold_ns;
+    let mut running = Running {
+        config: arguments.config.clone(),
+        session: Session::start_unbounded(session, names, Streams::default(), threshold),
+        watch: Watch::new(host.clone()),
+        units: Units::new(host),
+        since: SystemTime::now(),
+        since_ns: now_ns(),
+        retired: Retired::default(),
+        looked: Instant::now(),
+        last: None,
+        doors: doors.clone(),
+        refusals: refusals.clone(),
+        pushes: pusher.is_some().then_some(pushes),
+        settings,
+    };
+    let (asks, questions) = sync_channel(MAX_ASKS);
+    serve::start(listeners, Service { asks, doors, refusals }, pusher)?;
+    manager.note_ready();
+    running.go_round(&questions, &mut manager, &stop, &reload)?;
+    manager.note_stopping();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration; the defaults if no file was named and there is none.
+fn read_settings(named: Option<&Path>) -> anyhow::Result<Settings> {
+    let path = named.unwrap_or(Path::new(DEFAULT_CONFIG));
+    let is_there = path.try_exists();
+    if named.is_none() && matches!(is_there, Ok(false)) {
+        return Ok(Settings::default());
+    }
+    let text = input::read_text(path, MAX_CONFIG);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    Settings::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()))
+}
+
+/// What clients on TCP have to pass.
+fn load_door(settings: &Settings) -> anyhow::Result<Door> {
+    let Some(path) = &settings.web_config else { return Ok(Door::default()) };
+    let door = Door::load(path)?;
+    // Sockets from systemd are looked at when they are taken, and may be for others, too.
+    if settings.is_for_others() || listen::are_inherited() {
+        door.check_for_others().with_context(|| path.display().to_string())?;
+    }
+    Ok(door)
+}
+
+fn prepare_push(settings: &Settings, pushes: &Pushes) -> anyhow::Result<Option<Pusher>> {
+    let Some(otlp) = &settings.otlp else { return Ok(None) };
+    let uname = rustix::system::uname();
+    let host = printable(&uname.nodename().to_string_lossy()).into_owned();
+    Pusher::prepare(otlp, host, pushes.clone()).map(Some)
+}
+
+/// What the programs follow.
+fn source_config(settings: &Settings, host: &Host) -> anyhow::Result<Config> {
+    if let Some(cpus) = &settings.cpus {
+        host.check_cpus(cpus)?;
+    }
+    let (tids, comms) = split_tasks(&settings.tasks);
+    Ok(Config {
+        threshold_ns: (settings.threshold_us > 0).then_some(settings.threshold_us * 1000),
+        origins: host.resolve_irqs(&settings.irqs)?,
+        tids,
+        comms,
+        cpus: settings.cpus.clone(),
+        no_user: !settings.user,
+        max_paths: Some(settings.max_paths),
+        by_cgroup: settings.targets == Targets::Units,
+        look_every: Some(STEP / 2),
+        ..Config::default()
+    })
+}
+
+fn describe(settings: &Settings, door: &Door) -> Page {
+    let scheme = if door.tls.is_some() { "https" } else { "http" };
+    let places = settings.listen.iter().map(|place| describe_place(place, scheme));
+    let places: Vec<String> = places.collect();
+    Page::from_line(format_args!(
+        "the configuration is right: serves {}; {} paths at most",
+        places.join(" and "),
+        settings.max_paths
+    ))
+}
+
+fn describe_place(place: &Place, scheme: &str) -> String {
+    match place {
+        Place::Tcp(address) => format!("{scheme}://{address}/metrics"),
+        Place::Unix(path) => format!("/metrics at {}", path.display()),
+    }
+}
+
+/// The agent while it runs.
+struct Running {
+    config: Option<PathBuf>,
+    settings: Settings,
+    session: Session,
+    watch: Watch,
+    units: Units,
+    /// When it began to count, on the clock of the day and on that of stamps.
+    since: SystemTime,
+    since_ns: u64,
+    retired: Retired,
+    /// When idle rows were last looked for.
+    looked: Instant,
+    last: Option<(Instant, Arc<Exposed>)>,
+    doors: Doors,
+    refusals: Refusals,
+    pushes: Option<Pushes>,
+}
+
+impl Running {
+    fn go_round(
+        &mut self,
+        questions: &Receiver<Ask>,
+        manager: &mut Manager,
+        stop: &Stop,
+        reload: &Reload,
+    ) -> anyhow::Result<()> {
+        while !stop.is_requested() {
+            self.session.poll_source(STEP)?;
+            self.retire_idle()?;
+            let waiting: Vec<Ask> = questions.try_iter().collect();
+            if !waiting.is_empty() {
+                let exposed = self.expose_fresh()?;
+                for ask in waiting {
+                    // Who asked may have gone.
+                    let _ = ask.send(Arc::clone(&exposed));
+                }
+            }
+            if reload.take() {
+                manager.note_reloading();
+                if let Err(error) = self.reload() {
+                    console::print_note(&format!("the configuration stays as it was: {error:#}"));
+                }
+                manager.note_ready();
+            }
+            manager.note_alive();
+        }
+        Ok(())
+    }
+
+    /// Gives rows back whose paths did not occur for long, so that new paths have some.
+    fn retire_idle(&mut self) -> anyhow::Result<()> {
+        let idle = Duration::from_secs(self.settings.idle_s.into());
+        if idle.is_zero() || self.looked.elapsed() < RETIRE_EVERY.min(idle / 2) {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        let rows = self.session.retire_idle(idle)?;
+        if !rows.is_empty() {
+            let summary = self.session.interim_summary()?;
+            let paths = &summary.traced().paths;
+            let units = self.units.known();
+            self.retired.add_rows(rows, paths, (self.session.names(), units));
+            self.last = None;
+        }
+        Ok(())
+    }
+
+    fn expose_fresh(&mut self) -> anyhow::Result<Arc<Exposed>> {
+        if let Some((at, exposed)) = &self.last
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(exposed));
+        }
+        let exposed = Arc::new(self.expose()?);
+        self.last = Some((Instant::now(), Arc::clone(&exposed)));
+        Ok(exposed)
+    }
+
+    fn expose(&mut self) -> anyhow::Result<Exposed> {
+        self.session.reread_lines();
+        let summary = self.session.interim_summary()?;
+        let intrusions = self.watch.add_lines(&summary.traced().lines);
+        let units = self.units.find_units(&summary.traced().paths).clone();
+        let causes = self.session.cause_totals().clone();
+        Ok(Exposed {
+            summary,
+            names: self.session.names().clone(),
+            shown: self.settings.shown(),
+            agent: Some(AgentFacts {
+                since: Some(self.since),
+                since_ns: self.since_ns,
+                causes,
+                intrusions,
+                units,
+                retired: self.retired.clone(),
+                refusals: self.refusals.list(),
+                pushes: self.pushes.as_ref().map(|pushes| PushFacts {
+                    by_result: pushes.list(),
+                    nr_rejected: pushes.rejected_points(),
+                }),
+            }),
+        })
+    }
+
+    /// What is shown can change; the programs are loaded and cannot.
+    fn reload(&mut self) -> anyhow::Result<()> {
+        let new = read_settings(self.config.as_deref())?;
+        ensure!(
+            self.settings.traces_as(&new),
+            "only stages, classic_histograms, per_cpu and idle_s can change while it runs; restart \
+             the agent for the rest"
+        );
+        self.doors.replace(load_door(&new)?);
+        self.settings = new;
+        self.last = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath record`: the flight recorder.
+//!
+//! - `run` opens everything, gives up privileges, and goes round; `recorder` is what a round does.
+//! - `triggers` finds out that something has happened, `limits` whether that makes a capture.
+//! - `actions` is what is done besides, by a helper without privileges.
+//! - `writer` turns a copy of the rings into a result directory, on a thread of its own.
+//!
+//! The rings themselves are in `irqpath-source` (`bpf::flight`).
+
+mod actions;
+pub mod args;
+mod limits;
+mod memory;
+mod recorder;
+mod run;
+mod triggers;
+mod writer;
+
+pub use run::run;

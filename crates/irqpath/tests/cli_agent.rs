@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The agent on this machine: what it answers, what it refuses, what it tells systemd, and what it has
+//! given up by then.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod agent_support;
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use agent_support::{PATIENCE, Running, ask, sum_of};
+use irqpath_testing::cli::{error_line, irqpath, is_root};
+use rustix::process::Signal;
+
+const PROTOBUF: &str =
+    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+const SYS_NICE: u64 = 1 << 23;
+const SYSLOG: u64 = 1 << 34;
+/// Capabilities of all its threads together.
+fn capabilities(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of = |thread: fs::DirEntry| {
+        let status = fs::read_to_string(thread.path().join("status")).unwrap();
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        assert_eq!(field("Seccomp:"), "2", "{status}");
+        assert_eq!(field("NoNewPrivs:"), "1", "{status}");
+        u64::from_str_radix(field("CapPrm:"), 16).unwrap()
+    };
+    threads.map(of).fold(0, |all, one| all | one)
+}
+
+#[test]
+fn it_serves_what_each_client_understands() {
+    if !is_root("it_serves_what_each_client_understands") {
+        return;
+    }
+    let agent = Running::start("threshold_us = 1\n");
+    assert_eq!(capabilities(agent.child.id()) & !(SYS_NICE | SYSLOG), 0);
+    std::thread::sleep(Duration::from_millis(500));
+
+    let (head, text) = agent.get("/metrics", "");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("text/plain"), "{head}");
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    for family in
+        ["path_seconds_bucket", "hardirqs_total", "slow_cause_seconds_total", "losses_total"]
+    {
+        assert!(text.contains(&format!("\nirqpath_{family}{{")), "no {family}: {text}");
+    }
+    let (head, body) = agent.get("/metrics", &format!("Accept: {PROTOBUF}\r\n"));
+    assert!(head.contains("application/vnd.google.protobuf"), "{head}");
+    assert!(!body.is_empty() && body.len() * 4 < text.len(), "{} bytes", body.len());
+    let (head, _) = agent.get("/metrics", "Accept: application/openmetrics-text\r\n");
+    assert!(head.contains("application/openmetrics-text"), "{head}");
+    let (head, _) = agent.get("/metrics", "Accept: no/such;q=x\r\nX-Unknown: \u{e4}\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("text/plain"), "{head}");
+
+    for (request, status) in [
+        ("GET /-/healthy HTTP/1.1\r\nHost: x\r\n", "200"),
+        ("GET / HTTP/1.1\r\nHost: x\r\n", "200"),
+        ("GET /nothing HTTP/1.1\r\nHost: x\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n", "405"),
+        ("nonsense\r\n", "400"),
+    ] {
+        let (head, _) = ask(&agent.socket(), request);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {head}");
+    }
+    agent.wait_for_word("WATCHDOG=1");
+    assert_eq!(agent.stop(), "");
+}
+
+#[test]
+fn clients_that_say_nothing_keep_nobody_out() {
+    if !is_root("clients_that_say_nothing_keep_nobody_out") {
+        return;
+    }
+    let agent = Running::start("");
+    let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(agent.socket()).unwrap()).collect();
+    // They are sent away after five seconds each time that all places are taken.
+    let (head, _) = agent.get("/metrics", "");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    drop(silent);
+    agent.stop();
+}
+
+#[test]
+fn a_new_configuration_is_read_or_the_old_one_stays() {
+    if !is_root("a_new_configuration_is_read_or_the_old_one_stays") {
+        return;
+    }
+    let agent = Running::start("");
+    let first = fs::read_to_string(agent.config()).unwrap();
+    let has_cpus = |agent: &Running| {
+        let (_, text) = agent.get("/metrics", "");
+        String::from_utf8(text).unwrap().contains("cpu=\"0\"")
+    };
+    assert!(!has_cpus(&agent));
+    for (settings, cpus) in
+        [("per_cpu = true\n", true), ("per_cpu = maybe\n", true), ("max_paths = 7\n", true)]
+    {
+        fs::write(agent.config(), first.clone() + settings).unwrap();
+        agent.signal(Signal::HUP);
+        agent.wait_for_word("RELOADING=1");
+        agent.wait_for_word("READY=1");
+        assert_eq!(has_cpus(&agent), cpus, "{settings}");
+    }
+    let said = agent.stop();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].contains("the configuration stays as it was") && lines[0].contains("line 2"));
+    assert!(lines[1].contains("restart the agent"), "{said}");
+}
+
+#[test]
+fn rows_are_given_back_and_no_total_falls() {
+    if !is_root("rows_are_given_back_and_no_total_falls") {
+        return;
+    }
+    let agent = Running::start("idle_s = 1\nmax_paths = 16\n");
+    // Each shell is another name for a moment.
+    let script = "i=0; while :; do i=$((i+1)); echo t$i > /proc/self/comm; \
+                  read -t 0.05 x <> <(:); read -t 0.05 x <> <(:); done";
+    let mut busy = Command::new("bash").args(["-c", script]).spawn().unwrap();
+    let (mut paths, mut stages, mut rows) = (0.0, 0.0, 0.0);
+    let end = Instant::now() + PATIENCE;
+    while rows < 40.0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1_100));
+        let text = String::from_utf8(agent.get("/metrics", "").1).unwrap();
+        let live = sum_of(&text, "irqpath_path_seconds_count");
+        let now = live + sum_of(&text, "irqpath_retired_path_seconds_count");
+        assert!(now >= paths, "{now} paths after {paths}: {text}");
+        let now_stages = sum_of(&text, "irqpath_stage_seconds_count");
+        assert!(now_stages >= stages, "{now_stages} stages after {stages}: {text}");
+        (paths, stages) = (now, now_stages);
+        rows = sum_of(&text, "irqpath_retired_rows_total");
+    }
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    assert!(rows >= 40.0, "{rows} rows were given back, more than there are");
+    agent.stop();
+}
+
+#[test]
+fn what_cannot_be_is_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("agent.toml");
+    for (text, want) in [
+        ("colour = 1", "unknown field `colour`"),
+        ("listen = ['10.0.0.1:1']", "not on the loopback interface"),
+        ("otlp = { endpoint = 'http://10.0.0.1:1' }", "leaves this host without TLS"),
+        ("irqs = ['no-such-device']", "no-such-device"),
+    ] {
+        fs::write(&config, text).unwrap();
+        let output =
+            irqpath().args(["agent", "--check", "--config"]).arg(&config).output().unwrap();
+        assert!(error_line(&output).contains(want), "{output:?}");
+    }
+    fs::write(&config, "").unwrap();
+    let output = irqpath().args(["agent", "--check", "--config"]).arg(&config).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("http://127.0.0.1:9464/metrics"));
+    let output = irqpath().args(["agent", "--check", "--config", "/no/such"]).output().unwrap();
+    assert!(error_line(&output).contains("/no/such"), "{output:?}");
+}
+
+#[test]
+fn a_place_that_is_taken_is_refused() {
+    if !is_root("a_place_that_is_taken_is_refused") {
+        return;
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("agent.toml");
+    fs::write(&config, format!("listen = ['{address}']\n")).unwrap();
+    let output = irqpath().args(["agent", "--config"]).arg(&config).output().unwrap();
+    assert!(error_line(&output).contains(&format!("cannot listen on {address}")), "{output:?}");
+}

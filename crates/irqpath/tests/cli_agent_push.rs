@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The agent sends its numbers to a collector: to one that takes them, one that does not, one that is
+//! dead, and, on request, a real one.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+mod agent_support;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use agent_support::{PATIENCE, Running, sum_of};
+use irqpath_testing::cli::is_root;
+
+/// A collector that answers each push with this status and body; its address, and the requests.
+fn start_collector(status: &'static str, body: &'static [u8]) -> (String, Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut request, mut part) = (Vec::new(), [0; 4096]);
+            let whole = loop {
+                let n = stream.read(&mut part).unwrap();
+                request.extend(&part[..n]);
+                let text = String::from_utf8_lossy(&request);
+                let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
+                let length = head.lines().find_map(|line| {
+                    line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
+                });
+                let at = request.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+                if n == 0 || request.len() - at >= length.unwrap_or(0_usize) {
+                    break request;
+                }
+            };
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+            stream.write_all(body).unwrap();
+            if sender.send(whole).is_err() {
+                return;
+            }
+        }
+    });
+    (address, receiver)
+}
+
+fn metrics(agent: &Running) -> String {
+    String::from_utf8(agent.get("/metrics", "").1).unwrap()
+}
+
+/// Until this sample has this value.
+fn wait_for(agent: &Running, sample: &str, labels: &str, value: f64) -> String {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let text = metrics(agent);
+        let row = text.lines().find(|line| line.starts_with(&format!("{sample}{labels} ")));
+        let now: f64 = row.map_or(0.0, |row| row.rsplit(' ').next().unwrap().parse().unwrap());
+        if now >= value {
+            return text;
+        }
+        assert!(Instant::now() < end, "{sample}{labels} stays {now}: {text}");
+        std::thread::sleep(Duration::from_millis(1_100));
+    }
+}
+
+#[test]
+fn a_collector_gets_the_numbers_and_what_it_leaves_out_is_counted() {
+    if !is_root("a_collector_gets_the_numbers_and_what_it_leaves_out_is_counted") {
+        return;
+    }
+    // partial_success { rejected_data_points: 7 }
+    let (address, requests) = start_collector("200 OK", &[0x0a, 0x02, 0x08, 0x07]);
+    let agent =
+        Running::start(&format!("otlp = {{ endpoint = 'http://{address}', interval_s = 1 }}\n"));
+    let request = requests.recv_timeout(PATIENCE).unwrap();
+    let text = String::from_utf8_lossy(&request);
+    assert!(text.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{text}");
+    assert!(text.contains("application/x-protobuf"), "{text}");
+    for name in ["irqpath_path_seconds", "irqpath_stage_seconds", "irqpath_losses_total"] {
+        assert!(text.contains(name), "no {name}");
+    }
+    let text = wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"accepted\"}", 1.0);
+    assert!(sum_of(&text, "irqpath_otlp_rejected_points_total") >= 7.0, "{text}");
+    assert_eq!(agent.stop(), "");
+}
+
+#[test]
+fn a_collector_that_refuses_or_is_dead_is_counted_and_the_rest_goes_on() {
+    if !is_root("a_collector_that_refuses_or_is_dead_is_counted_and_the_rest_goes_on") {
+        return;
+    }
+    let (address, _requests) = start_collector("400 Bad Request", b"");
+    let agent =
+        Running::start(&format!("otlp = {{ endpoint = 'http://{address}', interval_s = 1 }}\n"));
+    wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"refused\"}", 2.0);
+    agent.stop();
+    let agent = Running::start("otlp = { endpoint = 'unix:/nowhere/at/all', interval_s = 1 }\n");
+    let text = wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"failed\"}", 1.0);
+    assert!(text.contains("irqpath_hardirqs_total{"), "{text}");
+    assert_eq!(agent.stop(), "");
+}
+
+/// `IRQPATH_OTELCOL` names the binary of a Collector with otlpreceiver and debugexporter.
+#[test]
+fn a_real_collector_takes_every_point() {
+    let Some(collector) = std::env::var_os("IRQPATH_OTELCOL") else {
+        eprintln!("skipped: a_real_collector_takes_every_point: IRQPATH_OTELCOL=BINARY");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("collector.yaml");
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = format!(
+        "receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: 127.0.0.1:{port}\n\
+         exporters:\n  debug:\n    verbosity: detailed\n\
+         service:\n  telemetry:\n    metrics:\n      level: none\n  pipelines:\n    metrics:\n      \
+         receivers: [otlp]\n      exporters: [debug]\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut process = Command::new(collector);
+    process.arg("--config").arg(&config).stdout(Stdio::null());
+    let log = directory.path().join("log");
+    let mut process = process.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let agent = Running::start(&format!(
+        "threshold_us = 1\notlp = {{ endpoint = 'http://127.0.0.1:{port}', interval_s = 2 }}\n"
+    ));
+    let text = wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"accepted\"}", 2.0);
+    assert!(sum_of(&text, "irqpath_otlp_rejected_points_total") < 1.0, "{text}");
+    agent.stop();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let log = std::fs::read_to_string(&log).unwrap();
+    for part in [
+        "DataType: ExponentialHistogram",
+        "AggregationTemporality: Cumulative",
+        "Name: irqpath_path_seconds",
+        "service.name: Str(irqpath-agent)",
+        "Exemplars:",
+        "Max: ",
+    ] {
+        assert!(log.contains(part), "no {part} in what the collector got");
+    }
+}
