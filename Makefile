@@ -7,13 +7,15 @@ LOCKED  := --locked
 PREFIX  ?= /usr/local
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BIN     := $(TARGET)/release/irqpath
+# Writes the pages and completions; another than BIN if that is for another machine.
+WRITER  := $(BIN)
 MAN     := $(TARGET)/man
 COMPL   := $(TARGET)/completions
 SHARE   := $(DESTDIR)$(PREFIX)/share
 # What `irqpath lab` reads: in a checkout from there, installed from share/irqpath.
 LAB_DIRS := $(wildcard lab experiments kernel)
 
-.PHONY: help setup build demo test fuzz bench fmt lint check-house docs man completions install clean
+.PHONY: help setup build demo test test-fast coverage fuzz bench fmt lint check-house docs man completions install packages packages-test clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -23,6 +25,7 @@ setup: ## install what building needs and this machine lacks
 
 build: setup ## build the release binary
 	@$(CARGO) build $(LOCKED) --release -p irqpath
+	@stat -c '%n: %s bytes' $(BIN)
 
 demo: ## trace this machine, or replay a recording; then guests, for which a kernel is built once
 	@scripts/setup.sh
@@ -31,6 +34,12 @@ demo: ## trace this machine, or replay a recording; then guests, for which a ker
 
 test: ## every check and test, for which a kernel is built once; what cannot run here says why
 	@scripts/test.sh
+
+test-fast: ## the checks, the unit tests and the golden outputs: a minute once they are compiled
+	@scripts/test.sh --fast
+
+coverage: ## print how much of the code the tests run, without those in guests; pages in target/llvm-cov
+	@scripts/coverage.sh
 
 fuzz: ## feed damaged files to every reader, an hour each; IRQPATH_FUZZ_SECONDS=N for another time
 	@scripts/setup.sh --with test
@@ -54,11 +63,11 @@ docs: ## the pages as a site, in target/book/site
 
 man: build ## write the man pages
 	@mkdir -p $(MAN)
-	@$(BIN) generate man $(MAN)
+	@$(WRITER) generate man $(MAN)
 
 completions: build ## write the shell completions
 	@mkdir -p $(COMPL)
-	@$(BIN) generate completions $(COMPL)
+	@$(WRITER) generate completions $(COMPL)
 
 install: man completions ## install to PREFIX, below DESTDIR
 	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/irqpath
@@ -72,6 +81,18 @@ install: man completions ## install to PREFIX, below DESTDIR
 	  sed 's|@BINDIR@|$(PREFIX)/bin|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	install -d $(SHARE)/irqpath
 	find $(LAB_DIRS) -type f ! -name '.*' -exec cp --parents -t $(SHARE)/irqpath {} +
+
+packages: ## make deb, rpm, static binary and container image of HEAD, in target/packages
+	@scripts/setup.sh --with packages
+	@scripts/packages.sh
+
+packages-test: ## install, use, upgrade and purge them on Debian 12 and 13; needs root
+	@scripts/packages-test.sh
+
+fleet-test: ## try the Helm chart, the agent's container, the alerts and the Ansible role; needs root
+	@scripts/setup.sh --with fleet
+	@scripts/fleet-test.sh
+	@scripts/ansible-test.sh
 
 clean: ## remove everything that was built, and the demo's result
 	@$(CARGO) clean

@@ -7,17 +7,23 @@ function row(crate) {
   printf "%-20s %6d %6d %8d %8.0f\n", crate, tests[crate], failed[crate], skipped[crate], seconds[crate]
 }
 
-# The binary's name without its hash.
-/^ +Running unittests / {
-  crate = $NF
-  sub(/.*\//, "", crate)
-  sub(/-[0-9a-f]+\)$/, "", crate)
+function enter_crate(name) {
+  crate = name
   gsub(/_/, "-", crate)
   if (!(crate in tests)) { order[++nr_crates] = crate; tests[crate] = 0 }
   suite = crate
 }
+
+# The binary's name without its hash.
+/^ +Running unittests / {
+  name = $NF
+  sub(/.*\//, "", name)
+  sub(/-[0-9a-f]+\)$/, "", name)
+  enter_crate(name)
+}
 /^ +Running tests\// { suite = $2 }
-/^ +Doc-tests / { suite = $2 }
+# All of them come after the last crate's other tests.
+/^ +Doc-tests / { enter_crate($2); suite = "examples in the documentation of " crate }
 
 /^test result: / {
   match($0, /[0-9]+ passed/); tests[crate] += substr($0, RSTART, RLENGTH)
@@ -54,7 +60,14 @@ function row(crate) {
 }
 left > 0 && /^(stack backtrace:|note: |$)/ { left = 0 }
 left > 0 { said = said " " substr($0, 1, 300); left--; message[who] = suite ": " who ": " at said }
-/^test .* \.\.\. FAILED$/ { broken[$2] = 1 }
+# An example in the documentation has several words, and its message is a compiler's.
+/^test .* \.\.\. FAILED$/ {
+  name = substr($0, 6, length($0) - 5 - length(" ... FAILED"))
+  sub(/ - compile( fail)?$/, "", name)
+  broken[name] = 1
+}
+/^---- .* stdout ----$/ { shown = substr($0, 6, length($0) - 5 - length(" stdout ----")) }
+/^error(\[E[0-9]+\])?: / && shown != "" && !(shown in message) { message[shown] = suite ": " $0 }
 
 END {
   print "crate                 tests failed  skipped  seconds"

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Runs every check and every test, does not stop at the first that fails, and sums up at the end:
 # each part with its time, each crate with its tests, each failure, and what was skipped.
+# With --fast only the checks, the unit tests and the command's golden outputs: what needs no guest and
+# traces nothing takes less than a minute once it is compiled.
 # A test that this machine cannot run prints `skipped: why`: nothing is skipped silently.
 # IRQPATH_OWN_KERNEL=0 leaves out what needs the irqpath kernel, which the first
 # run builds in about ten minutes on two cores; IRQPATH_FUZZ_SECONDS is how long each fuzz target runs,
@@ -49,10 +51,11 @@ step_ours() {
 # Shows which tests ran and how they ended; everything, if one of them failed.
 # shellcheck disable=SC2317 # reached through step
 rust_tests() {
-  local shown='^(running|test result|skipped:|test .*FAILED)' code=0
-  cargo test --locked --workspace --no-fail-fast -- --show-output |
+  local shown='^(running| +Running|test result|skipped:|test .*FAILED)' code=0
+  # Cargo names each suite on its standard error, and the summary wants names and results in order.
+  cargo test --locked --workspace --no-fail-fast "$@" -- --show-output 2>&1 |
     tee -a "$log" | grep -E --line-buffered "$shown" || code=$?
-  if [[ $code != 0 ]]; then sed -n '/^failures:$/,/^test result/p' "$log"; fi
+  if [[ $code != 0 ]]; then sed -n '/^error/,/^$/p; /^failures:$/,/^test result/p' "$log"; fi
   return "$code"
 }
 
@@ -85,22 +88,49 @@ fresh_root() {
   return $((code == 2 ? 0 : code))
 }
 
-scripts/setup.sh --with test --with lab
-# Where a release binary was built, as by `make demo`, the tests of memory measure it, brought up to
-# date, instead of the larger debug build.
-release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
-if [[ -x $release ]]; then
-  step 'the release binary' cargo build --locked -q --release -p irqpath
-  export IRQPATH_RELEASE=$release
+# shellcheck disable=SC2317 # reached through step
+manifests() { scripts/manifests.sh | tee -a "$log"; }
+
+# What reads the sources alone.
+lint() {
+  step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
+  step_with cargo-clippy 'cargo clippy' cargo clippy --locked --workspace --all-targets -- -D warnings
+  step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
+  # Jobs of guests are for busybox, whose dialect is nearest to dash's. Warnings only: notes on words
+  # without quotes are often meant (FLAGS).
+  step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experiments/jobs/*.sh crates/*/tests/*/*.sh
+  step_with shellcheck 'shellcheck of selftests' shellcheck -s dash -S warning kernel/overlay/tools/testing/selftests/*/*.sh
+  step 'cargo xtask check' cargo xtask check
+  step 'the manifests for Kubernetes' manifests
+  step 'the pages, laid out for the site' cargo xtask book
+}
+
+summarize() {
+  printf '\n== summary\n'
+  printf '%s\n' "${summary[@]}"
+  awk -f scripts/summary.awk "$log"
+  printf '%s in %d min %d s on %d CPUs\n' "$([[ $failed == 0 ]] && echo passed || echo FAILED)" \
+    $((SECONDS / 60)) $((SECONDS % 60)) "$cores"
+}
+
+if [[ ${1:-} == --fast ]]; then
+  lint
+  # Those that trace for seconds, start a browser or feed a reader for long are left to `make test`.
+  slow='attack|live|peers|hostile|.*_chromium|cli_(agent|bench|confined|hostile|output)'
+  mapfile -t chosen < <(basename -s .rs crates/*/tests/*.rs | grep -vxE "$slow" | sed 's/^/--test=/')
+  step 'unit tests and golden outputs' rust_tests --exclude irqpath-testing --lib --bins "${chosen[@]}"
+  # Cargo takes them in a call of their own only.
+  step 'examples in the documentation' rust_tests --doc
+  summarize
+  exit "$failed"
 fi
-step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
-step_with cargo-clippy 'cargo clippy' cargo clippy --locked --workspace --all-targets -- -D warnings
-step_with shellcheck 'shellcheck' shellcheck scripts/*.sh .ci/run
-# Jobs of guests are for busybox, whose dialect is nearest to dash's. Warnings only: notes on words
-# without quotes are often meant (FLAGS).
-step_with shellcheck 'shellcheck of jobs' shellcheck -s dash -S warning experiments/jobs/*.sh crates/*/tests/*.sh
-step_with shellcheck 'shellcheck of selftests' shellcheck -s dash -S warning kernel/overlay/tools/testing/selftests/*/*.sh
-step 'cargo xtask check' cargo xtask check
+
+scripts/setup.sh --with test --with lab
+# What guests run and the tests of memory measure; the tests bring it up to date themselves.
+release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
+step 'the release binary' cargo build --locked -q --release -p irqpath
+summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
+lint
 # Advisories come from a database that is fetched; `cargo deny check` on a machine with network asks it.
 step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses bans sources
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
@@ -116,9 +146,5 @@ step_ours 'policies' policies
 # Last: it finds in the lab's cache what the others made.
 step 'a fresh root of another Debian' fresh_root
 
-printf '\n== summary\n'
-printf '%s\n' "${summary[@]}"
-awk -f scripts/summary.awk "$log"
-printf '%s in %d min %d s on %d CPUs\n' "$([[ $failed == 0 ]] && echo passed || echo FAILED)" \
-  $((SECONDS / 60)) $((SECONDS % 60)) "$cores"
+summarize
 exit "$failed"

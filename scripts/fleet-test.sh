@@ -1,0 +1,222 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Tries what takes the agent to many hosts, as far as one machine can: the chart, the manifests, the
+# container with the privileges that they give it, the alerts and the dashboard. A line for each step;
+# what this machine lacks is skipped and says so.
+#
+#   scripts/fleet-test.sh
+#
+# The container is that of `scripts/packages.sh oci`, run by podman as the DaemonSet's pod, and it traces
+# this machine. Needs root for that; docs/fleet.md says where helm and kubeconform come from.
+# Exit codes: 0 all passed, 1 something failed.
+# shellcheck disable=SC2034,SC2154,SC2317 # of root.sh; reached through step
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+label=fleet
+suite=host
+# shellcheck source=scripts/root.sh
+. scripts/root.sh
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+archive=target/packages/irqpath-$version-$(uname -m)-oci.tar
+chart=deploy/helm/irqpath
+manifests=deploy/kubernetes
+agent=127.0.0.1:9464
+prometheus=127.0.0.1:19464
+kubernetes_version=v1.34.4
+operator_version=v0.85.0
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-fleet.XXXXXX")
+started=()
+
+clean_up() {
+  local id
+  if [[ -d $work/storage ]]; then pod_command pod rm -f irqpath >/dev/null 2>&1 || true; fi
+  for id in "${started[@]}"; do kill "$id" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf --one-file-system "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+# has WHAT TOOL...: says so if one is missing.
+has() {
+  local what=$1 tool
+  shift
+  for tool; do
+    command -v "$tool" >/dev/null || { echo "skipped: $label: $what: $tool is not installed"; return 1; }
+  done
+}
+
+# wait_until SECONDS COMMAND...
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || { echo "never: $*" >&2; return 1; }
+    sleep 0.5
+  done
+}
+
+# The chart.
+
+refuses() {
+  local wanted=$1
+  shift
+  if helm template irqpath "$chart" "$@" >"$work/refused" 2>&1; then return 1; fi
+  grep -q -e "$wanted" "$work/refused"
+}
+
+lint_chart() {
+  helm lint --strict "$chart" >"$work/lint" 2>&1 || { cat "$work/lint" >&2; return 1; }
+}
+
+refuses_mistakes() {
+  refuses prot --set prot=1
+  refuses access --set access=everybody
+  refuses 'needs access rbacProxy' --set serviceMonitor.enabled=true
+  refuses 'may not set listen' --set-string 'config=listen = []'
+}
+
+check_alerts() { (cd deploy/prometheus && promtool check rules irqpath.rules.yml && promtool test rules irqpath.tests.yml) >"$work/rules"; }
+
+lint_role() {
+  (cd deploy/ansible && ansible-lint --offline --nocolor --profile production agent.yml) >"$work/role" 2>&1 ||
+    { head -n 20 "$work/role" >&2; return 1; }
+}
+
+# The schemas of Kubernetes and of the Prometheus operator, from their releases.
+
+# module PATH: its directory, downloaded if need be.
+module() { go mod download -json "$1" | jq -r .Dir; }
+
+matches_schemas() {
+  local kubernetes operator kind definitions=()
+  kubernetes=$(module "k8s.io/kubernetes@$kubernetes_version")
+  operator=$(module "github.com/prometheus-operator/prometheus-operator@$operator_version")
+  for kind in servicemonitors prometheusrules; do
+    definitions+=("$operator/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml")
+  done
+  mkdir "$work/schemas"
+  scripts/kubernetes-schemas.py "$work/schemas" "$kubernetes/api/openapi-spec/swagger.json" "${definitions[@]}"
+  validate "$manifests"/*.yaml
+  # A field with a mistake in its name must not pass.
+  if sed 's/hostPID:/hostPid:/' "$manifests/agent.yaml" | validate - 2>/dev/null; then return 1; fi
+}
+
+validate() {
+  kubeconform -strict -schema-location "$work/schemas/{{.ResourceKind}}{{.KindSuffix}}.json" "$@" >"$work/validated" ||
+    { cat "$work/validated" >&2; return 1; }
+}
+
+# The container, as the pod of the DaemonSet.
+
+pod_command() {
+  CONTAINERS_CONF=$work/containers.conf podman --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"
+}
+
+# pod_manifest: the DaemonSet's template as a pod. Podman 4.3 reads an annotation, not seccompProfile,
+# and its own profile refuses bpf(2) to a container with CAP_BPF: the chart's profile is used.
+pod_manifest() {
+  local manifest=deploy/kubernetes/agent.yaml
+  echo 'apiVersion: v1'
+  awk '/^---$/ { on = 0 } /^kind: ConfigMap$/ { on = 1 } on' "$manifest"
+  printf -- '---\napiVersion: v1\nkind: Pod\n'
+  awk 'on { sub(/^    /, ""); print } /^  template:$/ { on = 1 }' "$manifest" |
+    sed "s,image: .*,image: localhost/irqpath:$version,
+      s,^metadata:,&\n  name: irqpath,
+      s,^  annotations:,&\n    container.seccomp.security.alpha.kubernetes.io/agent: localhost/seccomp.json,"
+}
+
+# The network is this machine's; runc knows the hybrid hierarchy of cgroups, crun does not.
+start_pod() {
+  mkdir "$work/storage"
+  cat >"$work/containers.conf" <<END
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+log_driver = "k8s-file"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+runtime = "runc"
+END
+  pod_command load --quiet --input "$archive" >"$work/load" 2>&1
+  pod_manifest >"$work/pod.yaml"
+  pod_command kube play --seccomp-profile-root "$PWD/$chart/files" "$work/pod.yaml" >"$work/play" 2>&1 ||
+    { tail -n 5 "$work/play" >&2; return 1; }
+  wait_until 120 curl -sf "http://$agent/-/healthy" || { pod_command logs irqpath-agent 2>&1 | tail -n 3 >&2; return 1; }
+}
+
+# What it was given at its start, and what it has now.
+is_confined() {
+  local id status
+  pod_command inspect irqpath-agent >"$work/inspected" 2>/dev/null
+  jq -e '.[0] | .BoundingCaps == ["CAP_BPF", "CAP_PERFMON"] and .EffectiveCaps == .BoundingCaps
+    and .HostConfig.ReadonlyRootfs and .HostConfig.PidMode == "private"
+    and (.HostConfig.SecurityOpt | index("no-new-privileges")) and .RestartCount == 0' "$work/inspected" >/dev/null
+  id=$(jq '.[0].State.Pid' "$work/inspected")
+  status=$(cat "/proc/$id/status")
+  grep -qP '^CapBnd:\t000000c000000000$' <<<"$status"
+  grep -qP '^CapPrm:\t0+$' <<<"$status"
+  grep -qP '^Seccomp_filters:\t2$' <<<"$status"
+}
+
+start_prometheus() {
+  cat >"$work/prometheus.yml" <<END
+global: {scrape_interval: 2s, evaluation_interval: 2s}
+rule_files: [$PWD/deploy/prometheus/irqpath.rules.yml]
+scrape_configs:
+  - {job_name: irqpath, static_configs: [{targets: ['$agent']}]}
+END
+  prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/series" \
+    --web.listen-address="$prometheus" --enable-feature=native-histograms >"$work/prometheus.log" 2>&1 &
+  started+=($!)
+}
+
+# query EXPRESSION: its result as JSON; fails if Prometheus does not understand it.
+query() { curl -sf --data-urlencode "query=$1" "http://$prometheus/api/v1/query" | jq -ec '.data.result'; }
+
+has_rows() { [[ $(query "$1" | jq length) -gt 0 ]]; }
+
+is_scraped() {
+  wait_until 60 has_rows 'up{job="irqpath"} == 1'
+  wait_until 60 has_rows 'histogram_quantile(0.99, sum by (origin, unit) (rate(irqpath_path_seconds[10s]))) > 0'
+  wait_until 30 has_rows 'sum(irqpath_hardirqs_total{origin=~"[0-9]+:.+"}) > 0'
+}
+
+# Every query of the dashboard with its variables filled in, and every rule.
+answers_dashboard() {
+  local expression
+  while IFS= read -r expression; do
+    # shellcheck disable=SC2016 # Grafana's variables
+    query "$(sed 's/\$instance/.*/g; s/\$__rate_interval/10s/g' <<<"$expression")" >"$work/result" ||
+      { echo "no answer: $expression" >&2; return 1; }
+  done < <(jq -r '.. | .expr? // empty' deploy/grafana/irqpath.json)
+  curl -sf "http://$prometheus/api/v1/rules" |
+    jq -e '[.data.groups[].rules[]] | length == 5 and all(.health == "ok")' >/dev/null
+}
+
+test_container() {
+  if [[ $EUID != 0 ]]; then echo "skipped: $label: the container: it needs root"; return; fi
+  if [[ ! -e $archive ]]; then echo "skipped: $label: the container: run scripts/packages.sh oci"; return; fi
+  has 'the container' podman runc catatonit jq curl || return 0
+  step "the DaemonSet's pod starts" start_pod
+  step 'it has CAP_BPF and CAP_PERFMON to start, and nothing then' is_confined
+  has 'the scrape' prometheus || return 0
+  start_prometheus
+  step 'Prometheus scrapes it: native histograms, names of lines' is_scraped
+  step "the dashboard's queries and the rules" answers_dashboard
+}
+
+step 'the manifests are what the chart renders' scripts/manifests.sh
+if has 'the chart' helm; then
+  step 'helm lint' lint_chart
+  step 'mistakes in values are refused' refuses_mistakes
+fi
+if has 'the alerts' promtool; then step 'every alert fires' check_alerts; fi
+if has 'the schemas of Kubernetes' go kubeconform jq python3; then
+  step "the manifests match the schemas of Kubernetes $kubernetes_version" matches_schemas
+fi
+if has 'the Ansible role' ansible-lint; then step 'ansible-lint' lint_role; fi
+test_container
+exit "$failed"
