@@ -18,7 +18,7 @@ pub struct Session {
     pub paths: Vec<SlowPath>,
     /// Events that irqpath dropped, by reason.
     pub loss: Loss,
-    /// Every event, by the witness.
+    /// Every event, by the witness: when it read the clock before and after irqpath did.
     pub record: Record,
     /// When irqpath read the clock at what the record has, too.
     readings: Vec<Occupancy>,
@@ -27,21 +27,22 @@ pub struct Session {
 impl Session {
     /// Trace for so long, with the causes of every path.
     pub fn run(duration: Duration, record_bytes: u32) -> Result<Self, SourceError> {
-        let recorder = Recorder::start(record_bytes)
-            .map_err(|error| SourceError::Load(format!("the witness: {error:#}")))?;
+        let recorder = start_recorder(record_bytes)?;
         std::thread::sleep(SETTLE);
         let config = Config { record_all: true, buffer_bytes: record_bytes, ..Config::default() };
         let mut source = BpfSource::open(&config)?;
+        let closing = start_recorder(record_bytes)?;
         let end = Instant::now() + duration;
         let mut events = Vec::new();
         while Instant::now() < end {
             events.extend(source.poll_events(Duration::from_millis(20))?);
         }
+        let closing = finish_recorder(closing)?;
         let (rest, snapshot) = source.finish()?;
         events.extend(rest);
-        let record = recorder
-            .finish()
-            .map_err(|error| SourceError::Load(format!("the witness: {error:#}")))?;
+        let mut record = finish_recorder(recorder)?;
+        record.enclose(&closing);
+        record.nr_lost += closing.nr_lost;
         let readings = readings(&events);
         Ok(Self { paths: explain(events), loss: snapshot.loss, record, readings })
     }
@@ -55,6 +56,18 @@ impl Session {
         }
         judge
     }
+}
+
+fn start_recorder(record_bytes: u32) -> Result<Recorder, SourceError> {
+    Recorder::start(record_bytes).map_err(name_witness)
+}
+
+fn finish_recorder(recorder: Recorder) -> Result<Record, SourceError> {
+    recorder.finish().map_err(name_witness)
+}
+
+fn name_witness(error: impl std::fmt::Display) -> SourceError {
+    SourceError::Load(format!("the witness: {error:#}"))
 }
 
 fn readings(events: &[Event]) -> Vec<Occupancy> {

@@ -96,15 +96,6 @@ struct {
 	__type(value, __u64);
 } lost SEC(".maps");
 
-/* Per CPU: programs that took LATE_NS, since the CPU stood still or was interrupted. */
-#define LATE_NS 5000
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} late SEC(".maps");
-
 /* Per CPU: a task was switched in and has not returned from a system call since. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -125,10 +116,10 @@ static __always_inline __u64 stolen_ns(void)
 	return ns;
 }
 
-static __always_inline void count(void *map)
+static __always_inline void count_lost(void)
 {
 	__u32 zero = 0;
-	__u64 *nr = bpf_map_lookup_elem(map, &zero);
+	__u64 *nr = bpf_map_lookup_elem(&lost, &zero);
 
 	if (nr)
 		++*nr;
@@ -140,7 +131,7 @@ static __always_inline struct event *begin(enum kind kind)
 	__u64 before;
 
 	if (!e) {
-		count(&lost);
+		count_lost();
 		return NULL;
 	}
 	__builtin_memset(e, 0, sizeof(*e));
@@ -156,15 +147,6 @@ static __always_inline struct event *begin(enum kind kind)
 	return e;
 }
 
-static __always_inline void end(struct event *e)
-{
-	bool is_late = bpf_ktime_get_ns() - e->ns > LATE_NS;
-
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-	if (is_late)
-		count(&late);
-}
-
 static __always_inline int note(enum kind kind, __u32 nr, __u64 value)
 {
 	struct event *e = begin(kind);
@@ -173,7 +155,7 @@ static __always_inline int note(enum kind kind, __u32 nr, __u64 value)
 		return 0;
 	e->nr = nr;
 	e->value = value;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -207,7 +189,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	describe(e, p);
 	e->nr = p->thread_info.cpu;
 	e->value = p->__state;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -220,7 +202,7 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 		return 0;
 	describe(e, p);
 	e->nr = p->thread_info.cpu;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -234,7 +216,7 @@ int BPF_PROG(on_migrate, struct task_struct *p, int to)
 	describe(e, p);
 	e->nr = to;
 	e->value = p->thread_info.cpu;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -269,7 +251,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		e->flags |= PREEMPTED;
 	if (!(next->flags & PF_KTHREAD) && in_syscall(next))
 		e->flags |= IN_SYSCALL;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -294,7 +276,7 @@ int BPF_PROG(on_task_exit, struct task_struct *p)
 	if (!e)
 		return 0;
 	describe(e, p);
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -314,7 +296,7 @@ int BPF_PROG(on_irq_exit, int irq, struct irqaction *action, int ret)
 	e->nr = irq;
 	if (ret == IRQ_WAKE_THREAD && action->thread)
 		e->tid = action->thread->pid;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -372,7 +354,7 @@ int BPF_PROG(on_hrtimer_entry, struct hrtimer *timer)
 	/* Whole: the verifier refuses to shift a pointer. */
 	e->address = (__u64)timer;
 	e->value = timer->node.expires - timer->base->offset;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -410,7 +392,7 @@ int BPF_PROG(on_ipi_send, unsigned int cpu, unsigned long callsite, void *callba
 	e->nr = cpu;
 	if (callback)
 		e->flags |= CALLBACK;
-	end(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn judge_causes(
             is_boundary(occupied, &truth, windows, &causes, boundary_ns)
         };
         let is_small = slack_ns.is_none_or(|slack_ns| excess_ns <= 2 * slack_ns);
-        let as_read = as_read(record, &windows);
+        let as_read = as_read(occupied, record, &windows);
         let kind =
             if is_small && (is_boundary(&windows) || as_read.is_some_and(|w| is_boundary(&w))) {
                 Kind::Boundary
@@ -117,13 +117,18 @@ fn carrier_windows(
 }
 
 /// The same run queues, each from the moment on at which irqpath read the clock at the move to it.
-fn as_read(record: &PathRecord, windows: &[Window]) -> Option<Vec<Window>> {
+fn as_read(occupied: &Occupied, record: &PathRecord, windows: &[Window]) -> Option<Vec<Window>> {
     let mut windows = windows.to_vec();
     for at in 1..windows.len() {
         let Window { cpu, start_ns, .. } = windows[at];
+        let tid = record.target.tid;
+        let slack_ns = match occupied.move_read_by_ns(tid, start_ns) {
+            Some(by_ns) => by_ns - start_ns + BOUNDARY_NS,
+            None => SLACK_NS,
+        };
         let read = record.queues.iter().map(|queue| (queue.cpu, queue.since_ns));
         let since_ns = read
-            .filter(|&(to, since_ns)| to == Some(cpu) && since_ns.abs_diff(start_ns) <= SLACK_NS)
+            .filter(|&(to, since_ns)| to == Some(cpu) && since_ns.abs_diff(start_ns) <= slack_ns)
             .map(|(_, since_ns)| since_ns)
             .min_by_key(|since_ns| since_ns.abs_diff(start_ns))?;
         windows[at - 1].end_ns = since_ns;

@@ -33,9 +33,9 @@ pub enum Kind {
     Duration,
     /// One stamp is at another time.
     Time,
-    /// One stamp is at another time, but no more than what came in between the two readings of the
-    /// clock took.
-    Interrupted,
+    /// One stamp is at another time, between the readings of the recorders before and after irqpath:
+    /// the CPU did something else, or stood still, in between.
+    Enclosed,
     /// irqpath stamped other points than the chain passed.
     Points,
     /// It went through something else.
@@ -55,8 +55,8 @@ impl Kind {
     /// True where nothing wrong is claimed: the clock was read at another moment, irqpath says that
     /// it does not know, or the record cannot tell.
     pub fn is_harmless(self) -> bool {
-        use Kind::{Boundary, Duration, Interrupted, Time, Unexplained, Unsure};
-        matches!(self, Boundary | Duration | Interrupted | Time | Unexplained | Unsure)
+        use Kind::{Boundary, Duration, Enclosed, Time, Unexplained, Unsure};
+        matches!(self, Boundary | Duration | Enclosed | Time | Unexplained | Unsure)
     }
 }
 

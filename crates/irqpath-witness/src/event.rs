@@ -89,9 +89,19 @@ pub enum What {
     },
 }
 
+/// What is read from a CPU at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub ns: u64,
+    /// What the hypervisor had taken from this CPU by then, ns; 0 where that is not known.
+    pub steal_ns: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub ns: u64,
+    /// What a recorder that was attached after irqpath read at the same event.
+    pub again: Option<Reading>,
     /// What the hypervisor had taken from this CPU by then, ns; 0 where that is not known.
     pub steal_ns: u64,
     pub cpu: u16,
@@ -151,5 +161,5 @@ pub(crate) fn decode_event(bytes: &[u8]) -> Option<Event> {
         _ => return None,
     };
     let (ns, steal_ns) = (u64_at(0), u64_at(8));
-    Some(Event { ns, steal_ns, cpu: u16_at(16), current: u32_at(20), what })
+    Some(Event { ns, again: None, steal_ns, cpu: u16_at(16), current: u32_at(20), what })
 }

@@ -7,6 +7,7 @@ use irqpath_model::{Occupancy, PathEnd, PathRecord, Point, SlowPath, Stamp};
 
 use crate::causes;
 use crate::difference::{Difference, Kind};
+use crate::event::Event;
 use crate::join::{Joiner, Outcome, Wakeup};
 use crate::occupied::Occupied;
 use crate::recorder::Record;
@@ -35,8 +36,11 @@ impl Judge {
         for wakeup in Joiner::join_events(&record.events) {
             by_tid.entry(wakeup.tid).or_default().push(wakeup);
         }
-        let first = record.events.first().map_or(0, |event| event.ns) + SETTLE_NS;
-        let last = record.events.last().map_or(0, |event| event.ns);
+        let is_enclosed = |event: &&Event| event.again.is_some();
+        let begin = record.events.iter().find(is_enclosed).or(record.events.first());
+        let end = record.events.iter().rfind(is_enclosed).or(record.events.last());
+        let first = begin.map_or(0, |event| event.ns) + SETTLE_NS;
+        let last = end.map_or(0, |event| event.ns);
         Self {
             by_tid,
             occupied: Occupied::new(&record.events),
@@ -121,8 +125,8 @@ impl Judge {
             let (kind, ns) = self.judge_stamps(is, was)?;
             Some(difference(kind, ns, &format!("{point} {was:?}")))
         }));
-        let interrupted = found.iter().filter(|d| d.kind == Kind::Interrupted);
-        let allowed_ns = TOLERANCE_NS + interrupted.map(|d| d.ns).sum::<u64>();
+        let enclosed = found.iter().filter(|d| d.kind == Kind::Enclosed);
+        let allowed_ns = TOLERANCE_NS + enclosed.map(|d| d.ns).sum::<u64>();
         let wrong_ns = record.total_ns().abs_diff(length_ns(&chain.stamps));
         if wrong_ns > allowed_ns {
             found.push(difference(Kind::Duration, wrong_ns, ""));
@@ -140,10 +144,10 @@ impl Judge {
         if last - first <= TOLERANCE_NS {
             return None;
         }
-        let explained_ns = TOLERANCE_NS + self.occupied.disturbed_ns(was.cpu, first, last);
-        // irqpath's reading is the later one.
-        let is_explained = is.ns > was.ns && last - first <= explained_ns;
-        let kind = if is_explained { Kind::Interrupted } else { Kind::Time };
+        let read_by_ns = self.occupied.read_by_ns(was.cpu, was.ns);
+        let is_enclosed =
+            is.ns > was.ns && read_by_ns.is_some_and(|by_ns| is.ns <= by_ns + BOUNDARY_NS);
+        let kind = if is_enclosed { Kind::Enclosed } else { Kind::Time };
         Some((kind, last - first))
     }
 

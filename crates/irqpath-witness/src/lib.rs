@@ -11,6 +11,7 @@
 mod causes;
 mod chain;
 mod difference;
+mod enclose;
 mod event;
 mod gaps;
 mod join;
@@ -22,7 +23,7 @@ mod tolerance;
 
 pub use chain::Chain;
 pub use difference::{Difference, Differences, Kind};
-pub use event::{Event, Subject, What};
+pub use event::{Event, Reading, Subject, What};
 pub use join::{Joiner, Outcome, Wakeup};
 pub use judge::Judge;
 pub use named::Named;

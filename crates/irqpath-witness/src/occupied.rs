@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use irqpath_model::{Occupancy, Origin, SoftirqVec};
 
-use crate::event::{Event, What};
+use crate::event::{Event, Reading, What};
 use crate::gaps::{Gaps, MAX_GAP_NS, Mark};
+use crate::tolerance::BOUNDARY_NS;
 
 /// What had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +34,15 @@ struct Piece {
     who: Who,
     /// How much later irqpath read the clock at the event that begins it.
     gap_ns: u64,
+    /// What was read there after irqpath had read.
+    again: Option<Reading>,
     mark: Option<Mark>,
+}
+
+impl Piece {
+    fn steal_in_between_ns(&self) -> u64 {
+        self.again.map_or(0, |again| again.steal_ns.saturating_sub(self.steal_ns))
+    }
 }
 
 /// One CPU while its events are read.
@@ -80,7 +89,7 @@ pub struct Shares {
     /// Time of each occupant.
     pub ns: HashMap<Who, u64>,
     /// Stolen time that may or may not lie within the windows: it was noticed at an event after a
-    /// window's end, or began before its start.
+    /// window's end, or began before its start, or was noticed while an event was read.
     pub unsure_ns: u64,
     /// In how many pieces.
     pub nr_pieces: usize,
@@ -115,6 +124,10 @@ pub struct Occupied {
     suspended: HashMap<u32, SoftirqVec>,
     /// Tasks whose wakeup has not chosen a run queue yet, and since when.
     waking: HashMap<u32, u64>,
+    /// By CPU and time of an event: when irqpath had read the clock at it.
+    read_by: HashMap<(u16, u64), u64>,
+    /// The same by task and time since when it belonged to another run queue.
+    moves_read_by: HashMap<(u32, u64), u64>,
     nr_unseen: u64,
 }
 
@@ -156,7 +169,11 @@ impl Occupied {
             _ => {}
         }
         let (ns, steal_ns, who) = (event.ns, event.steal_ns, cpu.current_occupant());
-        cpu.pieces.push(Piece { ns, steal_ns, who, gap_ns: 0, mark: Mark::mark_of(&event.what) });
+        let mark = Mark::mark_of(&event.what);
+        cpu.pieces.push(Piece { ns, steal_ns, who, gap_ns: 0, again: event.again, mark });
+        if let Some(again) = event.again {
+            self.read_by.insert((event.cpu, event.ns), again.ns);
+        }
         self.place_event(event);
     }
 
@@ -184,6 +201,9 @@ impl Occupied {
         if tid == 0 {
             return;
         }
+        if let Some(again) = event.again {
+            self.moves_read_by.insert((tid, ns), again.ns);
+        }
         let places = self.places.entry(tid).or_default();
         if places.last().is_some_and(|(since_ns, _)| *since_ns == ns) {
             places.pop();
@@ -201,8 +221,9 @@ impl Occupied {
             let mut following: HashMap<Mark, u64> = HashMap::new();
             for piece in cpu.pieces.iter_mut().rev() {
                 let Some(mark) = piece.mark else { continue };
-                let until_ns = following.insert(mark, piece.ns).unwrap_or(u64::MAX);
-                piece.gap_ns = gaps.read_delay(nr, mark, piece.ns, until_ns);
+                let next_ns = following.insert(mark, piece.ns).unwrap_or(u64::MAX);
+                let read_by_ns = piece.again.map_or(u64::MAX, |again| again.ns + BOUNDARY_NS);
+                piece.gap_ns = gaps.read_delay(nr, mark, piece.ns, next_ns.min(read_by_ns));
             }
         }
     }
@@ -217,17 +238,15 @@ impl Occupied {
         self.cpus.values().any(|cpu| cpu.hiding.contains(&tid))
     }
 
-    /// How long a CPU had something else to do between two times than what it did at the first.
-    pub fn disturbed_ns(&self, cpu: u16, start_ns: u64, end_ns: u64) -> u64 {
-        let Some(pieces) = self.cpus.get(&cpu).map(|cpu| &cpu.pieces) else { return 0 };
-        let first = pieces.partition_point(|piece| piece.ns <= start_ns).saturating_sub(1);
-        let Some(at_start) = pieces.get(first).map(|piece| piece.who) else { return 0 };
-        let within = pieces[first..].iter().zip(&pieces[first + 1..]);
-        let within = within.take_while(|(piece, _)| piece.ns < end_ns);
-        let others = within
-            .filter(|(piece, _)| piece.who != at_start)
-            .map(|(piece, next)| next.ns.min(end_ns).saturating_sub(piece.ns.max(start_ns)));
-        others.sum()
+    /// When irqpath had read the clock at the event of a CPU at `ns`, at the latest; `None` where nobody
+    /// looked after it.
+    pub fn read_by_ns(&self, cpu: u16, ns: u64) -> Option<u64> {
+        self.read_by.get(&(cpu, ns)).copied()
+    }
+
+    /// The same for the move of a task to the run queue that it belonged to since `since_ns`.
+    pub fn move_read_by_ns(&self, tid: u32, since_ns: u64) -> Option<u64> {
+        self.moves_read_by.get(&(tid, since_ns)).copied()
     }
 
     /// When a task was switched in on a CPU the last time until `ns`.
@@ -310,6 +329,8 @@ impl Occupied {
             let stolen = next.steal_ns.saturating_sub(piece.steal_ns);
             let is_whole = piece.ns >= window.start_ns && next.ns <= window.end_ns;
             let steal_ns = stolen.min(ns);
+            // irqpath may have noticed what was stolen between the two readings at an event.
+            shares.unsure_ns += piece.steal_in_between_ns() + next.steal_in_between_ns();
             if is_whole {
                 *shares.ns.entry(Who::Steal).or_default() += steal_ns;
                 *shares.ns.entry(piece.who).or_default() += ns - steal_ns;

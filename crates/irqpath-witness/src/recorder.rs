@@ -21,6 +21,7 @@ use libbpf_rs::{
     RingBufferBuilder,
 };
 
+use crate::enclose::enclose_events;
 use crate::event::{EVENT_BYTES, Event, decode_event};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/witness.bpf.o"));
@@ -33,14 +34,19 @@ pub struct Record {
     pub events: Vec<Event>,
     /// Events that found no room. Anything but 0 makes the record useless as a reference.
     pub nr_lost: u64,
-    /// Events of which 5 us passed between two readings of the clock by one program: how often
-    /// the machine does to this recorder what it may do to irqpath.
-    pub nr_late: u64,
     /// Runs that the kernel skipped because a program interrupted itself, by program. Only those
     /// can do it that run with interrupts on.
     pub skipped: BTreeMap<String, u64>,
     /// True if [`Event::steal_ns`] is known.
     pub has_steal: bool,
+}
+
+impl Record {
+    /// Take from a record that was begun after irqpath was attached, and ended before it was detached,
+    /// when it read the clock at the same events.
+    pub fn enclose(&mut self, closing: &Self) {
+        enclose_events(&mut self.events, &closing.events);
+    }
 }
 
 /// A recorder at work.
@@ -104,7 +110,7 @@ fn record_events(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Re
         ring.consume()?;
         std::thread::sleep(LOOK_EVERY);
     }
-    let (nr_lost, nr_late) = (read_count(&object, "lost")?, read_count(&object, "late")?);
+    let nr_lost = read_count(&object, "lost")?;
     let skipped = read_skipped(&object)?;
     let last_ns = now_ns();
     drop(links);
@@ -116,7 +122,7 @@ fn record_events(buffer_bytes: u32, stop: &AtomicBool, ready: &Sender<()>) -> Re
     events.retain(|event| (first_ns..=last_ns).contains(&event.ns));
     // An interrupt between the reservation and the clock read of an event comes before it.
     events.sort_by_key(|event| event.ns);
-    Ok(Record { events, nr_lost, nr_late, skipped, has_steal: rq_to_steal != 0 })
+    Ok(Record { events, nr_lost, skipped, has_steal: rq_to_steal != 0 })
 }
 
 fn load_object(btf: &Btf<'_>, buffer_bytes: u32, rq_to_steal: i64) -> Result<Object> {

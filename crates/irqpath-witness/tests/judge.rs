@@ -6,7 +6,7 @@ use irqpath_model::{
     Cause, CauseKind, Occupancy, Origin, PathEnd, PathRecord, Point, RunQueue, SlowPath,
     StageCauses, Stamp, Task, Transition, Vector, Via,
 };
-use irqpath_witness::{Event, Judge, Kind, Record, Subject, What};
+use irqpath_witness::{Event, Judge, Kind, Reading, Record, Subject, What};
 
 const TIMER: Origin = Origin::Vector(Vector::LocalTimer);
 /// The task of all paths, and two that keep a CPU.
@@ -28,7 +28,21 @@ impl Script {
     }
 
     fn add(mut self, us: u64, cpu: u16, current: u32, what: What) -> Self {
-        self.0.push(Event { ns: us * 1000, steal_ns: self.1 * 1000, cpu, current, what });
+        self.0.push(Event {
+            ns: us * 1000,
+            again: None,
+            steal_ns: self.1 * 1000,
+            cpu,
+            current,
+            what,
+        });
+        self
+    }
+
+    /// The clock was read again at the last event.
+    fn until(mut self, us: u64) -> Self {
+        let again = Reading { ns: us * 1000, steal_ns: self.1 * 1000 };
+        self.0.last_mut().expect("an event").again = Some(again);
         self
     }
 
@@ -266,17 +280,18 @@ fn a_later_switch_in_of_the_same_task_is_not_the_one_either() {
 }
 
 #[test]
-fn an_interrupt_between_two_readings_explains_no_more_than_it_took() {
+fn a_stamp_between_the_readings_before_and_after_it_is_right() {
     let judge = Script::new()
+        .until(1)
         .wakes()
         .switch(T0 + 502, 0, (HOG, 0), TARGET)
-        .add(T0 + 504, 0, TARGET, What::IrqEntry(TIMER))
-        .add(T0 + 534, 0, TARGET, What::IrqExit { wakes: 0 })
+        .until(T0 + 535)
         .switch(T0 + 702, 0, (TARGET, 1), HOG)
+        .until(T0 + 703)
         .judge();
     let own = (CauseKind::Own, "LOC:local_timer", 2);
     let hog = [own, (CauseKind::Thread, "task:60 o:0", 498)];
-    assert_eq!(kinds(&judge, &path(T0 + 535, 0, &hog)), [Kind::Interrupted]);
+    assert_eq!(kinds(&judge, &path(T0 + 535, 0, &hog)), [Kind::Enclosed]);
     let late = kinds(&judge, &path(T0 + 545, 0, &hog));
     assert_eq!(late, [Kind::Time, Kind::Duration]);
 }

@@ -14,19 +14,16 @@ const ROUND: Duration = Duration::from_secs(3);
 /// A machine that is too slow for `AT_LEAST` paths in this many rounds fails.
 const ROUNDS: usize = 8;
 
-/// The differences under this load, and how often the witness itself was late.
-fn compare_recorders(load: &str) -> (Differences, u64) {
-    let (mut differences, mut nr_late) = (Differences::default(), 0);
+fn compare_recorders(load: &str) -> Differences {
+    let mut differences = Differences::default();
     for _ in 0..ROUNDS {
         let load = Load::start(load, ROUND.as_secs() + 4);
         let session = Session::run(ROUND, RECORD_BYTES).expect("trace and record");
         drop(load);
         let judge = session.compare(&mut differences);
-        nr_late += session.record.nr_late;
         println!(
-            "{} events, {} late, skipped {:?}, {} switches unseen, irqpath lost {:?}",
+            "{} events, skipped {:?}, {} switches unseen, irqpath lost {:?}",
             session.record.events.len(),
-            session.record.nr_late,
             session.record.skipped,
             judge.nr_unseen(),
             session.loss.0
@@ -36,42 +33,23 @@ fn compare_recorders(load: &str) -> (Differences, u64) {
         }
     }
     println!("{load}: {differences}");
-    (differences, nr_late)
+    differences
 }
 
-/// Measurements in which a host may have been too busy. A mistake of irqpath's is in all of them.
-const ATTEMPTS: usize = 3;
-
-/// What must hold: no false join and no wrong cause, ever; and what a busy host can feign as seldom
-/// as it is allowed, in one of [`ATTEMPTS`] measurements at least.
+/// What must hold: no false join, no wrong cause, and no stamp outside of the readings of the witness
+/// before and after it. Only what is said to be unknown has a limit above 0.
 fn assert_true(load: &str) {
-    let mut noises = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let (differences, nr_late) = compare_recorders(load);
-        let paths = differences.nr_paths;
-        assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
-        assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
-        assert_eq!(differences.nr_of(Kind::WrongCpu), 0, "causes of another CPU: {differences}");
-        assert_eq!(
-            differences.nr_of(Kind::UnseenCause),
-            0,
-            "causes that nobody saw: {differences}"
-        );
-        assert_eq!(differences.nr_of(Kind::Steal), 0, "stolen time by another name: {differences}");
-        let noise = find_excess(&differences, nr_late);
-        if noise.is_empty() {
-            return;
-        }
-        noises.push(noise.join(", "));
-    }
-    panic!("in each of {ATTEMPTS} measurements: {}", noises.join("; "));
+    let differences = compare_recorders(load);
+    let paths = differences.nr_paths;
+    assert!(paths >= AT_LEAST, "only {paths} paths in {ROUNDS} rounds");
+    assert_eq!(differences.nr_false_joins(), 0, "false joins: {differences}");
+    let found = find_excess(&differences);
+    assert!(found.is_empty(), "{}: {differences}", found.join(", "));
 }
 
-/// What differs too often. The two recorders read the clock one after the other, and the CPU may
-/// stand still in between: a host need not count that as stolen, and it was up to 120 us. One such
-/// moment is in the causes of every path that waits for that CPU. What differs by no more than
-/// irqpath's reading was later is a `Boundary`; nothing else is allowed for.
-fn find_excess(differences: &Differences, nr_late: u64) -> Vec<String> {
+/// What differs too often. `Enclosed` and `Boundary` are as many as the host makes them: a CPU may
+/// stand still between two readings of the clock, and each is as far off as it was measured to be.
+fn find_excess(differences: &Differences) -> Vec<String> {
     let paths = differences.nr_paths;
     let mut found = Vec::new();
     let mut allow = |kind: Kind, most: u64| {
@@ -80,13 +58,18 @@ fn find_excess(differences: &Differences, nr_late: u64) -> Vec<String> {
             found.push(format!("{kind:?} in {nr} of {paths} paths, at most {most}"));
         }
     };
-    // A path has some five of the sixteen events of its time.
-    allow(Kind::Duration, paths / 1000 + nr_late / 2);
-    for kind in [Kind::Points, Kind::Via, Kind::End, Kind::Cause] {
-        allow(kind, paths / 1000);
+    let is_exact = |kind: &Kind| !kind.is_harmless() && !matches!(kind, Kind::End | Kind::Cause);
+    for &kind in differences.by_kind.keys().filter(|kind| is_exact(kind)) {
+        allow(kind, 0);
     }
+    allow(Kind::Duration, 0);
+    allow(Kind::Time, 0);
+    // Whether a target that is about to sleep still runs is read twice, while another CPU decides.
+    allow(Kind::End, paths / 1000);
+    // An interrupt may come while the end of the one before it is read.
+    allow(Kind::Cause, paths / 1000);
     // Too many moves during one wait are said to be unknown.
-    for kind in [Kind::Unexplained, Kind::Boundary, Kind::Time, Kind::Interrupted, Kind::Unsure] {
+    for kind in [Kind::Unexplained, Kind::Unsure] {
         allow(kind, paths / 200);
     }
     found
