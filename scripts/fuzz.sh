@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Builds the fuzzer (fuzz/) with coverage and runs its targets, one on each CPU at a time, each for
-# IRQPATH_FUZZ_SECONDS (3600 unless set). What makes a target fail is kept in target/fuzz/found;
+# Builds the fuzzer (fuzz/) with coverage and runs its targets, IRQPATH_FUZZ_JOBS at a time (one on each
+# CPU unless set), each for IRQPATH_FUZZ_SECONDS (3600 unless set). What makes a target fail is kept in target/fuzz/found;
 # once mended, it belongs into fuzz/corpus/TARGET. Works with any Rust from 1.88 and a C++ compiler.
 # A target's output is shown when it ends, so that those of two never mix; the last line names
 # every target that failed.
@@ -67,7 +67,7 @@ reap() {
 }
 
 for target in "${targets[@]}"; do
-  if ((${#running[@]} >= $(nproc))); then reap; fi
+  if ((${#running[@]} >= ${IRQPATH_FUZZ_JOBS:-$(nproc)})); then reap; fi
   one "$target" &
   running[$!]=$target
 done
