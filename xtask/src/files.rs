@@ -62,6 +62,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/irqpath-system/src/change/real.rs", "the one writer of /proc and /sys"),
     ("crates/irqpath-system/src/journal/lock.rs", "the lock in /run/irqpath, mode 0700"),
     ("crates/irqpath-system/src/journal/mod.rs", "replaces and syncs the journal"),
+    ("crates/irqpath-system/src/journal/state.rs", "replaces a list of pins beside the journal"),
     ("crates/irqpath-system/src/journal/store.rs", "makes the journal, whatever the umask"),
     ("crates/irqpath-system/src/testing.rs", "machines made of files, for tests"),
 ];

@@ -183,6 +183,7 @@ fn known(text: &str) -> Vec<Association> {
             confidence: 0.7,
             age_ns: 0,
             established: true,
+            pinned: false,
         }
     };
     text.split(',').map(one).collect()

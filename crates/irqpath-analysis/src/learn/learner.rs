@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use irqpath_model::tune::{Association, Carrier};
-use irqpath_model::{Comm, Names, Origin, PathRecord, TaskId};
+use irqpath_model::{Comm, Names, Origin, PathRecord, SoftirqVec, TaskId};
+
+use super::Role;
 
 /// Time after which a wakeup counts half, ns.
 pub(super) const HALF_LIFE_NS: f64 = 60e9;
@@ -59,6 +61,19 @@ struct Line {
     tasks: BTreeMap<u32, Tally>,
 }
 
+/// Wakeups of a real-time task of which only the thread that woke it is known.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadWakeups<'a> {
+    /// Name of the thread.
+    pub waker: &'a str,
+    /// Number of the task.
+    pub wakee_tid: u32,
+    /// Name of the task.
+    pub wakee: &'a str,
+    /// How many.
+    pub nr: u64,
+}
+
 /// Learns associations from paths.
 #[derive(Debug, Clone, Default)]
 pub struct Learner {
@@ -99,6 +114,61 @@ impl Learner {
         tally.last_ns = tally.last_ns.max(last.ns);
         for carrier in carriers {
             *tally.carriers.entry(carrier.clone()).or_default() += 1;
+        }
+    }
+
+    /// Take over wakeups by threads since the last call, and how often each line interrupted
+    /// meanwhile: that stands for all wakeups of the line, as those of ordinary tasks are not known.
+    pub fn record_wakeups(
+        &mut self,
+        wakeups: &[ThreadWakeups<'_>],
+        interrupts: &BTreeMap<u32, u64>,
+        now_ns: u64,
+    ) {
+        self.newest_ns = self.newest_ns.max(now_ns);
+        let mut totals: BTreeMap<Origin, u64> = BTreeMap::new();
+        for one in wakeups {
+            let carrier = carrier_name(one.waker);
+            let Some(origin) = self.find_origin(&carrier, one.wakee_tid) else { continue };
+            *totals.entry(origin).or_default() += one.nr;
+            let line = self.lines.entry(origin).or_default();
+            if line.tasks.len() >= MAX_TASKS && !line.tasks.contains_key(&one.wakee_tid) {
+                line.forget_least(now_ns);
+            }
+            let tally = line.tasks.entry(one.wakee_tid).or_default();
+            tally.comm = Comm::from(one.wakee);
+            tally.nr += one.nr;
+            tally.recent.add_weight(one.nr as f64, now_ns);
+            tally.last_ns = tally.last_ns.max(now_ns);
+            *tally.carriers.entry(carrier).or_default() += one.nr;
+        }
+        for (&irq, &nr) in interrupts {
+            // A line may wake several tasks at once.
+            let total = totals.entry(Origin::Irq(irq)).or_default();
+            *total = nr.max(*total);
+        }
+        for (origin, total) in totals {
+            if let Some(line) = self.lines.get_mut(&origin) {
+                line.recent.add_weight(total as f64, now_ns);
+            }
+        }
+    }
+
+    /// What such a thread serves: its line, or for a thread that serves many, that of the known
+    /// association that it carries.
+    fn find_origin(&self, carrier: &Comm, tid: u32) -> Option<Origin> {
+        let role = Role::from_comm(carrier.as_str())?;
+        let carries = |line: &Line| line.tasks.get(&tid)?.carriers.get(carrier).copied();
+        match role {
+            Role::IrqThread { irq, .. } | Role::Secondary { irq, .. } => Some(Origin::Irq(irq)),
+            Role::Kworker => None,
+            Role::Napi | Role::Ksoftirqd | Role::Ktimers => {
+                let known = self.lines.iter().filter_map(|(&o, line)| Some((carries(line)?, o)));
+                let most = known.max_by_key(|&(nr, _)| nr).map(|(_, origin)| origin);
+                let timer = role == Role::Ktimers;
+                let vector = if timer { SoftirqVec::Timer } else { SoftirqVec::NetRx };
+                Some(most.unwrap_or(Origin::Softirq(vector)))
+            }
         }
     }
 
@@ -164,6 +234,11 @@ impl Learner {
     }
 }
 
+/// As the trace points have it, which cut names (`TASK_COMM_LEN`).
+fn carrier_name(comm: &str) -> Comm {
+    Comm::from_bytes(&comm.as_bytes()[..comm.len().min(15)])
+}
+
 impl Line {
     fn forget_least(&mut self, now_ns: u64) {
         let least = self.tasks.iter().min_by(|(_, a), (_, b)| {
@@ -209,6 +284,7 @@ impl Tally {
             confidence,
             age_ns: now_ns.saturating_sub(self.last_ns),
             established: self.established,
+            pinned: false,
         }
     }
 }

@@ -36,6 +36,9 @@ enum Because<'a> {
 impl std::fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Serves(one) if one.pinned => {
+                write!(f, "{} is pinned to {} ({})", one.line, one.comm, one.task.tid)
+            }
             Self::Serves(one) => write!(f, "{} wakes {} ({})", one.line, one.comm, one.task.tid),
             Self::AboveSecondary(low) => write!(f, "must be above its secondary, {}", low.comm),
             Self::BelowPrimary(high) => write!(f, "must be below its primary, {}", high.comm),
@@ -94,7 +97,7 @@ fn find_serving<'a>(
         if task.kernel || is_later || !(deadline || task.scheduling.fixed_priority() > 0) {
             continue;
         }
-        for carrier in one.carriers.iter().filter(|carrier| carrier.nr >= MIN_CARRIED) {
+        for carrier in one.carriers.iter().filter(|c| one.pinned || c.nr >= MIN_CARRIED) {
             for (thread, role) in find_named(carrier.comm.as_str(), threads) {
                 let why = match role {
                     Role::Kworker => Some(LeftAlone::Worker),

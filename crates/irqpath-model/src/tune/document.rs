@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Association, LiveThread, TunePlan};
+use super::{Association, LiveThread, PinFile, TunePlan};
 use crate::Loss;
 use crate::change::{Refusal, Undone};
 
@@ -116,6 +116,9 @@ pub struct Document {
     /// Present after `irqpath tune status`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
+    /// Of `pin`, `unpin`, `apply` and `export`: the pins that stand, or were learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pins: Option<PinFile>,
     /// Present after `irqpath tune reset`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<Reset>,

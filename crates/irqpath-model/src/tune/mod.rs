@@ -7,11 +7,14 @@
 //! that is loaded again has new threads with the old names.
 
 mod document;
+mod pins;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use document::{Applied, Changed, Document, Learned, Reset, Status, Tuned, TunedNow};
+
+pub use pins::{MAX_PINS, Pin, PinFile, SECONDARY};
 
 use crate::{Comm, Origin, Scheduling, TaskId};
 
@@ -63,8 +66,11 @@ pub struct Association {
     pub confidence: f64,
     /// Time since the last wakeup, ns.
     pub age_ns: u64,
-    /// True if this was seen often enough to act on it.
+    /// True if this was seen often enough to act on it, or is pinned.
     pub established: bool,
+    /// True if a person wrote it down; nothing is counted then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
 }
 
 /// How a thread and a task that it serves are wrongly ordered.

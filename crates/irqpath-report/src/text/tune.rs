@@ -4,7 +4,7 @@
 use irqpath_model::LossReason;
 use irqpath_model::change::{LeftReason, Undone};
 use irqpath_model::tune::{
-    Applied, Association, Document, Learned, LeftAlone, LiveThread, Reset, Status, TunePlan,
+    Applied, Association, Document, Learned, LeftAlone, LiveThread, Pin, Reset, Status, TunePlan,
     TunedNow, WrongOrder,
 };
 
@@ -83,7 +83,11 @@ fn association_table(associations: &[Association]) -> Page {
             a.nr.to_string(),
             percent(a.share),
             percent(a.confidence),
-            if a.established { String::new() } else { "too few".to_owned() },
+            match (a.pinned, a.established) {
+                (true, _) => "pinned".to_owned(),
+                (_, true) => String::new(),
+                _ => "too few".to_owned(),
+            },
         ]
     };
     let text = |title| Column::text(title, usize::MAX);
@@ -140,6 +144,24 @@ fn list_leftovers(undone: &Undone) -> Page {
                 text.add_line(format_args!("not put back: {}: {reason}", left.label));
             }
         }
+    }
+    text
+}
+
+/// Pins that were added or removed; `nr_served` is how many lines and tasks each has now.
+pub fn render_pins(pins: &[Pin], nr_served: &[usize], is_added: bool) -> Page {
+    let mut text = Page::default();
+    for (pin, &nr) in pins.iter().zip(nr_served) {
+        let state = match (is_added, nr) {
+            (false, _) => "",
+            (true, 0) => " (waits: no such interrupt or real-time task now)",
+            (true, _) => " (now)",
+        };
+        let word = if is_added { "pinned" } else { "unpinned" };
+        text.add_line(format_args!("{word}: {pin}{state}"));
+    }
+    if pins.is_empty() {
+        text.add_line("No pins.");
     }
     text
 }
@@ -209,6 +231,7 @@ mod tests {
             confidence: 0.912,
             age_ns: 0,
             established: true,
+            pinned: false,
         }
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod ledger;
 mod lines;
 mod lock;
+pub(crate) mod state;
 mod store;
 #[cfg(test)]
 mod tests;

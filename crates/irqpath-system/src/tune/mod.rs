@@ -5,6 +5,10 @@
 //! reason, so that a later `tune` knows which thread is at a priority of ours and what for. The
 //! rule to know: a plan is made while the journal's lock is held, from what is there then.
 
+mod export;
+mod pins;
+#[cfg(test)]
+mod pins_tests;
 mod set;
 mod status;
 #[cfg(test)]
@@ -12,9 +16,15 @@ mod tests;
 mod threads;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use irqpath_model::tune::LiveThread;
 
+pub use export::{describe_associations, find_actions, make_pins};
+pub use pins::{
+    MAX_PIN_FILE, PinList, all_pins, format_pins, parse_pins, read_pins, remove_pins, resolve_pins,
+    write_pins,
+};
 pub use set::{Planner, apply_plan, known_associations};
 pub use status::{reset, status};
 
@@ -36,6 +46,14 @@ pub enum TuneError {
     /// A privilege is missing.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// A file of pins says what it must not.
+    #[error("{path}: {reason}; correct it, see man irqpath-tune", path = .path.display())]
+    #[allow(missing_docs)]
+    BadPins { path: PathBuf, reason: String },
+    /// `--task` names nothing that can be served.
+    #[error("no task '{task}': {reason}; give a PID, a name or UNIT.service")]
+    #[allow(missing_docs)]
+    BadTask { task: String, reason: &'static str },
 }
 
 /// Fail, naming the capability, unless priorities can be changed.

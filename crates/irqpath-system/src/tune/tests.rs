@@ -118,6 +118,7 @@ fn the_reasons_are_kept_and_a_reboot_ends_all() {
         confidence: 0.4,
         age_ns: 0,
         established: true,
+        pinned: false,
     };
     apply_plan(&fake.host(), &access, std::slice::from_ref(&reason), &wants(81), true).unwrap();
     assert_eq!(known_associations(&fake.host()).unwrap(), [reason]);

@@ -8,6 +8,12 @@ use crate::Host;
 use crate::tasks::{PF_KTHREAD, Stat};
 
 impl Host {
+    /// How often a thread has gone to sleep (`voluntary_ctxt_switches`); `None` if it is gone.
+    pub fn count_sleeps(&self, tid: u32) -> Option<u64> {
+        let text = self.read(&format!("proc/{tid}/status")).ok()?;
+        text.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
+    }
+
     /// Every thread that is there now. One that ends meanwhile is left out.
     pub fn live_threads(&self) -> Vec<LiveThread> {
         let numbers = |directory: &str| {
