@@ -11,7 +11,6 @@
 
 #define BPF_NOEXIST		1
 #define BPF_RB_NO_WAKEUP	1
-#define PF_KTHREAD		0x00200000	/* include/linux/sched.h */
 #define TASK_INTERRUPTIBLE	0x0001
 #define TASK_RTLOCK_WAIT	0x1000
 #define IRQ_WAKE_THREAD		2		/* include/linux/irqreturn.h */

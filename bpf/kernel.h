@@ -38,6 +38,8 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct rq;

@@ -19,7 +19,7 @@ fn main() {
     let include = bpf.to_str().expect("it is written above");
     // v3 has the atomics that the histograms need; every supported kernel (6.1) takes it.
     let arguments = ["-mcpu=v3", "-Wall", "-Werror", "-I", include, "-fdebug-compilation-dir", "."];
-    for object in ["irqpath", "trigger"] {
+    for object in ["irqpath", "trigger", "learn"] {
         let source = bpf.join(format!("{object}.bpf.c"));
         let result = SkeletonBuilder::new()
             .source(&source)

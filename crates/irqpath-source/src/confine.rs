@@ -39,6 +39,8 @@ pub struct Kept {
     pub urgency: bool,
     /// Policies and priorities of all tasks can be changed (`CAP_SYS_NICE`).
     pub priorities: bool,
+    /// Programs that are loaded can be attached again (`BPF_LINK_CREATE`).
+    pub links: bool,
     /// Memory that is mapped later is locked as well (`CAP_IPC_LOCK`): without it, an allocation
     /// beyond the limit of locked memory would fail.
     pub locked_memory: bool,
@@ -124,6 +126,9 @@ const fn bpf_statement(code: u32, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: 0, jf, k }
 }
 
+/// `enum bpf_cmd` (`include/uapi/linux/bpf.h`).
+const BPF_LINK_CREATE: u64 = 28;
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn build_rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
@@ -147,6 +152,9 @@ fn build_rules(kept: Kept) -> Result<Rules, seccompiler::BackendError> {
     }
     for &(call, mode) in MODES.iter().filter(|_| kept.journal) {
         rules.insert(call, vec![of_no_owner(mode)?]);
+    }
+    if kept.links {
+        rules.entry(libc::SYS_bpf).or_default().push(one_of(0, BPF_LINK_CREATE)?);
     }
     if kept.devices {
         let requests =

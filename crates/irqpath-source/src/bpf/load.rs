@@ -18,7 +18,7 @@ use super::skel::{IrqpathSkel, IrqpathSkelBuilder, OpenIrqpathSkel};
 use super::{configure_programs, features, steal};
 use crate::{Config, SourceError};
 
-const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
+pub const BTF_PATH: &str = "/sys/kernel/btf/vmlinux";
 /// How many programs may be refused. With more, the reason is not in the programs.
 const MAX_REFUSED: usize = 8;
 

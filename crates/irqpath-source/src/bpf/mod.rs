@@ -12,6 +12,7 @@ pub mod flight;
 mod kernel_types_tests;
 mod load;
 mod overhead;
+pub mod pairs;
 pub mod probes;
 mod rows;
 #[cfg(test)]

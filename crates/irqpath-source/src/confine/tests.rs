@@ -80,6 +80,7 @@ fn what_is_not_on_the_list_is_refused_with_eperm() {
     // The kernel.
     eperm(raw(libc::SYS_bpf, 5, 0));
     eperm(raw(libc::SYS_bpf, 0, 0));
+    eperm(raw(libc::SYS_bpf, BPF_LINK_CREATE.cast_signed(), 0));
     eperm(raw(libc::SYS_init_module, 0, 0));
     eperm(raw(libc::SYS_setresuid, 0, 0));
     eperm(raw(libc::SYS_mount, 0, 0));
@@ -93,6 +94,17 @@ fn what_is_not_on_the_list_is_refused_with_eperm() {
     copy.set_nonblocking(true).unwrap();
     std::thread::spawn(|| ()).join().unwrap();
     assert_eq!(fs::read(directory.join("old")).unwrap(), b"old");
+}
+
+#[test]
+fn what_is_loaded_can_be_attached_again_where_that_is_kept() {
+    let Some((_, _)) = confined() else {
+        return again("what_is_loaded_can_be_attached_again_where_that_is_kept", "");
+    };
+    confine(Kept { links: true, ..Kept::default() }).unwrap();
+    let error = raw(libc::SYS_bpf, BPF_LINK_CREATE.cast_signed(), 0).unwrap_err();
+    assert_ne!(error.raw_os_error(), Some(libc::EPERM), "without a program it is refused: {error}");
+    eperm(raw(libc::SYS_bpf, 5, 0));
 }
 
 #[test]
@@ -214,6 +226,7 @@ fn the_filter_is_made_for_each_way_of_keeping() {
             files: all,
             journal: all,
             urgency: all,
+            links: all,
             priorities: all,
             locked_memory: all,
             devices: all,

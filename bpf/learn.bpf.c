@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * learn.bpf.c - an object of its own: which kernel threads wake which real-time tasks, and nothing
+ * else. `irqpath tune --watch` attaches it beside the tasks that it serves, so this must cost little.
+ *
+ * One tracepoint, and most wakeups leave at the first test: the task is not real-time. No map is
+ * looked up and nothing is sent: a pair has a slot in the object's data, which user space reads
+ * every few seconds. It frees the slots that were not used meanwhile. From the name of the thread
+ * user space knows the interrupt.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define IP_PAIR_BITS	10
+#define IP_MAX_PAIRS	(1 << IP_PAIR_BITS)
+#define IP_PAIR_TRIES	4
+#define IP_FIRST_NORMAL	100		/* MAX_RT_PRIO (include/linux/sched/prio.h) */
+#define IP_HARD_MASK	0x00ff0000	/* HARDIRQ_MASK | NMI_MASK (include/linux/preempt.h) */
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct ip_pair {
+	__u64 key;	/* the thread's number above that of the task that it wakes; 0: free */
+	__u32 nr;	/* wakeups since user space looked */
+	__u32 unused;
+};
+
+struct ip_pair ip_pairs[IP_MAX_PAIRS];
+__u64 ip_pairs_lost;	/* wakeups that found no slot */
+
+/* Tell of kernel threads that are woken, too: whom an interrupt thread serves (--selective). */
+const volatile __u8 ip_kernel_wakees;
+
+#if defined(__TARGET_ARCH_x86)
+/* A variable of its own before Linux 6.2 and since 6.15, a field of pcpu_hot in between. */
+struct pcpu_hot___irqpath {
+	int preempt_count;
+} __attribute__((preserve_access_index));
+
+extern const struct pcpu_hot___irqpath pcpu_hot __ksym __weak;
+extern const int __preempt_count __ksym __weak;
+
+static __always_inline __u32 ip_preempt_count(struct task_struct *current)
+{
+	if (&pcpu_hot)
+		return ((const struct pcpu_hot___irqpath *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+	if (&__preempt_count)
+		return *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	return IP_HARD_MASK;	/* unknown: learn nothing rather than something wrong */
+}
+#else
+struct thread_info___preempt {
+	__u64 preempt_count;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u32 ip_preempt_count(struct task_struct *current)
+{
+	struct thread_info___preempt *info = (void *)&current->thread_info;
+
+	return info->preempt_count;	/* the upper half says whether to reschedule */
+}
+#endif
+
+static __always_inline void ip_count_pair(__u64 key)
+{
+	/* Fibonacci hashing: the upper bits of the product depend on all of the key. */
+	__u64 at = key * 0x9e3779b97f4a7c15ULL >> (64 - IP_PAIR_BITS);
+	int i;
+
+#pragma unroll
+	for (i = 0; i < IP_PAIR_TRIES; i++) {
+		struct ip_pair *pair = &ip_pairs[(at + i) & (IP_MAX_PAIRS - 1)];
+		__u64 found = *(volatile __u64 *)&pair->key;
+
+		if (!found)
+			found = __sync_val_compare_and_swap(&pair->key, 0, key);
+		if (!found || found == key) {
+			__sync_fetch_and_add(&pair->nr, 1);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&ip_pairs_lost, 1);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(ip_sched_waking, struct task_struct *task)
+{
+	struct task_struct *current;
+
+	/* A boost by a lock makes no real-time task. */
+	if ((__s64)BPF_CORE_READ_BITFIELD(task, normal_prio) >= IP_FIRST_NORMAL)
+		return 0;
+	if (task->flags & PF_KTHREAD && !ip_kernel_wakees)
+		return 0;
+	current = bpf_get_current_task_btf();
+	if (!(current->flags & PF_KTHREAD) || !current->pid)
+		return 0;
+	/* An interrupt woke it, which the thread has nothing to do with. */
+	if (ip_preempt_count(current) & IP_HARD_MASK)
+		return 0;
+	ip_count_pair((__u64)(__u32)current->pid << 32 | (__u32)task->pid);
+	return 0;
+}
