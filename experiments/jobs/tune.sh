@@ -3,7 +3,9 @@
 # `irqpath tune` has looked on.
 #
 # REPS, DELAY_NS, PRIO: the task; TUNE=1: learn and apply first, put back at the end. LEARN: how
-# long. intsight1 is the unrelated device: its task is far below its thread, which is right.
+# long. WATCH=1: the watch stays, as the service does, and serves the task that is measured from
+# WARMUP repetitions on. intsight1 is the unrelated device: its task is far below its thread, which
+# is right.
 [ -d /sys/module/intsight ] || insmod /modules/intsight.ko
 
 # Priority of the interrupt thread of a device (field 40 of /proc/PID/stat).
@@ -27,13 +29,39 @@ if [ -n "${TUNE:-}" ]; then
 	served=$!
 	waiter -d /dev/intsight1 -n 1000000 -t "$DELAY_NS" -p 10 > /dev/null &
 	other=$!
-	irqpath tune --learn "$LEARN" --apply > "/results/$SERIES.tune.txt" 2>&1
+	if [ -n "${WATCH:-}" ]; then
+		irqpath tune --learn "$LEARN" --apply --watch > "/results/$SERIES.tune.txt" 2>&1 &
+		watch=$!
+		tries=0
+		until grep -q '^set: ' "/results/$SERIES.tune.txt" || [ $tries = 600 ]; do
+			tries=$((tries + 1))
+			sleep 0.1
+		done
+		# Beyond the end of its tracing.
+		sleep 1
+	else
+		irqpath tune --learn "$LEARN" --apply > "/results/$SERIES.tune.txt" 2>&1
+	fi
 	kill "$served" "$other"
 	wait "$served" "$other" || true
 fi
-value thread_after "$(thread_priority intsight0)"
-value other_after "$(thread_priority intsight1)"
-waiter -n "$REPS" -t "$DELAY_NS" -p "$PRIO" -H > "/results/$SERIES.csv"
+if [ -z "${WATCH:-}" ]; then
+	value thread_after "$(thread_priority intsight0)"
+	value other_after "$(thread_priority intsight1)"
+fi
+# The watch takes the priority back when its task is gone, and has to see the new one.
+waiter -n "$REPS" -w "$WARMUP" -t "$DELAY_NS" -p "$PRIO" -H > "/results/$SERIES.csv" &
+measured=$!
+if [ -n "${WATCH:-}" ]; then
+	sleep 6
+	value thread_after "$(thread_priority intsight0)"
+	value other_after "$(thread_priority intsight1)"
+fi
+wait "$measured"
+if [ -n "${WATCH:-}" ]; then
+	kill "$watch"
+	wait "$watch" || true
+fi
 if [ -n "${TUNE:-}" ]; then
 	irqpath tune status >> "/results/$SERIES.tune.txt" 2>&1
 	irqpath tune reset >> "/results/$SERIES.tune.txt" 2>&1

@@ -26,6 +26,9 @@ Examples:
   irqpath tune --apply --watch       stay: new tasks, new devices, tasks that are gone
   irqpath tune status                what is tuned now, and why
   irqpath tune reset                 put every priority back as it was
+  irqpath tune pin eth0 --task stop  an interrupt that never came yet serves this task
+  irqpath tune export -o tune.toml   what was learned and pinned, by name
+  irqpath tune apply tune.toml       at boot: right before the first interrupt
 
 A thread whose priority is not the kernel's default was set by somebody and is left alone. Before
 anything is changed it is written to /var/lib/irqpath/tune.journal, so that reset puts it back even
@@ -37,8 +40,88 @@ Exit codes: 0 done, 1 a change was refused, 2 could not run.";
 pub enum TuneVerb {
     /// Show what is tuned now
     Status(TuneShow),
-    /// Restore every priority that nobody else has changed since
+    /// Restore every priority that nobody else has changed since; pins stay
     Reset(TuneShow),
+    /// Say that an interrupt serves a task, before any wakeup has shown it
+    Pin(TunePin),
+    /// Forget a pin, and take back what was set for it
+    Unpin(TuneUnpin),
+    /// Write down what was learned and pinned, by names that the next boot has, too
+    Export(TuneExport),
+    /// Pin what a file says in place of the file before, and set the priorities
+    Apply(TuneApply),
+}
+
+#[derive(Debug, Args)]
+pub struct TunePin {
+    /// The interrupt: its number, its name or a part of its name
+    #[arg(value_name = "IRQ|NAME")]
+    pub irq: String,
+
+    /// The task that waits: its number, its name or its unit (ends with .service)
+    #[arg(long, value_name = "PID|COMM|UNIT")]
+    pub task: String,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TuneUnpin {
+    /// The interrupt: its number, its name or a part of its name
+    #[arg(value_name = "IRQ|NAME")]
+    pub irq: String,
+
+    /// Only the pin to this task
+    #[arg(long, value_name = "PID|COMM|UNIT")]
+    pub task: Option<String>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TuneExport {
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Learn for so long first; without it, what irqpath acts on now is written
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub learn: Option<Duration>,
+
+    /// Print it as JSON
+    #[arg(long, conflicts_with = "output")]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TuneApply {
+    /// A file that export wrote, or one by hand
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Take a file that is not there for an empty one
+    #[arg(long)]
+    pub if_exists: bool,
+
+    /// Stay: serve tasks and devices of the file when they appear. Learns nothing, traces nothing
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Time between two checks of --watch
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    pub interval: Duration,
+
+    /// Change priorities that were set by hand, too
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print it as JSON; with --watch one document per line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

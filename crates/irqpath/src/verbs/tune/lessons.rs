@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A source of paths and the learner that listens to it.
+//!
+//! Tracing every path costs the tasks that are to be served most of what they gain. A watch therefore
+//! traces only at first, and then counts which threads wake which real-time tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use irqpath_analysis::learn::{Carriers, Learner};
-use irqpath_model::tune::Learned;
-use irqpath_model::{Event, Names};
+use irqpath_model::tune::{Association, Learned, LiveThread};
+use irqpath_model::{Event, Loss, Names, Snapshot, TaskId};
+use irqpath_source::bpf::pairs::Pairs;
 use irqpath_source::realtime::now_ns;
 use irqpath_source::replay::Replay;
 use irqpath_source::{Config, Source};
-use irqpath_system::{Host, tune};
+use irqpath_system::Host;
 
+use super::pairs::PairLessons;
+use super::plan::{known_otherwise, pinned_now};
 use crate::host::signals::Stop;
 use crate::output::console::print_note;
 use crate::session;
@@ -22,28 +28,62 @@ pub const STEP: Duration = Duration::from_millis(100);
 
 /// What is being learned.
 pub struct Lessons {
-    source: Box<dyn Source>,
+    /// `None` once the watch counts pairs only.
+    source: Option<Box<dyn Source>>,
+    pairs: Option<PairLessons>,
+    loss: Loss,
     carriers: Carriers,
     learner: Learner,
     started: Instant,
 }
 
 impl Lessons {
-    /// From the running kernel, and from what was the reason for what is tuned already.
-    pub fn live(host: &Host) -> anyhow::Result<Self> {
+    /// From the running kernel, and from what was the reason for what is tuned already. With
+    /// `watch`, ready for [`Self::start_watch`].
+    pub fn live(host: &Host, watch: bool) -> anyhow::Result<Self> {
         // Every path counts: the share of a line's wakeups needs those of ordinary tasks too.
         let config = Config { record_all: true, no_user: true, ..Config::default() };
-        let mut lessons = Self::from_source(session::open_live(&config)?);
-        for missing in lessons.source.take_snapshot()?.missing {
+        let mut lessons = Self { source: Some(session::open_live(&config)?), ..Self::empty() };
+        for missing in lessons.take_snapshot()?.missing {
             print_note(&format!("missing: {}: {}", missing.what, missing.consequence));
         }
-        lessons.learner.adopt_known(&tune::known_associations(host)?, now_ns());
+        if watch {
+            lessons.pairs = open_pairs();
+        }
+        lessons.learner.adopt_known(&known_otherwise(host)?, now_ns());
         Ok(lessons)
     }
 
-    fn from_source(source: Box<dyn Source>) -> Self {
+    /// Nothing but what is known already.
+    pub fn of_known(known: &[Association]) -> Self {
+        let mut lessons = Self::empty();
+        lessons.learner.adopt_known(known, now_ns());
+        lessons
+    }
+
+    fn empty() -> Self {
         let (carriers, learner) = (Carriers::default(), Learner::default());
-        Self { source, carriers, learner, started: Instant::now() }
+        let (source, pairs, loss) = (None, None, Loss::default());
+        Self { source, pairs, loss, carriers, learner, started: Instant::now() }
+    }
+
+    fn take_snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        let source = self.source.as_mut();
+        Ok(source.map_or_else(|| Ok(Snapshot::default()), |source| source.take_snapshot())?)
+    }
+
+    /// From now on, count pairs instead of tracing paths. Without pairs the tracing goes on.
+    pub fn start_watch(&mut self, host: &Host) -> anyhow::Result<()> {
+        let Some(pairs) = &mut self.pairs else { return Ok(()) };
+        pairs.skip_past(host)?;
+        let Some(mut source) = self.source.take() else { return Ok(()) };
+        let (events, snapshot) = source.finish()?;
+        self.loss = snapshot.loss;
+        self.take_events(events);
+        for (record, carriers) in self.carriers.flush_all() {
+            self.learner.record_path(&record, &carriers);
+        }
+        Ok(())
     }
 
     /// Listen for so long.
@@ -59,8 +99,13 @@ impl Lessons {
             if left.is_zero() {
                 break;
             }
-            let events = self.source.poll_events(left.min(STEP))?;
-            self.take_events(events);
+            match &mut self.source {
+                Some(source) => {
+                    let events = source.poll_events(left.min(STEP))?;
+                    self.take_events(events);
+                }
+                None => std::thread::sleep(left.min(STEP)),
+            }
             tick();
         }
         Ok(())
@@ -77,18 +122,29 @@ impl Lessons {
 
     /// What is known of the tasks that are still there.
     pub fn report_learned(&mut self, host: &Host) -> anyhow::Result<Learned> {
-        let starts: BTreeMap<u32, u64> = host
-            .live_threads()
-            .iter()
-            .map(|thread| (thread.id.tid, thread.id.start_ticks))
-            .collect();
-        self.learner.retain_living(|tid| starts.get(&tid).copied());
+        let threads: BTreeMap<u32, LiveThread> =
+            host.live_threads().into_iter().map(|thread| (thread.id.tid, thread)).collect();
+        if let (None, Some(pairs)) = (&self.source, &mut self.pairs) {
+            pairs.learn_from(host, &threads, &mut self.learner)?;
+        }
+        self.learner.retain_living(|tid| threads.get(&tid).map(|thread| thread.id.start_ticks));
         // Asked anew each time: devices come and go.
         let names = Names { irqs: host.irq_names()?, ..Names::default() };
+        if self.source.is_some() {
+            self.loss = self.take_snapshot()?.loss;
+        }
+        let associations = self.learner.associations(&names);
+        if let (None, Some(pairs)) = (&self.source, &mut self.pairs) {
+            let threads: Vec<LiveThread> = threads.into_values().collect();
+            let known = associations.iter().filter(|one| one.established);
+            let mut served: BTreeSet<TaskId> = known.map(|one| one.task).collect();
+            served.extend(pinned_now(host)?.iter().map(|one| one.task));
+            pairs.decide_open(host, &threads, &served)?;
+        }
         Ok(Learned {
             duration_ns: self.started.elapsed().as_nanos() as u64,
-            associations: self.learner.associations(&names),
-            loss: self.source.take_snapshot()?.loss,
+            associations,
+            loss: self.loss.clone(),
         })
     }
 }
@@ -97,16 +153,31 @@ impl Lessons {
 pub fn learn_from_recording(path: &Path) -> anyhow::Result<Learned> {
     let replay = Replay::open(path)?;
     let (names, duration_ns) = (replay.meta().names.clone(), replay.meta().duration_ns);
-    let mut lessons = Lessons::from_source(Box::new(replay));
-    while !lessons.source.is_exhausted() {
-        let events = lessons.source.poll_events(STEP)?;
+    let mut replay: Box<dyn Source> = Box::new(replay);
+    let mut lessons = Lessons::empty();
+    while !replay.is_exhausted() {
+        let events = replay.poll_events(STEP)?;
         lessons.take_events(events);
     }
-    let (events, snapshot) = lessons.source.finish()?;
+    let (events, snapshot) = replay.finish()?;
     lessons.take_events(events);
     for (record, carriers) in lessons.carriers.flush_all() {
         lessons.learner.record_path(&record, &carriers);
     }
     let associations = lessons.learner.associations(&names);
     Ok(Learned { duration_ns, associations, loss: snapshot.loss })
+}
+
+/// Without the small object a watch goes on tracing paths, which costs more.
+fn open_pairs() -> Option<PairLessons> {
+    match Pairs::open(false) {
+        Ok(pairs) => Some(PairLessons::new(pairs)),
+        Err(error) => {
+            print_note(&format!(
+                "the watch goes on tracing every path, which delays tasks: {error}; \
+                 on x86 to trace less needs CONFIG_KALLSYMS_ALL=y"
+            ));
+            None
+        }
+    }
 }

@@ -4,24 +4,20 @@
 //!
 //! Rule: whatever can be refused is refused before anything is learned.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{anyhow, ensure};
-use irqpath_analysis::learn::plan_priorities;
-use irqpath_model::tune::{Applied, Association, Document, Learned, LiveThread, TunePlan};
-use irqpath_model::{SCHEMA_VERSION, TaskId};
+use irqpath_model::tune::Document;
 use irqpath_report::text;
 use irqpath_source::confine::{Kept, confine};
-use irqpath_source::launch::set_scheduling;
-use irqpath_system::Host;
-use irqpath_system::change::RealAccess;
-use irqpath_system::tune::{self, TuneError};
+use irqpath_system::tune;
 
 use super::args::{Tune, TuneLearn, TuneVerb};
-use super::lessons::{self, Lessons, STEP};
-use crate::host::signals::{self, Stop};
+use super::lessons::{self, Lessons};
+use super::pin;
+use super::plan::{Aim, empty_document, open_host, pinned_now, plan_and_apply, print_document};
+use super::watch::keep_learning;
+use crate::host::signals;
 use crate::output::progress::Progress;
 use crate::output::{console, exit};
 
@@ -29,26 +25,19 @@ pub fn run(arguments: &Tune) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         Some(TuneVerb::Status(show)) => show_status(show.json),
         Some(TuneVerb::Reset(show)) => reset_priorities(show.json),
+        Some(TuneVerb::Pin(arguments)) => pin::pin_task(arguments),
+        Some(TuneVerb::Unpin(arguments)) => pin::unpin_task(arguments),
+        Some(TuneVerb::Export(arguments)) => pin::export_pins(arguments),
+        Some(TuneVerb::Apply(arguments)) => pin::apply_file(arguments),
         None => match &arguments.learn.replay {
             Some(path) => {
                 let learned = lessons::learn_from_recording(path)?;
-                print_document(&arguments.learn, Some(learned), None, None)?;
+                print_document(arguments.learn.json, false, Some(learned), None, None)?;
                 Ok(ExitCode::SUCCESS)
             }
             None => learn_priorities(&arguments.learn),
         },
     }
-}
-
-/// This machine, and the way to change it.
-fn open_host() -> (Host, RealAccess) {
-    let host = Host::real();
-    let access = RealAccess::new(&host).with_scheduling(set_scheduling);
-    (host, access)
-}
-
-fn empty_document() -> Document {
-    Document { schema_version: SCHEMA_VERSION, ..Document::default() }
 }
 
 fn show_status(json: bool) -> anyhow::Result<ExitCode> {
@@ -84,91 +73,24 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     }
     host.may_trace().map_err(|e| anyhow!("{e}, or learn from a recording with --replay"))?;
     let stop = signals::listen()?;
-    let mut lessons = Lessons::live(&host)?;
+    let mut lessons = Lessons::live(&host, arguments.watch)?;
     let apply = arguments.apply;
-    confine(Kept { urgency: true, priorities: apply, journal: apply, ..Kept::default() })?;
+    let links = arguments.watch;
+    confine(Kept { urgency: true, priorities: apply, journal: apply, links, ..Kept::default() })?;
     let progress = Progress::start("learning", Some(arguments.learn));
     lessons.listen(arguments.learn, &stop, || progress.tick())?;
     drop(progress);
     stop.check_abort()?;
-    let learned = lessons.report_learned(&host)?;
-    let (plan, applied) = plan_and_apply(arguments, &host, &access, &learned.associations, true)?;
+    let mut learned = lessons.report_learned(&host)?;
+    let aim = Aim { apply, force: arguments.force };
+    let (json, watch) = (arguments.json, arguments.watch);
+    let (plan, applied) = plan_and_apply(aim, (&host, &access), &learned.associations, true)?;
     let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty());
-    print_document(arguments, Some(learned), Some(plan), applied)?;
+    learned.associations.extend(pinned_now(&host)?);
+    print_document(json, watch, Some(learned), Some(plan), applied)?;
     if arguments.watch {
-        keep_learning(arguments, (&host, &access), &mut lessons, &stop)?;
+        lessons.start_watch(&host)?;
+        keep_learning(aim, (arguments.interval, json), (&host, &access), &mut lessons, &stop)?;
     }
     Ok(if refused { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
-}
-
-/// Plan, and carry it out if that was asked for.
-fn plan_and_apply(
-    arguments: &TuneLearn,
-    host: &Host,
-    access: &RealAccess,
-    known: &[Association],
-    retry: bool,
-) -> Result<(TunePlan, Option<Applied>), TuneError> {
-    let established: Vec<Association> = known.iter().filter(|a| a.established).cloned().collect();
-    if arguments.apply {
-        let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
-            plan_priorities(known, threads, held, arguments.force)
-        };
-        let (plan, applied) = tune::apply_plan(host, access, &established, &planner, retry)?;
-        return Ok((plan, Some(applied)));
-    }
-    let threads = host.live_threads();
-    let held = tune::held_priorities(host, &threads)?;
-    Ok((plan_priorities(known, &threads, &held, arguments.force), None))
-}
-
-fn print_document(
-    arguments: &TuneLearn,
-    learned: Option<Learned>,
-    plan: Option<TunePlan>,
-    applied: Option<Applied>,
-) -> anyhow::Result<()> {
-    let document = Document { learned, plan, applied, ..empty_document() };
-    if arguments.json {
-        console::print_json(&document, arguments.watch)
-    } else {
-        console::print_page(&text::tune::format_document(&document))
-    }
-}
-
-/// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
-fn keep_learning(
-    arguments: &TuneLearn,
-    (host, access): (&Host, &RealAccess),
-    lessons: &mut Lessons,
-    stop: &Stop,
-) -> anyhow::Result<()> {
-    let mut last = TunePlan::default();
-    while !stop.is_requested() {
-        let started = Instant::now();
-        lessons.listen(arguments.interval, stop, || {})?;
-        let learned = lessons.report_learned(host)?;
-        let (plan, applied) =
-            match plan_and_apply(arguments, host, access, &learned.associations, false) {
-                // Somebody else's turn; the next look will do.
-                Err(TuneError::Journal(error)) if error.is_locked() => {
-                    console::print_note(&error.to_string());
-                    continue;
-                }
-                other => other?,
-            };
-        let news = match &applied {
-            Some(applied) => !applied.is_nothing(),
-            None => (&plan.changes, &plan.take_back) != (&last.changes, &last.take_back),
-        };
-        if news && arguments.json {
-            print_document(arguments, None, Some(plan.clone()), applied)?;
-        } else if news {
-            console::print_page(&text::tune::render_changes(&plan, applied.as_ref()))?;
-        }
-        last = plan;
-        // A source that returns at once must not turn this into a busy loop.
-        std::thread::sleep(STEP.saturating_sub(started.elapsed()));
-    }
-    Ok(())
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From what is known and pinned to priorities, and what is printed of it. `run`, `pin` and `watch`
+//! use it.
+
+use std::collections::BTreeMap;
+
+use irqpath_analysis::learn::plan_priorities;
+use irqpath_model::tune::{Applied, Association, Document, Learned, LiveThread, TunePlan};
+use irqpath_model::{SCHEMA_VERSION, TaskId};
+use irqpath_report::text;
+use irqpath_source::launch::set_scheduling;
+use irqpath_system::Host;
+use irqpath_system::change::RealAccess;
+use irqpath_system::tune::{self, TuneError};
+
+use crate::output::console;
+
+/// What is done with a plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Aim {
+    /// Carry it out.
+    pub apply: bool,
+    /// Also where somebody else has set a priority.
+    pub force: bool,
+}
+
+/// This machine, and the way to change it.
+pub fn open_host() -> (Host, RealAccess) {
+    let host = Host::real();
+    let access = RealAccess::new(&host).with_scheduling(set_scheduling);
+    (host, access)
+}
+
+pub fn empty_document() -> Document {
+    Document { schema_version: SCHEMA_VERSION, ..Document::default() }
+}
+
+/// The reasons for what is held, without pins, which are looked up anew.
+pub fn known_otherwise(host: &Host) -> anyhow::Result<Vec<Association>> {
+    let known = tune::known_associations(host)?;
+    Ok(known.into_iter().filter(|one| !one.pinned).collect())
+}
+
+/// What the pins mean now.
+pub fn pinned_now(host: &Host) -> Result<Vec<Association>, TuneError> {
+    let pins = tune::all_pins(host)?;
+    if pins.is_empty() {
+        return Ok(Vec::new());
+    }
+    tune::resolve_pins(host, &pins, &host.live_threads())
+}
+
+/// Plan from what is known and pinned, and carry it out if that was asked for.
+pub fn plan_and_apply(
+    aim: Aim,
+    (host, access): (&Host, &RealAccess),
+    known: &[Association],
+    retry: bool,
+) -> Result<(TunePlan, Option<Applied>), TuneError> {
+    let known = &[known, &pinned_now(host)?].concat()[..];
+    let established: Vec<Association> = known.iter().filter(|a| a.established).cloned().collect();
+    if aim.apply {
+        let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
+            plan_priorities(known, threads, held, aim.force)
+        };
+        let (plan, applied) = tune::apply_plan(host, access, &established, &planner, retry)?;
+        return Ok((plan, Some(applied)));
+    }
+    let threads = host.live_threads();
+    let held = tune::held_priorities(host, &threads)?;
+    Ok((plan_priorities(known, &threads, &held, aim.force), None))
+}
+
+pub fn print_document(
+    json: bool,
+    one_line: bool,
+    learned: Option<Learned>,
+    plan: Option<TunePlan>,
+    applied: Option<Applied>,
+) -> anyhow::Result<()> {
+    let document = Document { learned, plan, applied, ..empty_document() };
+    if json {
+        console::print_json(&document, one_line)
+    } else {
+        console::print_page(&text::tune::format_document(&document))
+    }
+}

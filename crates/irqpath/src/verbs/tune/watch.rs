@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The watch: it looks again and again, and acts when something changed.
+
+use std::time::{Duration, Instant};
+
+use irqpath_model::tune::TunePlan;
+use irqpath_report::text;
+use irqpath_system::Host;
+use irqpath_system::change::RealAccess;
+use irqpath_system::tune::TuneError;
+
+use super::lessons::{Lessons, STEP};
+use super::plan::{Aim, plan_and_apply, print_document};
+use crate::host::signals::Stop;
+use crate::output::console;
+
+/// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
+pub fn keep_learning(
+    aim: Aim,
+    (interval, json): (Duration, bool),
+    (host, access): (&Host, &RealAccess),
+    lessons: &mut Lessons,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let mut last = TunePlan::default();
+    while !stop.is_requested() {
+        let started = Instant::now();
+        lessons.listen(interval, stop, || {})?;
+        let learned = lessons.report_learned(host)?;
+        let (plan, applied) =
+            match plan_and_apply(aim, (host, access), &learned.associations, false) {
+                // Somebody else's turn; the next look will do.
+                Err(TuneError::Journal(error)) if error.is_locked() => {
+                    console::print_note(&error.to_string());
+                    continue;
+                }
+                other => other?,
+            };
+        let news = match &applied {
+            Some(applied) => !applied.is_nothing(),
+            None => (&plan.changes, &plan.take_back) != (&last.changes, &last.take_back),
+        };
+        if news && json {
+            print_document(json, true, None, Some(plan.clone()), applied)?;
+        } else if news {
+            console::print_page(&text::tune::render_changes(&plan, applied.as_ref()))?;
+        }
+        last = plan;
+        // A source that returns at once must not turn this into a busy loop.
+        std::thread::sleep(STEP.saturating_sub(started.elapsed()));
+    }
+    Ok(())
+}
