@@ -49,6 +49,11 @@ pub enum Target {
         /// The process of the daemon.
         task: TaskId,
     },
+    /// The interrupts that a running irqbalance leaves alone, told likewise: `8 40`.
+    IrqbalanceLines {
+        /// The process of the daemon.
+        task: TaskId,
+    },
 }
 
 impl Target {
@@ -58,7 +63,8 @@ impl Target {
             Self::TaskAffinity { task }
             | Self::TaskScheduling { task }
             | Self::ProcessCgroup { task, .. }
-            | Self::Irqbalance { task } => Some(*task),
+            | Self::Irqbalance { task }
+            | Self::IrqbalanceLines { task } => Some(*task),
             Self::File { .. } | Self::Cgroup { .. } => None,
         }
     }
@@ -73,7 +79,9 @@ impl std::fmt::Display for Target {
             Self::TaskAffinity { task } | Self::TaskScheduling { task } => {
                 write!(f, "task {}", task.tid)
             }
-            Self::Irqbalance { task } => write!(f, "irqbalance (process {})", task.tid),
+            Self::Irqbalance { task } | Self::IrqbalanceLines { task } => {
+                write!(f, "irqbalance (process {})", task.tid)
+            }
         }
     }
 }
@@ -121,6 +129,7 @@ impl std::fmt::Display for Value {
         match self {
             Self::Cpus(cpus) if cpus.is_empty() => f.write_str("no CPU"),
             Self::Cpus(cpus) => write!(f, "CPU {cpus}"),
+            Self::Text(text) if text.is_empty() => f.write_str("none"),
             Self::Text(text) => f.write_str(text),
             Self::Present(true) => f.write_str("there"),
             Self::Present(false) => f.write_str("absent"),

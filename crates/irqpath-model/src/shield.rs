@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::change::{Target, Undone, Value};
-use crate::{CpuList, Loss, Missing, Occupied};
+use crate::{CpuList, Loss, Missing, Occupied, TaskId};
 
 /// What is kept off the shielded CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +68,22 @@ pub struct Wanted {
     pub switches: BTreeSet<Switch>,
     /// By which mechanism tasks are kept off.
     pub mechanism: Mechanism,
+    /// Interrupts that go onto shielded CPUs, as they were named, and which CPUs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub irqs: BTreeMap<String, CpuList>,
+    /// Tasks that go onto the shielded CPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<PlacedTask>,
+}
+
+/// A task that goes onto the shielded CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacedTask {
+    /// A process, with all its threads.
+    Process(TaskId),
+    /// Every process of a unit of systemd, also one that starts later.
+    Unit(String),
 }
 
 impl Wanted {
@@ -124,6 +140,12 @@ pub struct Set {
     pub obstacles: Vec<Obstacle>,
     /// What stays because it was asked onto the shielded CPUs alone.
     pub kept: Vec<Kept>,
+    /// What was placed on the shielded CPUs.
+    #[serde(default)]
+    pub placed: Vec<Kept>,
+    /// What else the user should know.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Why something stays on the shielded CPUs.
@@ -193,6 +215,12 @@ pub struct Status {
     pub obstacles: Vec<Obstacle>,
     /// What was asked onto the shielded CPUs alone.
     pub kept: Vec<Kept>,
+    /// What was placed on the shielded CPUs.
+    #[serde(default)]
+    pub placed: Vec<Kept>,
+    /// What else the user should know.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Tasks that run on the shielded CPUs now, or wait for them.
     pub running: Vec<Running>,
     /// Changes of an earlier boot, which ended with it.

@@ -44,7 +44,8 @@ fn undone() -> Undone {
 
 fn wanted() -> Wanted {
     let (cpus, switches) = ("1".parse().unwrap(), [Switch::Tasks].into());
-    Wanted { cpus, switches, mechanism: Mechanism::Auto }
+    let (irqs, tasks) = Default::default();
+    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks }
 }
 
 fn obstacle() -> Obstacle {
@@ -67,8 +68,10 @@ fn a_shield_that_was_set_shows_names_as_text() {
         changed: vec![changed],
         obstacles: vec![obstacle()],
         kept: vec![Kept { label: name(), cpus: "1".parse().unwrap() }],
+        placed: vec![Kept { label: name(), cpus: "1".parse().unwrap() }],
+        notes: vec![name()],
     };
-    assert_clean(&shield::render_set(&set, false), 7);
+    assert_clean(&shield::render_set(&set, false), 11);
     assert_clean(&shield::render_repaired(&set), 1);
     let reset = Reset { was_set: true, undone: undone(), ..Reset::default() };
     assert_clean(&shield::render_reset(&reset), 4);
@@ -87,11 +90,13 @@ fn a_status_and_a_measured_shield_show_names_as_text() {
         pending: kept(),
         obstacles: vec![obstacle()],
         kept: kept(),
+        placed: kept(),
+        notes: vec![name()],
         running: vec![Running { label: name(), cpu: 1, inside: false }],
         gone_with_boot: 0,
         damaged: vec![],
     };
-    assert_clean(&shield::render_status(&status), 11);
+    assert_clean(&shield::render_status(&status), 15);
     let ran = Ran { tid: 1, comm: name(), kernel: false, inside: false, cpu: 1, run_ns: 1 };
     let counts = [(1, 1)].into();
     let arrived = Arrived { label: name(), name: name(), softirq: false, counts };

@@ -63,6 +63,16 @@ impl Fake {
             .with_file(&format!("proc/{tid}/cgroup"), "0::/\n")
     }
 
+    /// Add a second thread to a process, with CPUs of its own.
+    pub fn with_thread(self, tgid: u32, tid: u32, cpus: &str) -> Self {
+        let stat = std::fs::read_to_string(self.host().path(format!("proc/{tgid}/stat"))).unwrap();
+        let status = format!("Name:\tthread\nTgid:\t{tgid}\nCpus_allowed_list:\t{cpus}\n");
+        self.with_file(&format!("proc/{tgid}/task/{tid}/stat"), &stat)
+            .with_file(&format!("proc/{tgid}/task/{tid}/status"), &status)
+            .with_file(&format!("proc/{tid}/stat"), &stat)
+            .with_file(&format!("proc/{tid}/status"), &status)
+    }
+
     /// Add root's irqbalance as this process.
     pub fn with_irqbalance(self, pid: u32) -> Self {
         self.with_task(pid, 1, "irqbalance", "0-3", 0)
@@ -103,6 +113,14 @@ impl Fake {
                         path.file_name().is_some_and(|n| n.to_string_lossy().ends_with(end))
                     }) || path.parent().is_some_and(|p| p.ends_with("proc/shield"));
                     let mask = CpuList::from_mask(&text).filter(|_| is_mask);
+                    // Those of a cgroup are in no order.
+                    let text = if path.ends_with("cgroup.procs") {
+                        let mut lines: Vec<&str> = text.lines().collect();
+                        lines.sort_unstable();
+                        lines.join("\n")
+                    } else {
+                        text
+                    };
                     let text = mask.map_or(text.trim().to_owned(), |cpus| format!("CPU {cpus}"));
                     found.insert(path, text);
                 }
@@ -342,6 +360,14 @@ impl Access for FakeAccess {
 
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
         self.real.set_irqbalance_banned(tid, cpus)
+    }
+
+    fn irqbalance_lines(&self, tid: u32) -> io::Result<String> {
+        self.real.irqbalance_lines(tid)
+    }
+
+    fn set_irqbalance_lines(&self, tid: u32, irqs: &str) -> io::Result<()> {
+        self.real.set_irqbalance_lines(tid, irqs)
     }
 
     fn mark_step(&self, what: &'static str) {

@@ -35,7 +35,9 @@ pub fn render_set(set: &Set, dry_run: bool) -> Page {
     let mut text =
         Page::from_line(format_args!("{verb} {}", shield_headline(&set.wanted, set.mechanism)));
     list_changes(&mut text, &set.changed, if dry_run { "would change" } else { "changed" });
+    list_placed(&mut text, &set.placed);
     list_kept(&mut text, &set.kept);
+    list_notes(&mut text, &set.notes);
     list_obstacles(&mut text, &set.obstacles);
     text
 }
@@ -65,6 +67,14 @@ pub fn render_repaired(set: &Set) -> Page {
         text.add_line(format_args!("repaired {}", describe_change(changed)));
     }
     text
+}
+
+fn list_placed(text: &mut Page, all: &[Kept]) {
+    text.add_list("placed there", all, ROWS, |k| format!("{} on CPU {}", k.label, k.cpus));
+}
+
+fn list_notes(text: &mut Page, all: &[String]) {
+    text.add_list("note", all, ROWS, String::clone);
 }
 
 fn list_kept(text: &mut Page, all: &[Kept]) {
@@ -129,7 +139,9 @@ pub fn render_status(status: &Status) -> Page {
     text.add_list("moves with its next interrupt", &status.pending, ROWS, |p| {
         format!("{}, now CPU {}", p.label, p.cpus)
     });
+    list_placed(&mut text, &status.placed);
     list_kept(&mut text, &status.kept);
+    list_notes(&mut text, &status.notes);
     text.add_list("runs there now", &status.running, ROWS, |r| {
         let whose = if r.inside { "" } else { ", may run elsewhere" };
         format!("{} on CPU {}{whose}", r.label, r.cpu)
@@ -263,6 +275,8 @@ mod tests {
                 cpus: "2-3".parse().unwrap(),
                 switches: [Switch::Tasks, Switch::Irqs].into(),
                 mechanism: Mechanism::Auto,
+                irqs: [("eth0".to_owned(), "3".parse().unwrap())].into(),
+                tasks: vec![],
             },
             mechanism: Mechanism::Affinity,
             changed: vec![Changed {
@@ -278,6 +292,8 @@ mod tests {
                 obstacle("the tick", ObstacleKind::NeedsBoot, Some("nohz_full=2-3")),
             ],
             kept: vec![],
+            placed: vec![Kept { label: "irq 40 (eth0)".into(), cpus: "3".parse().unwrap() }],
+            notes: vec!["nothing of a.service runs now".into()],
         }
     }
 
@@ -287,6 +303,8 @@ mod tests {
             render_set(&example(), false),
             "Shielded CPU 2-3 by affinities, from: tasks, irqs\n\
              changed: 0 tasks, 1 other values:\n  irq 8 (rtc0): CPU 0-3 -> CPU 0-1\n\
+             placed there:\n  irq 40 (eth0) on CPU 3\n\
+             note:\n  nothing of a.service runs now\n\
              cannot be kept off:\n  the tick: because\n\
              kernel threads that belong to these CPUs: 2 (ksoftirqd)\n\
              boot parameters that would help: nohz_full=2-3\n"
@@ -296,7 +314,8 @@ mod tests {
 
     #[test]
     fn a_dry_run_has_shielded_nothing_even_if_nothing_would_change() {
-        let nothing = Set { changed: vec![], obstacles: vec![], ..example() };
+        let nothing =
+            Set { changed: vec![], obstacles: vec![], placed: vec![], notes: vec![], ..example() };
         assert_eq!(
             render_set(&nothing, true),
             "Would shield CPU 2-3 by affinities, from: tasks, irqs\n\

@@ -38,6 +38,10 @@ pub trait Access {
     fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList>;
     /// Tells irqbalance which CPUs to leave alone.
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()>;
+    /// Interrupts that irqbalance, running as this process, leaves alone, as numbers with spaces.
+    fn irqbalance_lines(&self, tid: u32) -> io::Result<String>;
+    /// Tells irqbalance which interrupts to leave alone.
+    fn set_irqbalance_lines(&self, tid: u32, irqs: &str) -> io::Result<()>;
     /// CPUs that are online.
     fn online_cpus(&self) -> io::Result<CpuList> {
         let text = self.read("sys/devices/system/cpu/online")?;
@@ -95,6 +99,9 @@ impl dyn Access + '_ {
             Target::Irqbalance { task } => {
                 Ok(unless_gone(self.irqbalance_banned(task.tid))?.map(Value::Cpus))
             }
+            Target::IrqbalanceLines { task } => {
+                Ok(unless_gone(self.irqbalance_lines(task.tid))?.map(Value::Text))
+            }
         }
     }
 
@@ -116,6 +123,9 @@ impl dyn Access + '_ {
             (Target::Cgroup { path }, Value::Present(false)) => self.remove_directory(path),
             (Target::Irqbalance { task }, Value::Cpus(cpus)) => {
                 self.set_irqbalance_banned(task.tid, cpus)
+            }
+            (Target::IrqbalanceLines { task }, Value::Text(irqs)) => {
+                self.set_irqbalance_lines(task.tid, irqs)
             }
             (target, value) => {
                 let reason = format!("{value} is no value for {target:?}");

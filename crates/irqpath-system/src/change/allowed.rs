@@ -46,7 +46,8 @@ impl Allowed {
             }
             Target::TaskAffinity { .. }
             | Target::TaskScheduling { .. }
-            | Target::Irqbalance { .. } => true,
+            | Target::Irqbalance { .. }
+            | Target::IrqbalanceLines { .. } => true,
         }
     }
 

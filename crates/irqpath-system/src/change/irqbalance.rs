@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells a running irqbalance which CPUs to leave alone, through the socket that `irqbalance-ui`
 //! uses (irqbalance 1.2 and newer): `setup` answers `SLEEP n [IRQ n ...] BANNED mask`, `settings cpus
-//! MASK` sets it. irqbalance takes a new mask up at its next scan, within ten seconds.
+//! MASK` sets it. irqbalance takes a new mask up at its next scan, within ten seconds. The numbers
+//! in the answer are the interrupts that it leaves alone; `settings ban irqs N N` replaces them.
 //!
 //! The kernel attaches the sender's credentials because irqbalance asked for them
 //! (`SO_PASSCRED`), so nothing else has to be sent along.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::fs::MetadataExt as _;
@@ -73,15 +75,42 @@ fn is_only_roots(path: &Path, root: u32) -> bool {
     found.is_ok_and(|found| found.uid() == root && found.mode() & 0o022 == 0)
 }
 
-/// CPUs that it leaves alone now, whoever said so.
-pub(super) fn read_banned(host: &Host, tid: u32) -> io::Result<CpuList> {
+fn ask_setup(host: &Host, tid: u32) -> io::Result<String> {
     let mut stream = connect_socket(host, tid)?;
     stream.write_all(b"setup")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    parse_banned(&answer).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("irqbalance answered '{answer}'"))
-    })
+    Ok(answer)
+}
+
+fn not_understood(answer: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("irqbalance answered '{answer}'"))
+}
+
+/// CPUs that it leaves alone now, whoever said so.
+pub(super) fn read_banned(host: &Host, tid: u32) -> io::Result<CpuList> {
+    let answer = ask_setup(host, tid)?;
+    parse_banned(&answer).ok_or_else(|| not_understood(&answer))
+}
+
+/// Interrupts that it was told to leave alone, in order, with a space between two.
+pub(super) fn read_lines(host: &Host, tid: u32) -> io::Result<String> {
+    let answer = ask_setup(host, tid)?;
+    parse_lines(&answer).ok_or_else(|| not_understood(&answer))
+}
+
+fn parse_lines(answer: &str) -> Option<String> {
+    let (before, _) = answer.split_once("BANNED ")?;
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let number = |pair: &[&str]| (pair[0] == "IRQ").then(|| pair[1].parse::<u32>().ok())?;
+    let irqs: BTreeSet<u32> = words.windows(2).filter_map(number).collect();
+    Some(join_lines(&irqs))
+}
+
+/// The form in which interrupts are told and answered.
+pub(crate) fn join_lines(irqs: &BTreeSet<u32>) -> String {
+    let irqs: Vec<String> = irqs.iter().map(ToString::to_string).collect();
+    irqs.join(" ")
 }
 
 fn parse_banned(answer: &str) -> Option<CpuList> {
@@ -90,8 +119,18 @@ fn parse_banned(answer: &str) -> Option<CpuList> {
 
 /// Make it leave these alone.
 pub(super) fn ban_cpus(host: &Host, tid: u32, cpus: &CpuList) -> io::Result<()> {
+    tell(host, tid, &format!("settings cpus {}", cpus.to_mask()))
+}
+
+/// Make it leave these interrupts alone, and no others. It knows an empty list by a word.
+pub(super) fn ban_lines(host: &Host, tid: u32, irqs: &str) -> io::Result<()> {
+    let irqs = if irqs.is_empty() { "NONE" } else { irqs };
+    tell(host, tid, &format!("settings ban irqs {irqs}"))
+}
+
+fn tell(host: &Host, tid: u32, request: &str) -> io::Result<()> {
     let mut stream = connect_socket(host, tid)?;
-    stream.write_all(format!("settings cpus {}", cpus.to_mask()).as_bytes())?;
+    stream.write_all(request.as_bytes())?;
     stream.shutdown(Shutdown::Write)?;
     // It closes the connection when it has read the request.
     let mut rest = Vec::new();
@@ -115,6 +154,20 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(parse_banned(answer).map(|c| c.to_string()).as_deref(), want, "{answer}");
+        }
+    }
+
+    #[test]
+    fn interrupts_that_are_left_alone_stand_before_the_mask() {
+        for (answer, want) in [
+            (
+                "SLEEP 10 IRQ 40 LOAD 0 DIFF 0 CLASS 0 IRQ 8 LOAD 1 DIFF 0 CLASS 2 BANNED 0",
+                Some("8 40"),
+            ),
+            ("SLEEP 10 BANNED 0000000c", Some("")),
+            ("SLEEP 10", None),
+        ] {
+            assert_eq!(parse_lines(answer).as_deref(), want, "{answer}");
         }
     }
 
@@ -167,7 +220,7 @@ mod tests {
         let socket = UnixListener::bind(host.path("run/irqbalance/irqbalance77.sock")).unwrap();
         let server = thread::spawn(move || {
             let mut heard = Vec::new();
-            for _ in 0..2 {
+            for _ in 0..4 {
                 let (mut peer, _) = socket.accept().unwrap();
                 let mut buffer = [0; 256];
                 let n = peer.read(&mut buffer).unwrap();
@@ -178,7 +231,12 @@ mod tests {
         });
         assert_eq!(read_banned(&host, 77).unwrap().to_string(), "1");
         ban_cpus(&host, 77, &"2-3".parse().unwrap()).unwrap();
-        assert_eq!(server.join().unwrap(), ["setup", "settings cpus c"]);
+        ban_lines(&host, 77, "8 40").unwrap();
+        ban_lines(&host, 77, "").unwrap();
+        assert_eq!(
+            server.join().unwrap(),
+            ["setup", "settings cpus c", "settings ban irqs 8 40", "settings ban irqs NONE"]
+        );
         assert!(read_banned(&host, 78).is_err());
     }
 }

@@ -127,4 +127,12 @@ impl Access for RealAccess {
     fn set_irqbalance_banned(&self, tid: u32, cpus: &CpuList) -> io::Result<()> {
         irqbalance::ban_cpus(&self.host, tid, cpus)
     }
+
+    fn irqbalance_lines(&self, tid: u32) -> io::Result<String> {
+        irqbalance::read_lines(&self.host, tid)
+    }
+
+    fn set_irqbalance_lines(&self, tid: u32, irqs: &str) -> io::Result<()> {
+        irqbalance::ban_lines(&self.host, tid, irqs)
+    }
 }

@@ -4,7 +4,8 @@
 use irqpath_model::change::Target;
 use irqpath_model::shield::{Switch, Wanted};
 
-use super::plan::{Plan, switch_of};
+use super::plan::Plan;
+use super::refused::switch_of;
 use super::{ShieldError, Snapshot};
 use crate::{Host, SystemError};
 
@@ -38,7 +39,7 @@ pub(super) fn check_files(
     plan: &Plan,
     snapshot: &Snapshot,
 ) -> Result<(), ShieldError> {
-    for step in &plan.settings {
+    for step in plan.settings.iter().chain(&plan.bound) {
         let Target::File { path, .. } = &step.target else { continue };
         check_writable(host, path, switch_of(snapshot, &step.target))?;
     }

@@ -4,11 +4,13 @@
 use irqpath_model::change::{Target, Value};
 use irqpath_model::{CpuList, TaskId};
 
-use super::entry::read_entry;
+use super::entry::{Entry, read_entry};
+use super::placed::check_irqs;
+use super::set::set;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
 use crate::change::{Access, RUN_DIRECTORY, Step, Verdict, apply_steps};
-use crate::journal::{Journal, exists};
+use crate::journal::{Journal, exists, peek_journal};
 
 /// Move the process `pid`, which has one thread, onto `cpus` or onto all shielded CPUs, and into
 /// the partition where there is one. Returns the CPUs.
@@ -23,14 +25,44 @@ pub fn enter(
     }
     let journal = Journal::open(host, OWNER)?;
     let shielded = read_entry(&journal).ok_or(ShieldError::NotSet)?.wanted.cpus;
-    let cpus = cpus.unwrap_or(&shielded).clone();
-    host.check_cpus(&cpus)?;
-    if !cpus.is_subset(&shielded) {
-        return Err(ShieldError::NotShielded { cpus: cpus.difference(&shielded), shielded });
-    }
+    let cpus = choose_cpus(host, cpus, &shielded)?;
     let failed = |reason: String| ShieldError::NotEntered { cpus: cpus.clone(), reason };
     join_partition(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;
     access.set_affinity(pid, &cpus).map_err(|e| failed(e.to_string()))?;
+    Ok(cpus)
+}
+
+/// Bind interrupts to `cpus` or to all shielded CPUs, as part of the shield that is set.
+pub fn bind_irqs(
+    host: &Host,
+    access: &dyn Access,
+    names: &[String],
+    cpus: Option<&CpuList>,
+) -> Result<(), ShieldError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    check_irqs(host, names)?;
+    let content = peek_journal(host, OWNER)?;
+    let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let mut wanted = entry.ok_or(ShieldError::NotSet)?.wanted;
+    let cpus = choose_cpus(host, cpus, &wanted.cpus)?;
+    wanted.irqs.extend(names.iter().map(|name| (name.clone(), cpus.clone())));
+    set(host, access, &wanted, &|| false).map(drop)
+}
+
+/// `cpus`, if they are shielded, or all that are.
+fn choose_cpus(
+    host: &Host,
+    cpus: Option<&CpuList>,
+    shielded: &CpuList,
+) -> Result<CpuList, ShieldError> {
+    let cpus = cpus.unwrap_or(shielded).clone();
+    host.check_cpus(&cpus)?;
+    if !cpus.is_subset(shielded) {
+        let outside = cpus.difference(shielded);
+        return Err(ShieldError::NotShielded { cpus: outside, shielded: shielded.clone() });
+    }
     Ok(cpus)
 }
 

@@ -2,7 +2,7 @@
 //! Shielded CPUs: they run only what was asked onto them and nowhere else. A task or interrupt
 //! that may use other CPUs too loses the shielded ones; one that may use nothing else stays.
 //!
-//! `snapshot` reads the host, `plan` decides without touching it, `set` and `reset` change it
+//! `snapshot` reads the host, `placed` finds what was named, `plan` decides without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `heirs` finds tasks that
 //! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the
 //! shield holds, `contest` what to do when somebody undoes each repair.
@@ -16,10 +16,13 @@ mod contest;
 mod enter;
 mod entry;
 mod heirs;
+mod join;
 mod kernel;
 mod measure;
 mod partition;
+mod placed;
 mod plan;
+mod refused;
 mod reset;
 mod set;
 mod snapshot;
@@ -31,9 +34,10 @@ use irqpath_model::CpuList;
 use irqpath_model::shield::Switch;
 
 pub use contest::{Contest, guess_opponent};
-pub use enter::enter;
+pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
 pub use measure::measure;
+pub use placed::{Placed, check_irqs, find_task};
 pub use plan::{Plan, plan_shield};
 pub use reset::reset;
 pub use set::{dry_run, repair, set};
@@ -107,6 +111,19 @@ pub enum ShieldError {
         /// What the system said.
         reason: String,
     },
+    /// `--irq` names something that has no affinity.
+    #[error(
+        "{name} is not an interrupt of a device, so it cannot be bound to a CPU; see /proc/interrupts"
+    )]
+    NoLine { name: String },
+    /// `--task` names no process.
+    #[error(
+        "there is no process {pid}; give the number of a process, not of a thread, or the name of a unit"
+    )]
+    NoProcess { pid: u32 },
+    /// `--task` names nothing that could be a unit.
+    #[error("'{name}' is neither a process nor a unit; see systemctl list-units")]
+    NoUnit { name: String },
     /// There is no shield.
     #[error("no shield is set; irqpath shield set --cpus LIST sets one")]
     NotSet,

@@ -5,6 +5,8 @@
 //! The partition itself holds no process, and hands the controller on to `run`: while it does, nobody
 //! (systemd on a reload) can switch the controller off at the root and destroy the partition.
 
+use std::collections::BTreeMap;
+
 use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Refusal, Target, Undone, Value};
 
@@ -13,6 +15,7 @@ use crate::change::{
     Access, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Verdict, apply_steps, undo_changes,
 };
 use crate::journal::{Held, Journal, JournalError, Ledger};
+use crate::tasks::Stat;
 
 fn controller_target(directory: &str) -> Target {
     let form = Form::Controller("cpuset".to_owned());
@@ -131,7 +134,10 @@ fn try_make(
 }
 
 /// The kernel has changed affinities when CPUs moved between partitions; those are ours, too.
-fn adopt_changed(access: &dyn Access, journal: &mut Journal) -> Result<(), JournalError> {
+pub(super) fn adopt_changed(
+    access: &dyn Access,
+    journal: &mut Journal,
+) -> Result<(), JournalError> {
     let changed = |(target, held): (&Target, &Held)| {
         let Target::TaskAffinity { .. } = target else { return None };
         let found = access.get(target).ok()??;
@@ -177,18 +183,14 @@ pub(super) fn is_held(ledger: &Ledger) -> bool {
 fn evacuate_programs(access: &dyn Access, journal: &Journal, mount: &str) {
     const ROUNDS: usize = 100;
     let list = format!("{mount}/{RUN_DIRECTORY}/cgroup.procs");
-    let home = |tid: &str| {
-        let held =
-            journal.ledger().held().find_map(|(target, held)| match (target, &held.original) {
-                (Target::ProcessCgroup { task, .. }, Value::Text(path))
-                    if task.tid.to_string() == tid =>
-                {
-                    Some(path.clone())
-                }
-                _ => None,
-            });
-        held.unwrap_or_else(|| mount.to_owned())
-    };
+    let homes =
+        journal.ledger().held().filter_map(|(target, held)| match (target, &held.original) {
+            (Target::ProcessCgroup { task, .. }, Value::Text(path)) => {
+                Some((task.tid, path.clone()))
+            }
+            _ => None,
+        });
+    let homes: BTreeMap<u32, String> = homes.collect();
     for _ in 0..ROUNDS {
         let inside = access.read(&list).unwrap_or_default();
         if inside.trim().is_empty() {
@@ -197,11 +199,29 @@ fn evacuate_programs(access: &dyn Access, journal: &Journal, mount: &str) {
         for tid in inside.split_whitespace() {
             access.mark_step("before a process moves");
             // One that ended meanwhile, or whose home is gone, is met again in the next round.
-            if access.write(&format!("{}/cgroup.procs", home(tid)), tid).is_err() {
+            let home = find_home(access, &homes, tid).unwrap_or(mount);
+            if access.write(&format!("{home}/cgroup.procs"), tid).is_err() {
                 let _ = access.write(&format!("{mount}/cgroup.procs"), tid);
             }
         }
     }
+}
+
+/// Where a process came from. One that began inside belongs where its ancestor came from.
+fn find_home<'a>(
+    access: &dyn Access,
+    homes: &'a BTreeMap<u32, String>,
+    tid: &str,
+) -> Option<&'a str> {
+    const GENERATIONS: usize = 64;
+    let mut tid: u32 = tid.parse().ok()?;
+    for _ in 0..GENERATIONS {
+        if let Some(home) = homes.get(&tid) {
+            return Some(home);
+        }
+        tid = Stat::parse_stat(&access.read(&format!("proc/{tid}/stat")).ok()?)?.ppid;
+    }
+    None
 }
 
 /// True if somebody else has begun to use the controller that we switched on.

@@ -5,18 +5,20 @@
 //! A mask is computed from its value before us ([`Ledger`]), so a second `set` with other
 //! CPUs gives back those that are not shielded any more.
 
+use std::collections::BTreeSet;
+
 use irqpath_model::CpuList;
-use irqpath_model::change::{Form, Refusal, Target, Value};
+use irqpath_model::change::{Form, Target, Value};
 use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wanted};
 
 use super::kernel::{self, KernelShield};
 use super::snapshot::NEW_IRQS;
-use super::{Irq, MaskFile, Snapshot, boot, partition};
+use super::{Irq, IrqBalance, MaskFile, Snapshot, boot, partition};
 use crate::Task;
-use crate::change::Step;
+use crate::change::{RUN_DIRECTORY, Step, join_lines};
 use crate::journal::Ledger;
 
-const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
+pub(super) const TIMER_MIGRATION: &str = "proc/sys/kernel/timer_migration";
 
 /// What a shield changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +27,11 @@ pub struct Plan {
     pub settings: Vec<Step>,
     /// Affinities of tasks, likewise.
     pub tasks: Vec<Step>,
+    /// Processes that belong into the partition, likewise.
+    pub inside: Vec<Step>,
+    /// Interrupts that somebody named, likewise. Their threads follow with the next interrupt, so
+    /// these are made when the partition is there, which would move the threads off again.
+    pub bound: Vec<Step>,
     /// Whether a partition is made.
     pub partition: bool,
     /// Whether the kernel's own shield is used, for interrupts and tasks.
@@ -33,20 +40,31 @@ pub struct Plan {
     pub obstacles: Vec<Obstacle>,
     /// What stays because it was asked onto the shielded CPUs.
     pub kept: Vec<Kept>,
+    /// What goes onto the shielded CPUs.
+    pub placed: Vec<Kept>,
+    /// What else the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Every change, in the order in which they are made.
+    pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.settings.iter().chain(&self.tasks).chain(&self.inside).chain(&self.bound)
+    }
 }
 
 /// Decides what has to change, without changing it.
 pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Plan {
-    let mut planner = Planner { snapshot, wanted, ledger, plan: Plan::default() };
+    let mut planner =
+        Planner { snapshot, wanted, ledger, bound: BTreeSet::new(), plan: Plan::default() };
     planner.plan_kernel();
     planner.plan_mechanism();
     planner.plan_masks();
-    if wanted.is_on(Switch::Irqs) {
-        planner.plan_irqbalance();
-        planner.plan_irqs();
-    }
+    planner.plan_irqbalance();
+    planner.plan_irqs();
     planner.plan_timers();
     planner.plan_tasks();
+    planner.plan.notes.extend(snapshot.placed.absent.iter().cloned());
     planner.plan.obstacles.extend(boot::boot_obstacles(snapshot, wanted));
     planner.plan
 }
@@ -55,6 +73,8 @@ struct Planner<'a> {
     snapshot: &'a Snapshot,
     wanted: &'a Wanted,
     ledger: &'a Ledger,
+    /// Processes that a partition takes in because they asked for its CPUs alone.
+    bound: BTreeSet<u32>,
     plan: Plan,
 }
 
@@ -100,9 +120,12 @@ impl Planner<'_> {
     /// A partition takes every task off its CPUs, also one that asked for them alone. Where there
     /// is such a task, affinities are the only way to leave it there.
     fn plan_mechanism(&mut self) {
-        let asked = self.snapshot.tasks.iter().find(|task| {
-            !task.fixed && self.only_shielded(&self.task_base(task)) && !is_irq_thread(task)
-        });
+        let processes = self.bound_processes();
+        let asked = self
+            .snapshot
+            .tasks
+            .iter()
+            .find(|task| self.is_bound(task) && !task.fixed && !processes.contains(&task.tgid));
         let chosen = self.plan.kernel || self.wanted.mechanism == Mechanism::Affinity;
         if chosen || !self.wanted.is_on(Switch::Tasks) {
             return;
@@ -116,9 +139,11 @@ impl Planner<'_> {
             refusal.reason.clone() // decided when the shield was set
         } else if let Some(task) = asked.filter(|_| !self.has_partition()) {
             // Once it is made, who runs inside asked for these CPUs alone, of course.
-            format!("{} was asked onto CPU {} alone", task.label(), task.affinity)
+            let whose = if task.kernel { "the kernel" } else { "not all of its process" };
+            format!("{} was asked onto CPU {} alone, {whose}", task.label(), task.affinity)
         } else {
             self.plan.partition = true;
+            self.plan_inside(processes);
             return;
         };
         self.plan.obstacles.push(Obstacle {
@@ -129,6 +154,41 @@ impl Planner<'_> {
             errno: 0,
             fix: None,
         });
+    }
+
+    /// True if somebody asked for shielded CPUs alone, and nobody named it.
+    fn is_bound(&self, task: &Task) -> bool {
+        let named = self.snapshot.placed.tasks.contains(&task.id);
+        !named && !is_irq_thread(task) && self.only_shielded(&self.task_base(task))
+    }
+
+    /// Processes all of whose threads asked for shielded CPUs alone. They can go into a partition.
+    fn bound_processes(&self) -> BTreeSet<u32> {
+        let of_users = || self.snapshot.tasks.iter().filter(|task| !task.kernel);
+        let bound = of_users().filter(|task| self.is_bound(task)).map(|task| task.tgid);
+        let mut bound: BTreeSet<u32> = bound.collect();
+        for task in of_users().filter(|task| bound.contains(&task.tgid)).collect::<Vec<_>>() {
+            if !self.is_bound(task) {
+                bound.remove(&task.tgid);
+            }
+        }
+        bound
+    }
+
+    /// Named and bound processes belong into the partition.
+    fn plan_inside(&mut self, bound: BTreeSet<u32>) {
+        let mount = &self.snapshot.cgroup.mount;
+        let named = &self.snapshot.placed.tasks;
+        let is_inside = |task: &&Task| named.contains(&task.id) || bound.contains(&task.tgid);
+        let processes = self.snapshot.tasks.iter().filter(|task| task.id.tid == task.tgid);
+        let step = |task: &Task| Step {
+            target: Target::ProcessCgroup { task: task.id, mount: mount.clone() },
+            label: format!("cgroup of process {} ({})", task.id.tid, task.comm),
+            new: Value::Text(format!("{mount}/{RUN_DIRECTORY}")),
+            pin: false,
+        };
+        self.plan.inside = processes.filter(is_inside).map(step).collect();
+        self.bound = bound;
     }
 
     fn has_partition(&self) -> bool {
@@ -166,22 +226,42 @@ impl Planner<'_> {
     }
 
     fn plan_irqs(&mut self) {
-        for irq in &self.snapshot.irqs {
-            self.plan_irq(irq);
+        let snapshot = self.snapshot;
+        for irq in &snapshot.irqs {
+            match snapshot.placed.irqs.get(&irq.irq) {
+                Some(cpus) => self.bind_irq(irq, cpus),
+                None if self.wanted.is_on(Switch::Irqs) => self.plan_irq(irq),
+                None => {}
+            }
         }
     }
 
+    fn bind_irq(&mut self, irq: &Irq, cpus: &CpuList) {
+        let (target, label) = (irq_target(irq), irq_label(irq));
+        self.plan.placed.push(Kept { label: label.clone(), cpus: cpus.clone() });
+        let new = Value::Cpus(cpus.clone());
+        self.plan.bound.push(Step { target, label, new, pin: false });
+    }
+
     fn plan_irq(&mut self, irq: &Irq) {
-        let path = format!("proc/irq/{}/smp_affinity", irq.irq);
-        let target = Target::File { path, form: Form::Mask };
+        let target = irq_target(irq);
         let base = self.base_cpus(&target, &irq.affinity);
         if base.is_disjoint(&self.wanted.cpus) && self.ledger.get(&target).is_none() {
             return;
         }
-        let name = if irq.name.is_empty() { "no handler" } else { &irq.name };
-        let label = format!("irq {} ({name})", irq.irq);
-        // A driver that spread its queues, or irqbalance, put it there; nobody asked for it.
-        let asked = self.snapshot.irqbalance.is_none() && base != irq.hint;
+        let label = irq_label(irq);
+        // A driver that spread its queues, or irqbalance, put it there; nobody asked for it. Of
+        // one that irqbalance was told to leave alone, somebody did.
+        let balance = self.snapshot.irqbalance.as_ref();
+        let balanced =
+            balance.is_some_and(|b| !b.lines.as_ref().is_some_and(|l| l.contains(&irq.irq)));
+        let asked = !balanced && base != irq.hint;
+        if self.only_shielded(&base) && balanced && base != irq.hint {
+            self.plan.notes.push(format!(
+                "{label} was on CPU {base} alone, where irqbalance may have put it; --irq {} keeps it",
+                irq.irq
+            ));
+        }
         if self.only_shielded(&base) && asked {
             self.plan.kept.push(Kept { label, cpus: base });
             return;
@@ -199,6 +279,10 @@ impl Planner<'_> {
 
     fn plan_irqbalance(&mut self) {
         let Some(balance) = &self.snapshot.irqbalance else { return };
+        self.plan_irqbalance_lines(balance);
+        if !self.wanted.is_on(Switch::Irqs) {
+            return;
+        }
         if let Some(banned) = &balance.banned {
             let target = Target::Irqbalance { task: balance.task };
             let base = self.base_cpus(&target, banned);
@@ -216,6 +300,25 @@ impl Planner<'_> {
                 self.wanted.cpus
             )),
         });
+    }
+
+    /// It would move an interrupt that was named, and those that it was told of before are kept.
+    fn plan_irqbalance_lines(&mut self, balance: &IrqBalance) {
+        let Some(lines) = &balance.lines else { return };
+        let target = Target::IrqbalanceLines { task: balance.task };
+        let held = self.ledger.get(&target);
+        let ours = held.filter(|held| held.ours.contains(&Value::Text(join_lines(lines))));
+        let before = match ours.map(|held| &held.original) {
+            Some(Value::Text(before)) => before.split(' ').filter_map(|n| n.parse().ok()).collect(),
+            _ => lines.clone(),
+        };
+        let named: BTreeSet<u32> = self.snapshot.placed.irqs.keys().copied().collect();
+        if named.is_empty() {
+            return; // given back with what else is not wanted any more
+        }
+        let new = Value::Text(join_lines(&before.union(&named).copied().collect()));
+        let label = "interrupts that irqbalance leaves alone".to_owned();
+        self.plan.settings.push(Step { target, label, new, pin: false });
     }
 
     /// With it on, a timer that is set on an idle CPU goes to one that is busy anyway.
@@ -237,12 +340,21 @@ impl Planner<'_> {
 
     fn plan_tasks(&mut self) {
         for task in &self.snapshot.tasks {
-            if task.fixed {
+            if self.snapshot.placed.tasks.contains(&task.id) {
+                self.place_task(task);
+            } else if task.fixed {
                 self.report_fixed(task);
             } else if !is_irq_thread(task) || self.plan.partition {
                 self.plan_task(task);
             }
         }
+    }
+
+    fn place_task(&mut self, task: &Task) {
+        let (target, label) = (Target::TaskAffinity { task: task.id }, task.label());
+        let cpus = self.wanted.cpus.clone();
+        self.plan.placed.push(Kept { label: label.clone(), cpus: cpus.clone() });
+        self.plan.tasks.push(Step { target, label, new: Value::Cpus(cpus), pin: false });
     }
 
     /// A partition moves every kernel thread that can be moved.
@@ -271,6 +383,13 @@ impl Planner<'_> {
         let alone = self.only_shielded(&base);
         if alone && concerned {
             self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
+            if self.bound.contains(&task.tgid) {
+                // The partition moves it off for a moment. Asking for its CPUs once more makes the
+                // kernel give them back as soon as it is inside.
+                let (new, label) = (Value::Cpus(base), task.label());
+                self.plan.tasks.push(Step { target, label, new, pin: !held });
+                return;
+            }
             if !guard && !held {
                 return;
             }
@@ -305,6 +424,15 @@ impl Planner<'_> {
     }
 }
 
+fn irq_target(irq: &Irq) -> Target {
+    Target::File { path: format!("proc/irq/{}/smp_affinity", irq.irq), form: Form::Mask }
+}
+
+fn irq_label(irq: &Irq) -> String {
+    let name = if irq.name.is_empty() { "no handler" } else { &irq.name };
+    format!("irq {} ({name})", irq.irq)
+}
+
 /// Runs where its interrupt goes; the kernel moves it.
 pub(super) fn is_irq_thread(task: &Task) -> bool {
     task.kernel && task.comm.starts_with("irq/")
@@ -313,84 +441,4 @@ pub(super) fn is_irq_thread(task: &Task) -> bool {
 /// Runs the RCU callbacks of a CPU that was chosen at boot.
 fn is_rcu_thread(task: &Task) -> bool {
     task.kernel && task.comm.starts_with("rcuo")
-}
-
-/// The switch that leaves this alone.
-pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
-    match target {
-        Target::File { path, .. } if path == TIMER_MIGRATION => Switch::Timers,
-        Target::File { path, .. } if path.starts_with("proc/irq/") => Switch::Irqs,
-        // Other files are those of the partition.
-        Target::File { path, .. } => {
-            let mask = snapshot.masks.iter().find(|mask| mask.path == *path);
-            let switch = mask.map(|mask| mask.switch).or_else(|| kernel::switch_of(path));
-            switch.unwrap_or(Switch::Tasks)
-        }
-        Target::Irqbalance { .. } => Switch::Irqs,
-        Target::TaskAffinity { task } => {
-            let found = snapshot.tasks.iter().find(|found| found.id == *task);
-            if found.is_some_and(|found| found.kernel) { Switch::Kthreads } else { Switch::Tasks }
-        }
-        _ => Switch::Tasks,
-    }
-}
-
-/// Everything that the kernel refused, as obstacles. A partition has one of its own kind.
-pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
-    let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
-    all.map(|(target, refusal)| refused_obstacle(snapshot, wanted, target, refusal)).collect()
-}
-
-/// Tasks that are not as they should be at the end of a change, as one obstacle: a stranger may
-/// have thousands of them.
-pub(super) fn contested_obstacle(snapshot: &Snapshot, steps: &[Step]) -> Option<Obstacle> {
-    let (first, others) = steps.split_first()?;
-    let label = match others.len() {
-        0 => first.label.clone(),
-        1 => format!("{} and one other task", first.label),
-        n => format!("{} and {n} other tasks", first.label),
-    };
-    Some(Obstacle {
-        label,
-        switch: switch_of(snapshot, &first.target),
-        kind: ObstacleKind::Contested,
-        reason: "began, or asked for other CPUs again, while tasks were moved".to_owned(),
-        errno: 0,
-        fix: Some("a cgroup partition, which leaves no such way, or --watch".to_owned()),
-    })
-}
-
-/// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages
-/// an interrupt's affinity itself, or that the interrupt belongs to one CPU; EACCES without
-/// CAP_DAC_OVERRIDE, as in the unit.
-fn refused_obstacle(
-    snapshot: &Snapshot,
-    wanted: &Wanted,
-    target: &Target,
-    refusal: &Refusal,
-) -> Obstacle {
-    const EPERM: i32 = 1;
-    const EIO: i32 = 5;
-    const EACCES: i32 = 13;
-    const ENOSPC: i32 = 28;
-    let switch = switch_of(snapshot, target);
-    let is_irq = refusal.label.starts_with("irq ");
-    let (reason, fix) = match refusal.errno {
-        EPERM | EIO | EACCES if is_irq => (
-            format!("the kernel manages its affinity ({})", refusal.reason),
-            Some(boot::managed_irq(snapshot, &wanted.cpus)),
-        ),
-        ENOSPC if is_irq => {
-            (format!("no vector is free on the other CPUs ({})", refusal.reason), None)
-        }
-        _ => (refusal.reason.clone(), None),
-    };
-    Obstacle {
-        label: refusal.label.clone(),
-        switch,
-        kind: ObstacleKind::Refused,
-        reason,
-        errno: refusal.errno,
-        fix,
-    }
 }

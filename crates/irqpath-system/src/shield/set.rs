@@ -14,7 +14,9 @@ use irqpath_model::shield::{
 use super::check::{check_files, check_rights, check_wanted};
 use super::entry::{Entry, PATIENCE, in_force, is_held_back, read_entry};
 use super::heirs::Ancestors;
-use super::plan::{Plan, all_refused, contested_obstacle, plan_shield};
+use super::join::{join_partition, leave_partition};
+use super::plan::{Plan, plan_shield};
+use super::refused::{all_refused, contested_obstacle};
 use super::reset::take_down;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
@@ -51,10 +53,10 @@ fn changed_value(outcome: StepOutcome) -> Option<Changed> {
 pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
     check_wanted(host, wanted)?;
     let ledger = peek_journal(host, OWNER)?.ledger;
-    let snapshot = Snapshot::read(host, access)?;
+    let snapshot = Snapshot::read_for(host, access, wanted, &ledger)?;
     let plan = plan_shield(&snapshot, wanted, &ledger.without_refusals());
     check_mechanism(&plan, wanted)?;
-    let steps = plan.settings.iter().chain(&plan.tasks);
+    let steps = plan.all_steps();
     let planned = steps.filter_map(|step| {
         let before = access.get(&step.target).ok().flatten();
         (before.as_ref() != Some(&step.new)).then(|| Changed {
@@ -67,8 +69,8 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
     });
     let changed = planned.collect();
     let mechanism = in_force(plan.partition, &plan, wanted);
-    let Plan { obstacles, kept, .. } = plan;
-    Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept })
+    let Plan { obstacles, kept, placed, notes, .. } = plan;
+    Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept, placed, notes })
 }
 
 /// Set a shield, or change the one that is set. Once `is_stopped`, tasks that begin meanwhile are
@@ -82,7 +84,7 @@ pub fn set(
     check_wanted(host, wanted)?;
     check_rights(host)?;
     let mut journal = Journal::open(host, OWNER)?;
-    let snapshot = Snapshot::read(host, access)?;
+    let snapshot = Snapshot::read_for(host, access, wanted, journal.ledger())?;
     let plan = plan_shield(&snapshot, wanted, &journal.ledger().without_refusals());
     check_mechanism(&plan, wanted)?;
     check_files(host, &plan, &snapshot)?;
@@ -135,7 +137,7 @@ pub fn repair(
     }
     let mut journal = Journal::open(host, OWNER)?;
     let Some(Entry { wanted, .. }) = read_entry(&journal) else { return Ok(None) };
-    let snapshot = Snapshot::read(host, access)?;
+    let snapshot = Snapshot::read_for(host, access, &wanted, journal.ledger())?;
     Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).make_changes(&mut journal)?))
 }
 
@@ -170,19 +172,28 @@ impl<'a> Setter<'a> {
 
     fn make_changes(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
         let first = plan_shield(&self.snapshot, self.wanted, journal.ledger());
-        let settings = select_due(journal.ledger(), first.settings);
+        let settings = select_due(journal.ledger(), first.settings.clone());
         let mut outcomes = apply_steps(self.access, journal, settings)?;
+        leave_partition(self.access, journal, &first)?;
+        if first.partition && self.partition_holds(journal.ledger()) {
+            outcomes.extend(self.join(journal)?);
+        }
         outcomes.extend(self.move_tasks(journal)?);
         if first.partition {
             if !self.partition_holds(journal.ledger()) {
                 let cpus = &self.wanted.cpus;
                 let _declined =
                     partition::make_partition(self.access, journal, &self.snapshot, cpus)?;
+                outcomes.extend(self.join(journal)?);
                 // Tasks that asked for CPUs while these moved.
                 outcomes.extend(self.move_tasks(journal)?);
             }
         } else if let Some(o) = no_partition_in(&first.obstacles) {
             partition::decline_partition(journal, &self.snapshot.cgroup.mount, &o.reason)?;
+        }
+        let bound = select_due(journal.ledger(), first.bound);
+        if !bound.is_empty() {
+            outcomes.extend(apply_steps(self.access, journal, bound)?);
         }
         let last = self.release_stale(journal)?;
         self.forget_ended(journal);
@@ -196,6 +207,8 @@ impl<'a> Setter<'a> {
             changed: outcomes.into_iter().filter_map(changed_value).collect(),
             obstacles,
             kept: last.kept,
+            placed: last.placed,
+            notes: last.notes,
         })
     }
 
@@ -205,7 +218,7 @@ impl<'a> Setter<'a> {
         let (mut all, mut moved) = (Vec::new(), BTreeSet::new());
         let mut ended = BTreeSet::new();
         for round in 0..ROUNDS {
-            self.snapshot.tasks = self.host.read_tasks();
+            self.snapshot.update_tasks(self.host, self.wanted, journal.ledger());
             let steps = self.due_tasks(journal.ledger());
             let steps = if self.adopt_heirs(journal, &steps)? {
                 self.due_tasks(journal.ledger())
@@ -228,6 +241,14 @@ impl<'a> Setter<'a> {
             all.extend(outcomes);
         }
         Ok(all)
+    }
+
+    /// Moves named and bound processes into the partition.
+    fn join(&mut self, journal: &mut Journal) -> Result<Vec<StepOutcome>, JournalError> {
+        self.snapshot.update_tasks(self.host, self.wanted, journal.ledger());
+        let plan = plan_shield(&self.snapshot, self.wanted, journal.ledger());
+        let since = read_entry(journal).map_or(u64::MAX, |entry| entry.since_ticks);
+        join_partition(self.access, journal, &self.snapshot, &plan, since)
     }
 
     /// Tasks that ended need no undo. Without this the journal of a watch would grow with each
@@ -276,10 +297,9 @@ impl<'a> Setter<'a> {
     fn release_stale(&mut self, journal: &mut Journal) -> Result<Plan, JournalError> {
         let plan = plan_shield(&self.snapshot, self.wanted, journal.ledger());
         let mount = &self.snapshot.cgroup.mount;
-        let wanted: BTreeSet<Target> =
-            plan.settings.iter().chain(&plan.tasks).map(|step| step.target.clone()).collect();
+        let wanted: BTreeSet<Target> = plan.all_steps().map(|step| step.target.clone()).collect();
         let is_stale = |target: &Target| match target {
-            Target::ProcessCgroup { .. } => false,
+            Target::ProcessCgroup { .. } => false, // see leave_partition
             t if partition::is_part(t, mount) => !plan.partition,
             // Gone devices and tasks are settled by reset.
             t => !wanted.contains(t) && self.access.get(t).is_ok_and(|value| value.is_some()),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the host is like, as far as a shield is concerned. Read in one go, judged by `plan`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use irqpath_model::shield::Switch;
+use irqpath_model::shield::{Switch, Wanted};
 use irqpath_model::{CpuList, TaskId};
 
-use super::KernelShield;
+use super::{KernelShield, Placed};
 use crate::change::{Access, is_genuine_irqbalance};
+use crate::journal::Ledger;
 use crate::kernel::find_parameter;
 use crate::{Host, SystemError, Task};
 
@@ -51,6 +52,8 @@ pub struct IrqBalance {
     pub task: TaskId,
     /// CPUs that it leaves alone; `None` if it cannot be asked.
     pub banned: Option<CpuList>,
+    /// Interrupts that it was told to leave alone; `None` if it cannot be asked.
+    pub lines: Option<BTreeSet<u32>>,
 }
 
 /// Cgroups of version 2.
@@ -91,6 +94,8 @@ pub struct Snapshot {
     pub kernel_shield: Option<KernelShield>,
     /// The running irqbalance, if root's.
     pub irqbalance: Option<IrqBalance>,
+    /// What somebody named to go onto the shielded CPUs.
+    pub placed: Placed,
 }
 
 /// Configuration options that decide what a boot parameter would do.
@@ -129,10 +134,31 @@ impl Snapshot {
             cgroup: read_cgroup(host, version),
             kernel_shield: KernelShield::read(host),
             irqbalance: find_irqbalance(host, &tasks, access),
+            placed: Placed::default(),
             version,
             cmdline,
             tasks,
         })
+    }
+
+    /// Reads everything, and finds what `wanted` names.
+    pub fn read_for(
+        host: &Host,
+        access: &dyn Access,
+        wanted: &Wanted,
+        ledger: &Ledger,
+    ) -> Result<Self, SystemError> {
+        let mut snapshot = Self::read(host, access)?;
+        snapshot.placed = Placed::locate(host, wanted, &snapshot.tasks, ledger);
+        Ok(snapshot)
+    }
+
+    /// Reads the tasks again.
+    pub(super) fn update_tasks(&mut self, host: &Host, wanted: &Wanted, ledger: &Ledger) {
+        self.tasks = host.read_tasks();
+        if !wanted.tasks.is_empty() {
+            self.placed = Placed::locate(host, wanted, &self.tasks, ledger);
+        }
     }
 
     /// The value of a boot parameter, the last one if it is given several times.
@@ -202,7 +228,9 @@ fn read_masks(host: &Host) -> Vec<MaskFile> {
 fn find_irqbalance(host: &Host, tasks: &[Task], access: &dyn Access) -> Option<IrqBalance> {
     let mut named = tasks.iter().filter(|t| t.comm == "irqbalance" && t.id.tid == t.tgid);
     let main = named.find(|task| is_genuine_irqbalance(host, task.id.tid))?;
-    Some(IrqBalance { task: main.id, banned: access.irqbalance_banned(main.id.tid).ok() })
+    let lines = access.irqbalance_lines(main.id.tid).ok();
+    let lines = lines.map(|lines| lines.split(' ').filter_map(|irq| irq.parse().ok()).collect());
+    Some(IrqBalance { task: main.id, banned: access.irqbalance_banned(main.id.tid).ok(), lines })
 }
 
 /// Partitions came with 6.1, but before 6.2 the kernel forgot the affinity that a task had asked

@@ -9,7 +9,8 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{Drift, Kept, Measured, ObstacleKind, Running, Status, Switch, Wanted};
 
 use super::entry::{Entry, in_force, is_held_back};
-use super::plan::{all_refused, is_irq_thread, plan_shield};
+use super::plan::{is_irq_thread, plan_shield};
+use super::refused::all_refused;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, Step};
 use crate::journal::{Ledger, peek_journal};
@@ -46,13 +47,15 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         pending: Vec::new(),
         obstacles: Vec::new(),
         kept: Vec::new(),
+        placed: Vec::new(),
+        notes: Vec::new(),
         running: Vec::new(),
         gone_with_boot: content.gone_with_boot,
         damaged: content.damaged,
     };
     let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
     let Some(Entry { wanted, .. }) = entry else { return Ok(status) };
-    let snapshot = Snapshot::read(host, access)?;
+    let snapshot = Snapshot::read_for(host, access, &wanted, &ledger)?;
     let plan = plan_shield(&snapshot, &wanted, &ledger);
     let has_partition = partition::is_held(&ledger);
     status.mechanism = Some(in_force(has_partition, &plan, &wanted));
@@ -64,9 +67,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         is_new: seconds_since(status.at_unix_s) < IRQBALANCE_LAG_S,
     };
     status.drift = plan
-        .settings
-        .iter()
-        .chain(&plan.tasks)
+        .all_steps()
         .filter(|step| !is_held_back(&ledger, step))
         .filter_map(|step| find_drift(&look, step))
         .collect();
@@ -78,7 +79,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     // Said when the shield was set; what is in force is known now.
     status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
     status.obstacles.extend(all_refused(&snapshot, &wanted, &ledger));
-    status.kept = plan.kept;
+    (status.kept, status.placed, status.notes) = (plan.kept, plan.placed, plan.notes);
     status.running = find_running(&snapshot.tasks, &wanted.cpus);
     status.wanted = Some(wanted);
     Ok(status)
@@ -156,7 +157,7 @@ pub fn moved_but_arrived(status: &Status, measured: &Measured) -> Vec<String> {
     let shields = status.wanted.as_ref().is_some_and(|wanted| wanted.is_on(Switch::Irqs));
     let explained = |label: &str| {
         status.obstacles.iter().any(|o| o.label == label)
-            || status.kept.iter().any(|k| k.label == label)
+            || status.kept.iter().chain(&status.placed).any(|k| k.label == label)
     };
     let labels = measured.arrived.iter().filter(|a| !a.softirq).filter_map(|arrived| {
         let irq: u32 = arrived.label.parse().ok()?;

@@ -4,6 +4,7 @@
 mod full;
 mod kernel;
 mod killed;
+mod placed;
 mod plans;
 mod seen;
 mod strangers;
@@ -97,7 +98,13 @@ fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> 
 
 fn wanted(cpus: &str) -> Wanted {
     let cpus = cpus.parse().unwrap();
-    Wanted { cpus, switches: Switch::ALL.iter().copied().collect(), mechanism: Mechanism::Auto }
+    Wanted {
+        cpus,
+        switches: Switch::ALL.iter().copied().collect(),
+        mechanism: Mechanism::Auto,
+        irqs: std::collections::BTreeMap::new(),
+        tasks: Vec::new(),
+    }
 }
 
 fn only(cpus: &str, switches: &[Switch]) -> Wanted {

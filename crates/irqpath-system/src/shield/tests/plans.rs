@@ -120,8 +120,8 @@ fn a_partition_is_made_where_it_can_be() {
             "kernels before 6.2 forget the affinity of tasks when a partition is made",
         ),
         (
-            with_cgroups().with_task(42, 1, "control", "3", 0),
-            "task 42 (control) was asked onto CPU 3 alone",
+            with_cgroups().with_task(42, 2, "control", "3", KTHREAD),
+            "task 42 (control) was asked onto CPU 3 alone, the kernel",
         ),
     ] {
         assert_eq!(of(&fake, &wanted("2-3")), (false, want.to_owned()));

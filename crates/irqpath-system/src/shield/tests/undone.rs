@@ -212,10 +212,11 @@ fn programs_inside_go_back_to_where_they_came_from() {
         .with_file(&inside, "120\n121\n");
     reset(&host, &access).unwrap();
     assert!(!host.path("sys/fs/cgroup/irqpath.shield").exists());
-    for (pid, home, list) in [(120, "0::/system.slice", "system.slice/"), (121, "0::/", "")] {
-        assert_eq!(text(&host, &format!("proc/{pid}/cgroup")), home);
-        assert_eq!(text(&host, &procs(list)), pid.to_string());
+    // The child goes where its parent came from.
+    for pid in [120, 121] {
+        assert_eq!(text(&host, &format!("proc/{pid}/cgroup")), "0::/system.slice");
     }
+    assert_eq!(text(&host, &procs("system.slice/")), "120\n121");
     assert_eq!(fake.read_all().keys().filter(|path| path.ends_with("run")).count(), 0);
 }
 

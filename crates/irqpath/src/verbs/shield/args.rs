@@ -20,6 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   irqpath shield set --cpus 2-3 --dry-run     what would be changed, and what cannot be
   irqpath shield set --cpus 2-3               keep everything off CPUs 2 and 3
+  irqpath shield set --cpus 3 --irq eth0 --task motor.service
+                                              this interrupt and this unit to CPU 3, others off
   irqpath shield run -p f:80 --mlock -- CMD   run a program there
   irqpath shield verify                       what still reaches them; exit 1 on drift
   irqpath shield reset                        put everything back as it was
@@ -50,6 +52,16 @@ pub struct ShieldSet {
     /// The CPUs to shield: 1,3,5-7
     #[arg(short, long, value_name = "LIST")]
     pub cpus: CpuList,
+
+    /// Bind this interrupt to the CPUs: a number, or a part of its name in /proc/interrupts (eth0
+    /// names every queue of eth0); irqbalance is told to leave it alone
+    #[arg(short, long, value_name = "N|NAME")]
+    pub irq: Vec<String>,
+
+    /// Bind this task to the CPUs: a process with its threads, or each process of a systemd unit,
+    /// also of one that starts later (with --watch). In a partition they leave their cgroup
+    #[arg(long, value_name = "PID|UNIT")]
+    pub task: Vec<String>,
 
     #[command(flatten)]
     pub switches: Switches,
@@ -126,6 +138,10 @@ pub struct ShieldRun {
     /// On which of the shielded CPUs [default: all of them]
     #[arg(short, long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
+
+    /// Bind this interrupt to the same CPUs, until the shield is reset; as set --irq
+    #[arg(short, long, value_name = "N|NAME")]
+    pub irq: Vec<String>,
 
     /// Policy and priority: f:80 or 80 for FIFO, r:80 for round robin, o:0 for a nice value
     #[arg(short, long, value_name = "PRIO")]

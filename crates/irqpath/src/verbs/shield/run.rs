@@ -18,6 +18,7 @@ use super::context::open_host;
 pub fn run(arguments: &ShieldRun) -> anyhow::Result<ExitCode> {
     let (program, rest) = arguments.command.split_first().context("no program was given")?;
     let (host, access) = open_host();
+    shield::bind_irqs(&host, &access, &arguments.irq, arguments.cpus.as_ref())?;
     shield::enter(&host, &access, std::process::id(), arguments.cpus.as_ref())?;
     if arguments.mlock {
         launch::lock_memory_after_exec()

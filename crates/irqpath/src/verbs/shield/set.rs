@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use irqpath_model::shield::{Document, Mechanism, Switch, Wanted};
 use irqpath_report::text;
-use irqpath_system::shield;
+use irqpath_system::{Host, shield};
 
 use super::args::{How, ShieldSet, Switches};
 use super::context::{empty_document, open_host};
@@ -15,8 +15,8 @@ use crate::host::signals;
 use crate::output::console;
 
 pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
-    let wanted = build_wanted(arguments);
     let (host, access) = open_host();
+    let wanted = build_wanted(arguments, &host)?;
     if arguments.dry_run {
         let set = shield::dry_run(&host, &access, &wanted)?;
         print_set(arguments, set)?;
@@ -41,8 +41,11 @@ fn print_set(arguments: &ShieldSet, set: irqpath_model::shield::Set) -> anyhow::
     }
 }
 
-fn build_wanted(arguments: &ShieldSet) -> Wanted {
-    Wanted {
+fn build_wanted(arguments: &ShieldSet, host: &Host) -> anyhow::Result<Wanted> {
+    shield::check_irqs(host, &arguments.irq)?;
+    let tasks = arguments.task.iter().map(|task| shield::find_task(host, task));
+    let cpus = &arguments.cpus;
+    Ok(Wanted {
         cpus: arguments.cpus.clone(),
         switches: list_switches(&arguments.switches),
         mechanism: match arguments.mechanism {
@@ -51,7 +54,9 @@ fn build_wanted(arguments: &ShieldSet) -> Wanted {
             How::Partition => Mechanism::Partition,
             How::Affinity => Mechanism::Affinity,
         },
-    }
+        irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
+        tasks: tasks.collect::<Result<_, _>>()?,
+    })
 }
 
 fn list_switches(given: &Switches) -> BTreeSet<Switch> {
