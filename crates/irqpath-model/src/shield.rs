@@ -31,6 +31,16 @@ pub enum Switch {
     Rcu,
     /// Timers of others, and the watchdogs.
     Timers,
+    /// Deep sleep of a shielded CPU that is idle.
+    Idle,
+    /// Any sleep of a shielded CPU that is idle.
+    Poll,
+    /// Low frequencies of shielded CPUs.
+    Governor,
+    /// The server that runs ordinary tasks between real-time ones.
+    FairServer,
+    /// The work that folds counters every second.
+    Statistics,
 }
 
 impl Switch {
@@ -40,6 +50,31 @@ impl Switch {
     /// Its name on the command line and in output.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+
+    /// True for what is kept off where nothing is chosen. Polling takes the full power of a core
+    /// and slows its sibling; without the fair server a program that never sleeps starves the
+    /// kernel's own threads. Both are for who asks for them.
+    pub fn is_default(self) -> bool {
+        !matches!(self, Self::Poll | Self::FairServer)
+    }
+
+    /// Why it is kept off.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Tasks => "a task that may run elsewhere would delay the one that was placed here",
+            Self::Irqs => "a handler interrupts whatever runs, at any priority",
+            Self::Ticks => "each tick interrupts a task that has the CPU for itself",
+            Self::Kthreads => "threads of the kernel that need no certain CPU can run elsewhere",
+            Self::Workqueues => "work of no certain CPU can be done elsewhere",
+            Self::Rcu => "callbacks of RCU run in bursts, for as long as there are any",
+            Self::Timers => "timers of other CPUs would expire here",
+            Self::Idle => "a CPU that sleeps deeply takes long to wake up for an interrupt",
+            Self::Poll => "a CPU that never sleeps answers fastest, at full power",
+            Self::Governor => "a CPU that slowed down computes slowly until its governor notices",
+            Self::FairServer => "it takes 5 % of the CPU from a real-time task while others wait",
+            Self::Statistics => "counters are folded on every CPU each second, by a work item",
+        }
     }
 }
 
@@ -146,6 +181,9 @@ pub struct Set {
     /// What else the user should know.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Why each switch is on.
+    #[serde(default)]
+    pub why: BTreeMap<Switch, String>,
 }
 
 /// Why something stays on the shielded CPUs.
@@ -160,6 +198,8 @@ pub enum ObstacleKind {
     NeedsBoot,
     /// irqbalance runs and cannot be told.
     Irqbalance,
+    /// This host has not what it takes.
+    Unavailable,
     /// The wanted mechanism is not to be had; another one is used.
     NoPartition,
     /// Somebody undid its change at once, or makes more of its kind.

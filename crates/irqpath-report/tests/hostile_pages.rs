@@ -70,7 +70,9 @@ fn a_shield_that_was_set_shows_names_as_text() {
         kept: vec![Kept { label: name(), cpus: "1".parse().unwrap() }],
         placed: vec![Kept { label: name(), cpus: "1".parse().unwrap() }],
         notes: vec![name()],
+        why: [(Switch::Irqs, name())].into(),
     };
+    assert_clean(&shield::render_set(&set, true), 13);
     assert_clean(&shield::render_set(&set, false), 11);
     assert_clean(&shield::render_repaired(&set), 1);
     let reset = Reset { was_set: true, undone: undone(), ..Reset::default() };

@@ -35,6 +35,10 @@ pub fn render_set(set: &Set, dry_run: bool) -> Page {
     let mut text =
         Page::from_line(format_args!("{verb} {}", shield_headline(&set.wanted, set.mechanism)));
     list_changes(&mut text, &set.changed, if dry_run { "would change" } else { "changed" });
+    if dry_run {
+        let why: Vec<_> = set.why.iter().collect();
+        text.add_list("why", &why, why.len(), |(switch, why)| format!("{}: {why}", switch.name()));
+    }
     list_placed(&mut text, &set.placed);
     list_kept(&mut text, &set.kept);
     list_notes(&mut text, &set.notes);
@@ -294,6 +298,7 @@ mod tests {
             kept: vec![],
             placed: vec![Kept { label: "irq 40 (eth0)".into(), cpus: "3".parse().unwrap() }],
             notes: vec!["nothing of a.service runs now".into()],
+            why: [(Switch::Irqs, "because of this".into())].into(),
         }
     }
 
@@ -319,7 +324,7 @@ mod tests {
         assert_eq!(
             render_set(&nothing, true),
             "Would shield CPU 2-3 by affinities, from: tasks, irqs\n\
-             would change: 0 tasks, 0 other values\n"
+             would change: 0 tasks, 0 other values\nwhy:\n  irqs: because of this\n"
         );
     }
 

@@ -69,7 +69,19 @@ impl Allowed {
                 Some(Form::Mask)
             }
             ["proc", "sys", "kernel", "watchdog_cpumask"] => Some(Form::List),
-            ["proc", "sys", "kernel", "timer_migration"] => Some(Form::Text),
+            ["proc", "sys", "kernel", "timer_migration"]
+            | ["proc", "sys", "vm", "stat_interval"] => Some(Form::Text),
+            ["sys", "devices", "system", "cpu", cpu, "power", "pm_qos_resume_latency_us"]
+            | ["sys", "kernel", "debug", "sched", "fair_server", cpu, "runtime"]
+                if is_cpu(cpu) =>
+            {
+                Some(Form::Text)
+            }
+            ["sys", "devices", "system", "cpu", "cpufreq", policy, "scaling_governor"]
+                if is_name(policy) =>
+            {
+                Some(Form::Text)
+            }
             _ => self.partition_form(path),
         }
     }
@@ -95,6 +107,10 @@ impl Allowed {
 
 fn controller_form() -> Form {
     Form::Controller("cpuset".to_owned())
+}
+
+fn is_cpu(part: &str) -> bool {
+    part.strip_prefix("cpu").is_some_and(is_number)
 }
 
 fn is_number(part: &str) -> bool {

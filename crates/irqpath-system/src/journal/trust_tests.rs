@@ -180,6 +180,13 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
         intent(file("etc/shadow", Form::Text), "mine", "secret"),
         intent(file("proc/sys/kernel/core_pattern", Form::Text), "|/tmp/x", "core"),
         intent(file("proc/sys/kernel/timer_migration", Form::List), "1", "2"),
+        intent(file("sys/devices/system/cpu/cpufreq/../scaling_governor", Form::Text), "1", "2"),
+        intent(
+            file("sys/devices/system/cpu/cpu/power/pm_qos_resume_latency_us", Form::Text),
+            "1",
+            "2",
+        ),
+        intent(file("sys/kernel/debug/sched/fair_server/../runtime", Form::Text), "1", "2"),
         intent(mask("proc/irq/1/../../sys/kernel/x"), "1", "2"),
         intent(mask("proc/irq//smp_affinity"), "1", "2"),
         intent(mask("proc/irq/1/smp_affinity_list"), "1", "2"),

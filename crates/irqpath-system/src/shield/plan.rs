@@ -12,6 +12,7 @@ use irqpath_model::change::{Form, Target, Value};
 use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wanted};
 
 use super::kernel::{self, KernelShield};
+use super::latency_plan::plan_latency;
 use super::snapshot::NEW_IRQS;
 use super::{Irq, IrqBalance, MaskFile, Snapshot, boot, partition};
 use crate::Task;
@@ -63,6 +64,9 @@ pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Pla
     planner.plan_irqbalance();
     planner.plan_irqs();
     planner.plan_timers();
+    let (steps, obstacles) = plan_latency(snapshot, wanted);
+    planner.plan.settings.extend(steps);
+    planner.plan.obstacles.extend(obstacles);
     planner.plan_tasks();
     planner.plan.notes.extend(snapshot.placed.absent.iter().cloned());
     planner.plan.obstacles.extend(boot::boot_obstacles(snapshot, wanted));

@@ -6,7 +6,7 @@ use irqpath_model::change::{Refusal, Target};
 use irqpath_model::shield::{Obstacle, ObstacleKind, Switch, Wanted};
 
 use super::plan::TIMER_MIGRATION;
-use super::{Snapshot, boot, kernel};
+use super::{Snapshot, boot, kernel, latency};
 use crate::change::Step;
 use crate::journal::Ledger;
 
@@ -19,8 +19,10 @@ pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
         Target::File { path, .. } => {
             let mask = snapshot.masks.iter().find(|mask| mask.path == *path);
             let switch = mask.map(|mask| mask.switch).or_else(|| kernel::switch_of(path));
+            let switch = switch.or_else(|| latency::switch_of(path));
             switch.unwrap_or(Switch::Tasks)
         }
+        Target::TaskScheduling { .. } => Switch::Ticks,
         Target::Irqbalance { .. } | Target::IrqbalanceLines { .. } => Switch::Irqs,
         Target::TaskAffinity { task } => {
             let found = snapshot.tasks.iter().find(|found| found.id == *task);

@@ -2,13 +2,13 @@
 //! Sets a shield, and repairs one that drifted. Everything that can refuse is asked before the
 //! first change: a shield is there or it is not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use irqpath_model::TaskId;
 use irqpath_model::change::Target;
 use irqpath_model::shield::{
-    Changed, ChangedHow, Mechanism, Obstacle, ObstacleKind, Reset, Set, Wanted,
+    Changed, ChangedHow, Mechanism, Obstacle, ObstacleKind, Reset, Set, Switch, Wanted,
 };
 
 use super::check::{check_files, check_rights, check_wanted};
@@ -70,7 +70,20 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
     let changed = planned.collect();
     let mechanism = in_force(plan.partition, &plan, wanted);
     let Plan { obstacles, kept, placed, notes, .. } = plan;
-    Ok(Set { wanted: wanted.clone(), mechanism, changed, obstacles, kept, placed, notes })
+    Ok(Set {
+        wanted: wanted.clone(),
+        mechanism,
+        changed,
+        obstacles,
+        kept,
+        placed,
+        notes,
+        why: list_reasons(wanted),
+    })
+}
+
+fn list_reasons(wanted: &Wanted) -> BTreeMap<Switch, String> {
+    wanted.switches.iter().map(|switch| (*switch, switch.reason().to_owned())).collect()
 }
 
 /// Set a shield, or change the one that is set. Once `is_stopped`, tasks that begin meanwhile are
@@ -209,6 +222,7 @@ impl<'a> Setter<'a> {
             kept: last.kept,
             placed: last.placed,
             notes: last.notes,
+            why: list_reasons(self.wanted),
         })
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use irqpath_model::shield::{Switch, Wanted};
 use irqpath_model::{CpuList, TaskId};
 
-use super::{KernelShield, Placed};
+use super::{KernelShield, Latency, Placed};
 use crate::change::{Access, is_genuine_irqbalance};
 use crate::journal::Ledger;
 use crate::kernel::find_parameter;
@@ -96,6 +96,8 @@ pub struct Snapshot {
     pub irqbalance: Option<IrqBalance>,
     /// What somebody named to go onto the shielded CPUs.
     pub placed: Placed,
+    /// How fast shielded CPUs can be.
+    pub latency: Latency,
 }
 
 /// Configuration options that decide what a boot parameter would do.
@@ -135,6 +137,7 @@ impl Snapshot {
             kernel_shield: KernelShield::read(host),
             irqbalance: find_irqbalance(host, &tasks, access),
             placed: Placed::default(),
+            latency: Latency::default(),
             version,
             cmdline,
             tasks,
@@ -150,6 +153,7 @@ impl Snapshot {
     ) -> Result<Self, SystemError> {
         let mut snapshot = Self::read(host, access)?;
         snapshot.placed = Placed::locate(host, wanted, &snapshot.tasks, ledger);
+        snapshot.latency = Latency::read(host, &wanted.cpus);
         Ok(snapshot)
     }
 

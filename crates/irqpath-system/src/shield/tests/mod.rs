@@ -4,6 +4,7 @@
 mod full;
 mod kernel;
 mod killed;
+mod latency;
 mod placed;
 mod plans;
 mod seen;
@@ -100,7 +101,7 @@ fn wanted(cpus: &str) -> Wanted {
     let cpus = cpus.parse().unwrap();
     Wanted {
         cpus,
-        switches: Switch::ALL.iter().copied().collect(),
+        switches: Switch::ALL.iter().copied().filter(|s| s.is_default()).collect(),
         mechanism: Mechanism::Auto,
         irqs: std::collections::BTreeMap::new(),
         tasks: Vec::new(),

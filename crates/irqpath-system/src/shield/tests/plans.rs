@@ -21,6 +21,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 fn each_switch_changes_its_own() {
     let fake = machine();
     let table: [(Switch, &[&str]); 7] = [
+        // Those of latency.rs have their own.
         (Switch::Tasks, &["task 1 (init): CPU 0-1", "task 40 (server): CPU 0-1"]),
         (
             Switch::Irqs,

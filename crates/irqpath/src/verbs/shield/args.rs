@@ -87,9 +87,9 @@ pub struct ShieldSet {
     pub json: bool,
 }
 
-/// What to keep off; none of them means all of them.
+/// What to keep off; none of them means all but `poll` and `fair_server`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What to keep off [default: all of it]")]
+#[command(next_help_heading = "What to keep off [default: all but --poll and --fair-server]")]
 pub struct Switches {
     /// Tasks in user space
     #[arg(long)]
@@ -99,7 +99,9 @@ pub struct Switches {
     #[arg(long)]
     pub irqs: bool,
 
-    /// The tick (by the boot parameter nohz_full; says what to add)
+    /// The tick, which interrupts a task that has the CPU for itself (by the boot parameter
+    /// nohz_full; says what to add). With PREEMPT_RT also raises ktimers/N to FIFO 98: below a task
+    /// that computes its work is never done, and keeps the tick going
     #[arg(long)]
     pub ticks: bool,
 
@@ -118,6 +120,31 @@ pub struct Switches {
     /// Timers that others set on idle CPUs, and the watchdogs
     #[arg(long)]
     pub timers: bool,
+
+    /// Deep sleep: a CPU that sleeps deeply takes long to wake up for an interrupt. Allows the
+    /// shallowest state of the shielded CPUs (pm_qos_resume_latency_us)
+    #[arg(long)]
+    pub idle: bool,
+
+    /// Any sleep: an idle shielded CPU polls, which answers fastest, also where a hypervisor would
+    /// take a sleeping CPU away. Takes the full power of the core, and slows its sibling
+    #[arg(long)]
+    pub poll: bool,
+
+    /// Low frequencies: a CPU that slowed down computes slowly until its governor notices. Sets
+    /// the governor performance where no other CPU shares the frequency
+    #[arg(long)]
+    pub governor: bool,
+
+    /// The fair server (Linux 6.12), which takes 5 % of a CPU from a real-time task while ordinary
+    /// ones wait. Without it a program that never sleeps starves the kernel's threads. Needs debugfs
+    #[arg(long)]
+    pub fair_server: bool,
+
+    /// The folding of counters, a work item on each CPU every second; every 10 s instead
+    /// (vm.stat_interval, for the whole host)
+    #[arg(long)]
+    pub statistics: bool,
 }
 
 /// How tasks are kept off.

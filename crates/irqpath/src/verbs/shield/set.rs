@@ -60,12 +60,27 @@ fn build_wanted(arguments: &ShieldSet, host: &Host) -> anyhow::Result<Wanted> {
 }
 
 fn list_switches(given: &Switches) -> BTreeSet<Switch> {
-    let Switches { tasks, irqs, ticks, kthreads, workqueues, rcu, timers } = *given;
+    let Switches { tasks, irqs, ticks, kthreads, workqueues, rcu, timers, .. } = *given;
+    let Switches { idle, poll, governor, fair_server, statistics, .. } = *given;
     // In the order of Switch::ALL.
-    let given = [tasks, irqs, ticks, kthreads, workqueues, rcu, timers];
+    let given = [
+        tasks,
+        irqs,
+        ticks,
+        kthreads,
+        workqueues,
+        rcu,
+        timers,
+        idle,
+        poll,
+        governor,
+        fair_server,
+        statistics,
+    ];
     let chosen: BTreeSet<Switch> =
         Switch::ALL.iter().copied().zip(given).filter_map(|(s, on)| on.then_some(s)).collect();
-    if chosen.is_empty() { Switch::ALL.iter().copied().collect() } else { chosen }
+    let default = || Switch::ALL.iter().copied().filter(|switch| switch.is_default());
+    if chosen.is_empty() { default().collect() } else { chosen }
 }
 
 #[cfg(test)]
@@ -73,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_switch_means_all_and_each_means_itself() {
+    fn no_switch_means_the_default_and_each_means_itself() {
         let none = Switches {
             tasks: false,
             irqs: false,
@@ -82,8 +97,17 @@ mod tests {
             workqueues: false,
             rcu: false,
             timers: false,
+            idle: false,
+            poll: false,
+            governor: false,
+            fair_server: false,
+            statistics: false,
         };
-        assert_eq!(list_switches(&none).len(), Switch::ALL.len());
+        let default = list_switches(&none);
+        assert_eq!(default.len(), Switch::ALL.len() - 2);
+        assert!(!default.contains(&Switch::Poll) && !default.contains(&Switch::FairServer));
         assert_eq!(list_switches(&Switches { rcu: true, ..none }), [Switch::Rcu].into());
+        let last = Switches { statistics: true, ..none };
+        assert_eq!(list_switches(&last), [Switch::Statistics].into());
     }
 }
