@@ -22,6 +22,8 @@ Examples:
   irqpath shield set --cpus 2-3               keep everything off CPUs 2 and 3
   irqpath shield set --cpus 3 --irq eth0 --task motor.service
                                               this interrupt and this unit to CPU 3, others off
+  irqpath shield set --cpus 3 --profile audio --dry-run
+                                              what a profile would change, and why
   irqpath shield run -p f:80 --mlock -- CMD   run a program there
   irqpath shield verify                       what still reaches them; exit 1 on drift
   irqpath shield reset                        put everything back as it was
@@ -62,6 +64,11 @@ pub struct ShieldSet {
     /// also of one that starts later (with --watch). In a partition they leave their cgroup
     #[arg(long, value_name = "PID|UNIT")]
     pub task: Vec<String>,
+
+    /// Switches for a purpose: audio, robotics, trading or dpdk, or your own from
+    /// /etc/irqpath/profiles/NAME.toml; further switches are added. --dry-run says what and why
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
 
     #[command(flatten)]
     pub switches: Switches,

@@ -3,6 +3,7 @@
 
 pub mod args;
 mod context;
+mod profile;
 mod reset;
 mod run;
 mod set;

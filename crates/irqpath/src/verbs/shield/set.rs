@@ -4,28 +4,32 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use irqpath_model::shield::{Document, Mechanism, Switch, Wanted};
+use irqpath_model::shield::{Document, Mechanism, Set, Switch, Wanted};
 use irqpath_report::text;
 use irqpath_system::{Host, shield};
 
 use super::args::{How, ShieldSet, Switches};
 use super::context::{empty_document, open_host};
+use super::profile::{Profile, load_profile};
 use super::watch;
 use crate::host::signals;
 use crate::output::console;
 
 pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
     let (host, access) = open_host();
-    let wanted = build_wanted(arguments, &host)?;
+    let profile = arguments.profile.as_deref().map(load_profile).transpose()?;
+    let wanted = build_wanted(arguments, &host, profile.as_ref())?;
     if arguments.dry_run {
-        let set = shield::dry_run(&host, &access, &wanted)?;
+        let mut set = shield::dry_run(&host, &access, &wanted)?;
+        give_reasons(&mut set, profile);
         print_set(arguments, set)?;
         return Ok(ExitCode::SUCCESS);
     }
     // A signal between two changes would leave half a shield, which reset takes down. One between
     // two looks at the tasks leaves a whole one, without those that began since.
     let stop = signals::listen()?;
-    let set = shield::set(&host, &access, &wanted, &|| stop.is_requested())?;
+    let mut set = shield::set(&host, &access, &wanted, &|| stop.is_requested())?;
+    give_reasons(&mut set, profile);
     print_set(arguments, set)?;
     if arguments.watch {
         return watch::run(arguments.interval, arguments.json, &stop);
@@ -33,7 +37,14 @@ pub fn run(arguments: &ShieldSet) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_set(arguments: &ShieldSet, set: irqpath_model::shield::Set) -> anyhow::Result<()> {
+/// A profile knows better than irqpath why something is on.
+fn give_reasons(set: &mut Set, profile: Option<Profile>) {
+    let Some(profile) = profile else { return };
+    set.notes.insert(0, format!("profile for {}", profile.description));
+    set.why.extend(profile.switches);
+}
+
+fn print_set(arguments: &ShieldSet, set: Set) -> anyhow::Result<()> {
     if arguments.json {
         console::print_json(&Document { set: Some(set), ..empty_document() }, arguments.watch)
     } else {
@@ -41,13 +52,17 @@ fn print_set(arguments: &ShieldSet, set: irqpath_model::shield::Set) -> anyhow::
     }
 }
 
-fn build_wanted(arguments: &ShieldSet, host: &Host) -> anyhow::Result<Wanted> {
+fn build_wanted(
+    arguments: &ShieldSet,
+    host: &Host,
+    profile: Option<&Profile>,
+) -> anyhow::Result<Wanted> {
     shield::check_irqs(host, &arguments.irq)?;
     let tasks = arguments.task.iter().map(|task| shield::find_task(host, task));
     let cpus = &arguments.cpus;
     Ok(Wanted {
         cpus: arguments.cpus.clone(),
-        switches: list_switches(&arguments.switches),
+        switches: list_switches(&arguments.switches, profile),
         mechanism: match arguments.mechanism {
             How::Auto => Mechanism::Auto,
             How::Kernel => Mechanism::Kernel,
@@ -59,7 +74,7 @@ fn build_wanted(arguments: &ShieldSet, host: &Host) -> anyhow::Result<Wanted> {
     })
 }
 
-fn list_switches(given: &Switches) -> BTreeSet<Switch> {
+fn list_switches(given: &Switches, profile: Option<&Profile>) -> BTreeSet<Switch> {
     let Switches { tasks, irqs, ticks, kthreads, workqueues, rcu, timers, .. } = *given;
     let Switches { idle, poll, governor, fair_server, statistics, .. } = *given;
     // In the order of Switch::ALL.
@@ -77,8 +92,9 @@ fn list_switches(given: &Switches) -> BTreeSet<Switch> {
         fair_server,
         statistics,
     ];
-    let chosen: BTreeSet<Switch> =
-        Switch::ALL.iter().copied().zip(given).filter_map(|(s, on)| on.then_some(s)).collect();
+    let given = Switch::ALL.iter().copied().zip(given).filter_map(|(s, on)| on.then_some(s));
+    let profile = profile.into_iter().flat_map(|profile| profile.switches.keys().copied());
+    let chosen: BTreeSet<Switch> = given.chain(profile).collect();
     let default = || Switch::ALL.iter().copied().filter(|switch| switch.is_default());
     if chosen.is_empty() { default().collect() } else { chosen }
 }
@@ -103,11 +119,14 @@ mod tests {
             fair_server: false,
             statistics: false,
         };
-        let default = list_switches(&none);
+        let default = list_switches(&none, None);
         assert_eq!(default.len(), Switch::ALL.len() - 2);
         assert!(!default.contains(&Switch::Poll) && !default.contains(&Switch::FairServer));
-        assert_eq!(list_switches(&Switches { rcu: true, ..none }), [Switch::Rcu].into());
+        assert_eq!(list_switches(&Switches { rcu: true, ..none }, None), [Switch::Rcu].into());
         let last = Switches { statistics: true, ..none };
-        assert_eq!(list_switches(&last), [Switch::Statistics].into());
+        assert_eq!(list_switches(&last, None), [Switch::Statistics].into());
+        let audio = load_profile("audio").unwrap();
+        let both = list_switches(&last, Some(&audio));
+        assert_eq!(both.len(), audio.switches.len() + 1);
     }
 }
