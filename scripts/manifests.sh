@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The plain manifests in deploy/kubernetes, for clusters without Helm, are what the chart in
 # deploy/helm/irqpath renders. This compares both, and writes them anew with --write. Without helm it
-# still compares the rules and the dashboard in the manifests with the files that they are copies of.
+# still compares the rules and the dashboard, in the chart and in the manifests, with the files that they
+# are copies of. Helm reads nothing outside of a chart, and links are lost where somebody unpacks one.
 #
 #   scripts/manifests.sh [--write]
 #
@@ -13,6 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 chart=deploy/helm/irqpath
 manifests=deploy/kubernetes
+copied=(deploy/prometheus/irqpath.rules.yml deploy/grafana/irqpath.json)
 monitored=(access=rbacProxy serviceMonitor.enabled=true prometheusRule.enabled=true dashboard.enabled=true)
 
 # render SETTING...: without what only Helm has a use for.
@@ -21,8 +23,7 @@ render() {
   for setting; do settings+=(--set "$setting"); done
   echo '# SPDX-License-Identifier: GPL-2.0-or-later'
   echo '# Rendered from deploy/helm/irqpath by scripts/manifests.sh --write. Do not edit.'
-  # helm says on standard error that the rules and the dashboard are links to files of the tree.
-  helm template irqpath "$chart" --namespace irqpath "${settings[@]}" 2>/dev/null |
+  helm template irqpath "$chart" --namespace irqpath "${settings[@]}" |
     sed 's, *$,,' | grep -vE '^# Source: |helm\.sh/chart: |app\.kubernetes\.io/managed-by: '
 }
 
@@ -43,12 +44,16 @@ contains() {
 
 if [[ ${1:-} == --write ]]; then
   command -v helm >/dev/null || { echo 'manifests: helm is not installed; the head of this script says how' >&2; exit 2; }
+  cp "${copied[@]}" "$chart/files"
   render >"$manifests/agent.yaml"
   render "${monitored[@]}" >"$manifests/monitored.yaml"
   exit
 fi
 
 failed=0
+for file in "${copied[@]}"; do
+  cmp "$file" "$chart/files/${file##*/}" || failed=1
+done
 contains deploy/prometheus/irqpath.rules.yml PrometheusRule 'spec:' '  ' || failed=1
 contains deploy/grafana/irqpath.json ConfigMap '  irqpath.json: |' '    ' || failed=1
 if command -v helm >/dev/null; then
