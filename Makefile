@@ -15,7 +15,7 @@ SHARE   := $(DESTDIR)$(PREFIX)/share
 # What `irqpath lab` reads: in a checkout from there, installed from share/irqpath.
 LAB_DIRS := $(wildcard lab experiments kernel)
 
-.PHONY: help setup build demo test test-fast coverage fuzz bench fmt lint check-house docs man completions install packages packages-test clean
+.PHONY: help setup build demo test test-fast coverage fuzz bench fmt lint check-house docs man completions install packages packages-test fleet-test clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22

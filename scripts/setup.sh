@@ -129,6 +129,7 @@ check_packaging_packages() {
   need may libc6-dev-arm64-cross libc6-dev-arm64-cross 'is the C library of that' \
     exists /usr/aarch64-linux-gnu/include/stdio.h
   need may qemu-user qemu-user 'runs the arm64 package' has qemu-aarch64
+  need may qemu-user-static qemu-user-static 'configures the root of its guest' has qemu-aarch64-static
   need may qemu-system-arm qemu-system-arm 'installs it in a guest' has qemu-system-aarch64
   need may cpio cpio 'packs the root of that guest' has cpio
   need may jq jq 'reads what the lab says about kernels' has jq
