@@ -24,6 +24,7 @@ chart=deploy/helm/irqpath
 manifests=deploy/kubernetes
 agent=127.0.0.1:9464
 prometheus=127.0.0.1:19464
+sink=127.0.0.1:14318
 kubernetes_version=v1.34.4
 operator_version=v0.85.0
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-fleet.XXXXXX")
@@ -196,6 +197,66 @@ answers_dashboard() {
     jq -e '[.data.groups[].rules[]] | length == 5 and all(.health == "ok")' >/dev/null
 }
 
+# The same pod with TLS, a password and pushes to a collector, which need system calls of their own.
+
+# openssl_quietly ARGUMENT...
+openssl_quietly() { openssl "$@" 2>"$work/openssl" || { tail -n 3 "$work/openssl" >&2; return 1; }; }
+
+make_certificates() {
+  local key=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
+  mkdir "$work/tls"
+  openssl_quietly req -x509 "${key[@]}" -keyout "$work/ca.key" -out "$work/tls/ca.crt" -subj /CN=test -days 2
+  openssl_quietly req "${key[@]}" -keyout "$work/tls/server.key" -out "$work/request" -subj /CN=agent
+  printf 'subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n' >"$work/extensions"
+  openssl_quietly x509 -req -in "$work/request" -CA "$work/tls/ca.crt" -CAkey "$work/ca.key" -CAcreateserial \
+    -extfile "$work/extensions" -days 2 -out "$work/tls/server.crt"
+  chmod 600 "$work/tls/server.key"
+  # The password is `secret`.
+  cat >"$work/tls/web.yml" <<'END'
+tls_server_config: {cert_file: server.crt, key_file: server.key}
+basic_auth_users: {prometheus: '$2b$10$mMAErCPQIOh6fcrwIuEFHOLPMmH8CRfnJ8oMePFAk9tWhYooZgFY6'}
+END
+}
+
+# It takes every push, as a collector would, over TLS.
+start_sink() {
+  cat >"$work/sink.py" <<'END'
+import http.server, ssl, sys
+class Sink(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Sink)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2] + "/server.crt", sys.argv[2] + "/server.key")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+END
+  python3 "$work/sink.py" "${sink##*:}" "$work/tls" >"$work/sink.log" 2>&1 &
+  started+=($!)
+}
+
+securely() { curl -s --cacert "$work/tls/ca.crt" "$@"; }
+
+pushes() {
+  securely -f -u prometheus:secret "https://$agent/metrics" | grep -qE '^irqpath_otlp_pushes_total\{result="accepted"\} [1-9]'
+}
+
+start_secure_pod() {
+  pod_command pod rm -f irqpath >/dev/null 2>&1
+  sed "s,^    targets = .*,&\n    web_config = \"/tls/web.yml\"\n    otlp = { endpoint = \"https://$sink\"\, interval_s = 1\, ca_file = \"/tls/ca.crt\" },
+    s,^      volumeMounts:$,&\n        - {name: tls\, mountPath: /tls\, readOnly: true},
+    s,^  volumes:$,&\n    - {name: tls\, hostPath: {path: $work/tls\, type: Directory}}," "$work/pod.yaml" >"$work/secure.yaml"
+  pod_command kube play --seccomp-profile-root "$PWD/$chart/files" "$work/secure.yaml" >"$work/play" 2>&1 ||
+    { tail -n 5 "$work/play" >&2; return 1; }
+  wait_until 120 securely -f -u prometheus:secret "https://$agent/-/healthy" ||
+    { pod_command logs irqpath-agent 2>&1 | tail -n 3 >&2; return 1; }
+  [[ $(securely -o /dev/null -w '%{http_code}' "https://$agent/metrics") == 401 ]]
+  wait_until 30 pushes
+}
+
 test_container() {
   if [[ $EUID != 0 ]]; then echo "skipped: $label: the container: it needs root"; return; fi
   if [[ ! -e $archive ]]; then echo "skipped: $label: the container: run scripts/packages.sh oci"; return; fi
@@ -206,6 +267,11 @@ test_container() {
   start_prometheus
   step 'Prometheus scrapes it: native histograms, names of lines' is_scraped
   step "the dashboard's queries and the rules" answers_dashboard
+  has 'TLS and OTLP in the pod' openssl python3 || return 0
+  make_certificates
+  start_sink
+  step 'with TLS, a password and pushes over OTLP: the profile allows it' start_secure_pod
+  step 'it is as confined then' is_confined
 }
 
 step 'the manifests are what the chart renders' scripts/manifests.sh
