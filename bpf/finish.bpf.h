@@ -210,7 +210,9 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 	if (!ip_wanted(r))
 		return 0;
 	if (ip_config.nr_kept_paths)
-		return ip_keep_path(c, r);
+		ip_keep_path(c, r);
+	if (ip_config.only_keeps)
+		return 0;
 	if (ip_config.by_cgroup)
 		cgroup = task->cgroups->dfl_cgrp->kn->id;
 	stat = ip_path_stat_of(c, r, ip_user_of(task), cgroup);
@@ -222,7 +224,8 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 		slowest = stat->slowest_ns;
 		ip_raise_max(&stat->slowest_ns, slow);
 	}
-	if (ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && slow > slowest)
+	if ((ip_config.threshold_ns ? total >= ip_config.threshold_ns : stat && slow > slowest) ||
+	    (ip_config.nr_kept_paths && ip_is_over(&r->chain)))
 		ip_deliver_causes(c, r, ip_first_ns(&r->chain));
 	else if (!ip_config.record_all)
 		return 0;

@@ -4,7 +4,8 @@
  *
  * Nothing leaves the kernel until user space reads the rings, so the recorder costs no system call
  * and no wakeup while nothing happens. Only a path over a threshold is delivered, as a record, which
- * tells user space to read. There are no statistics: those of a capture are made from its paths.
+ * tells user space to read. The recorder alone has no statistics: those of a capture are made from its
+ * paths. An agent keeps statistics beside the rings, and reports paths for both (finish.bpf.h).
  */
 #ifndef IRQPATH_FLIGHT_BPF_H
 #define IRQPATH_FLIGHT_BPF_H
@@ -15,7 +16,7 @@ static __noinline bool ip_is_over(struct ip_chain *ch)
 	__u64 prev = 0;
 	int i;
 
-	if (ip_config.threshold_ns && ip_length(ch) >= ip_config.threshold_ns)
+	if (ip_config.kept_ns && ip_length(ch) >= ip_config.kept_ns)
 		return true;
 	for (i = 0; i < IP_NR_POINTS; i++) {
 		__u64 ns = ch->ns[i], limit = ip_config.stage_ns[i];
@@ -49,7 +50,7 @@ static __noinline int ip_keep_path(struct ip_cpu *c, struct ip_rec_path *r)
 		barrier();
 		kept->nr = nr + 1;
 	}
-	if (!ip_is_over(&r->chain))
+	if (!ip_config.only_keeps || !ip_is_over(&r->chain))
 		return 0;
 	/* Nothing else happened until the return to user space: say so, by restating the task. */
 	if (r->chain.ns[IP_USER])

@@ -440,6 +440,7 @@ struct ip_config {
 	__u64 threshold_ns;	/* 0: report new maxima instead */
 	__s64 rq_to_stolen;	/* from a CPU's struct rq to that count; 0 is none */
 	__u64 stack_ns;		/* take the stack of who blocks a path so long; 0 is nobody's */
+	__u64 kept_ns;		/* flight recorder: report paths so long; 0 is none */
 	__u64 stage_ns[IP_NR_POINTS];	/* flight recorder: report paths with such a stage; 0 is none */
 	__u8 record_all;
 	__u8 filter_cpus;
@@ -449,6 +450,7 @@ struct ip_config {
 	__u8 no_user;
 	__u8 hardirqs_only;	/* a context that may interrupt the others is not followed */
 	__u8 by_cgroup;		/* one row for all targets of a cgroup, which is in comm[0] of the key */
+	__u8 only_keeps;	/* flight recorder: without statistics */
 	__u32 slot_salt;	/* odd and secret, see ip_slot_index */
 	__u32 nr_chunks;	/* per CPU; a power of two */
 	__u32 max_paths;	/* with a row of their own; at most IP_MAX_PATHS */

@@ -46,7 +46,7 @@ impl Trigger {
 
 /// Why a trigger made no capture of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Suppressed {
@@ -58,6 +58,8 @@ pub enum Suppressed {
     Busy,
     /// The capture alone was larger than the budget of disk.
     Budget,
+    /// To write it would have taken more than the recorder's memory.
+    Memory,
     /// It could not be written: the disk was full, say.
     Failed,
     /// No capture was asked for, only actions.
@@ -72,6 +74,7 @@ impl Suppressed {
             Self::Rate => "beyond the rate limit (--at-most)",
             Self::Busy => "while captures were being written or waited for it",
             Self::Budget => "too large for the budget of disk (--disk)",
+            Self::Memory => "would have taken more than the memory (--memory)",
             Self::Failed => "could not be written",
             Self::Unwanted => "without the action trace",
         }

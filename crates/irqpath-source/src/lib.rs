@@ -72,10 +72,14 @@ pub struct Config {
 pub struct Flight {
     /// Memory of its rings, bytes; as many again are taken by the copy of a capture.
     pub ring_bytes: usize,
+    /// Report every path at least this long, ns.
+    pub threshold_ns: Option<u64>,
     /// Report every path with such a stage: the point that ends it, and its least length in ns.
     pub stages: Vec<(Point, u64)>,
     /// Take the kernel stack of who blocks a path for so long, ns; `None` takes none.
     pub stack_ns: Option<u64>,
+    /// Statistics are kept beside it, as without a recorder.
+    pub beside: bool,
 }
 
 /// A source of events that has been started: the kernel, or a recording.

@@ -180,6 +180,29 @@ fn a_full_disk_costs_one_line_and_a_capture_and_the_recorder_goes_on() {
 }
 
 #[test]
+fn memory_beyond_the_limit_is_refused_by_the_kernel_and_before_the_start() {
+    if !is_root("memory_beyond_the_limit_is_refused_by_the_kernel_and_before_the_start") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let flight = Flight::start(&root.path().join("captures"), &["--keep", "1s"]);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", flight.pid())).unwrap();
+    let data = limits.lines().find_map(|line| line.strip_prefix("Max data size")).unwrap();
+    let data: u64 = data.split_whitespace().next().unwrap().parse().expect("a limit is set");
+    let (document, _) = flight.stop();
+    let memory = &document["memory"];
+    let in_kernel = memory["rings"].as_u64().unwrap() + memory["tables"].as_u64().unwrap();
+    let stacks = 8 << 20;
+    assert!(data + in_kernel <= memory["limit"].as_u64().unwrap() + stacks, "{data} {memory}");
+    // A session that allows less than the copy of the rings.
+    let mut command = Command::new("prlimit");
+    command.arg("--data=60000000").arg(assert_cmd::cargo::cargo_bin("irqpath"));
+    command.args(["record", "--memory", "256", "-o"]).arg(root.path().join("none"));
+    let output = command.output().unwrap();
+    assert!(error_line(&output).contains("57 MiB of data (ulimit -d)"), "{output:?}");
+}
+
+#[test]
 fn hosts_that_start_at_one_instant_are_merged_and_a_clock_that_was_set_is_told() {
     if !is_root("hosts_that_start_at_one_instant_are_merged_and_a_clock_that_was_set_is_told") {
         return;

@@ -95,6 +95,11 @@ impl Store {
         self.kept.len()
     }
 
+    /// The number of the oldest one.
+    pub fn oldest(&self) -> Option<u32> {
+        self.kept.front().map(|kept| kept.nr)
+    }
+
     /// How many have gone for the sake of others.
     pub fn nr_dropped(&self) -> u64 {
         self.nr_dropped
@@ -232,7 +237,7 @@ mod tests {
             assert!(store.nr_bytes() <= store.budget());
         }
         assert_eq!(names(&place), ["0004-signal", "0005-signal"]);
-        assert_eq!((store.nr_kept(), store.nr_dropped()), (2, 3));
+        assert_eq!((store.nr_kept(), store.oldest(), store.nr_dropped()), (2, Some(4), 3));
         assert!(!store.make_room(301 << 10).unwrap(), "larger than the budget");
         assert_eq!(store.nr_kept(), 2, "and nothing went for it");
         // The next process goes on where this one ended.

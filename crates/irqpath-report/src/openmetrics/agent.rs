@@ -10,6 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
 use super::families::{Labels, to_seconds, write_family};
+use super::recorder::write_recorder;
 use super::{AgentFacts, Exposed};
 
 /// Writes them all.
@@ -37,6 +38,9 @@ pub fn write_facts(
     let help = "Hard interrupts on a CPU that is kept free of them, and why they came";
     write_family(e, "isolated_cpu_hardirqs", help, None, counter, rows)?;
     write_clients(e, facts)?;
+    if let Some(recorder) = &facts.recorder {
+        write_recorder(e, recorder)?;
+    }
     write_size(e, exposed)
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Exemplars: slow paths that were explained, beside the histogram that they count in.
 //!
-//! `ns` is the first stamp of the path, as recordings and Perfetto's traces have it. OpenMetrics
+//! `capture` is the directory of the flight recorder's capture that has the path, as long as it is
+//! there. `ns` is the first stamp of the path, as recordings and Perfetto's traces have it. OpenMetrics
 //! allows 128 characters for names and values of the labels together.
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model as d
 use super::agent::word_of;
 use super::families::{Labels, to_seconds};
 use super::histograms::bound_of;
-use super::{Exposed, label_path};
+use super::{Exposed, RecorderFacts, Span, label_path};
 
 /// The family that has them.
 const FAMILY: &str = "irqpath_path_seconds";
@@ -50,23 +51,34 @@ pub fn list_exemplars(exposed: &Exposed) -> HashMap<Labels, Vec<Exemplar>> {
         let after = Duration::from_nanos(first.ns.saturating_sub(facts.since_ns));
         let of_series = found.entry(labels).or_default();
         if of_series.len() < MAX_OF_SERIES {
-            let labels = label_slow(slow, first.ns);
+            let capture = facts.recorder.as_ref().and_then(|facts| find_capture(facts, slow));
+            let labels = label_slow(slow, first.ns, capture);
             of_series.push(Exemplar { labels, ns: slow.record.total_ns(), at: since + after });
         }
     }
     found
 }
 
-fn label_slow(slow: &SlowPath, first_ns: u64) -> Labels {
+/// The newest capture that has the whole path.
+fn find_capture<'a>(facts: &'a RecorderFacts, slow: &SlowPath) -> Option<&'a str> {
+    let (first, last) = (slow.record.first()?.ns, slow.record.last()?.ns);
+    let has = |span: &&Span| span.begins_ns <= first && last <= span.ends_ns;
+    facts.spans.iter().rev().find(has).map(|span| span.name.as_str())
+}
+
+fn label_slow(slow: &SlowPath, first_ns: u64, capture: Option<&str>) -> Labels {
     let target = &slow.record.target;
     let mut labels = vec![
         ("ns", first_ns.to_string()),
         ("task", cut(&format!("{}:{}", target.comm, target.tid), MAX_TASK)),
     ];
+    // What a capture's name takes goes from the cause: the capture has all of it.
+    let taken = capture.map_or(0, |name| "capture".len() + name.chars().count());
     if let Some((_, cause)) = slow.main_cause() {
         let text = format!("{} {}", word_of(&cause.kind), printable(&cause.who));
-        labels.push(("cause", cut(&text, MAX_CAUSE)));
+        labels.push(("cause", cut(&text, MAX_CAUSE.saturating_sub(taken))));
     }
+    labels.extend(capture.map(|name| ("capture", name.to_owned())));
     labels
 }
 

@@ -38,6 +38,7 @@ mod histograms;
 mod native;
 mod otlp;
 mod otlp_proto;
+mod recorder;
 mod retired;
 
 pub use histograms::Buckets;
@@ -106,6 +107,40 @@ pub struct AgentFacts {
     pub refusals: Vec<(&'static str, u64)>,
     /// What became of the pushes to a collector, if there is one.
     pub pushes: Option<PushFacts>,
+    /// What the flight recorder did, if there is one.
+    pub recorder: Option<RecorderFacts>,
+}
+
+/// What became of the triggers of a flight recorder.
+#[derive(Debug, Default)]
+pub struct RecorderFacts {
+    /// Triggers that were heard, by name.
+    pub triggers: BTreeMap<String, u64>,
+    /// How many of these made no capture, by reason.
+    pub suppressed: BTreeMap<String, u64>,
+    /// Captures that were written.
+    pub nr_captures: u64,
+    /// Captures that begin later than they should.
+    pub nr_short: u64,
+    /// Captures that went for newer ones.
+    pub nr_dropped: u64,
+    /// What captures take on the disk.
+    pub disk_bytes: u64,
+    /// What they may take.
+    pub disk_limit: u64,
+    /// The captures that are still there.
+    pub spans: Vec<Span>,
+}
+
+/// A capture, and what it holds.
+#[derive(Debug, Clone)]
+pub struct Span {
+    /// Of its directory.
+    pub name: String,
+    /// On the clock of stamps, ns.
+    pub begins_ns: u64,
+    /// On the same clock.
+    pub ends_ns: u64,
 }
 
 /// What became of the pushes to a collector.

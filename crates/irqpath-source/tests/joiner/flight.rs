@@ -19,7 +19,7 @@ fn wakeup(at: u64, late: u64) -> String {
 
 #[test]
 fn what_is_over_no_threshold_stays_in_the_kernel() {
-    let script = format!("config kept 4\nconfig threshold_ns 1000\n{}", wakeup(1000, 50));
+    let script = format!("config kept 4\nconfig kept_ns 1000\n{}", wakeup(1000, 50));
     check(
         &script,
         &["path", "kept", "occ", "stat"],
@@ -31,8 +31,8 @@ fn what_is_over_no_threshold_stays_in_the_kernel() {
 #[test]
 fn a_whole_path_or_a_stage_over_its_threshold_is_delivered() {
     for (setting, delivered) in [
-        ("threshold_ns 75", 1),
-        ("threshold_ns 76", 0),
+        ("kept_ns 75", 1),
+        ("kept_ns 76", 0),
         ("stage_ns 8 60", 1),
         ("stage_ns 8 61", 0),
         ("stage_ns 7 10", 1),
@@ -46,6 +46,23 @@ fn a_whole_path_or_a_stage_over_its_threshold_is_delivered() {
         let paths = out.lines().filter(|line| line.starts_with("path ")).count();
         assert_eq!(paths, delivered + 1, "{setting}\n{out}");
         assert!(!out.lines().any(|line| line.starts_with("occ ")), "{setting}\n{out}");
+    }
+}
+
+#[test]
+fn statistics_beside_the_ring_deliver_a_path_once_for_either_threshold() {
+    for (settings, delivered) in [
+        ("config threshold_ns 75\nconfig kept_ns 75", 1),
+        ("config threshold_ns 76\nconfig kept_ns 75", 1),
+        ("config threshold_ns 75\nconfig kept_ns 76", 1),
+        ("config threshold_ns 76\nconfig stage_ns 8 60", 1),
+        ("config threshold_ns 76\nconfig kept_ns 76", 0),
+    ] {
+        let script = format!("config beside 4\n{settings}\n{}", wakeup(1000, 50));
+        let Some(out) = run(&script) else { return };
+        let count = |start: &str| out.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!((count("path "), count("kept ")), (delivered + 1, 1), "{settings}\n{out}");
+        assert!(count("stat ") > 0, "{settings}\n{out}");
     }
 }
 

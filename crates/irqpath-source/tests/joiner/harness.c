@@ -129,7 +129,11 @@ static void set_config(void)
 	else if (is(1, "max_chunks"))
 		c->nr_chunks = num(2);
 	else if (is(1, "kept"))		/* at most SIM_KEPT */
-		c->nr_kept_paths = num(2);
+		c->nr_kept_paths = num(2), c->only_keeps = 1;
+	else if (is(1, "beside"))	/* statistics beside what is kept */
+		c->nr_kept_paths = num(2), c->only_keeps = 0;
+	else if (is(1, "kept_ns"))
+		c->kept_ns = num(2);
 	else if (is(1, "stack_ns"))
 		c->stack_ns = num(2);
 	else if (is(1, "stage_ns"))	/* POINT NS */

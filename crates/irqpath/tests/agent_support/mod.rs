@@ -29,6 +29,12 @@ impl Running {
 
     /// With these addresses beside its socket.
     pub fn start_at(addresses: &[&str], settings: &str) -> Self {
+        let program = assert_cmd::cargo::cargo_bin("irqpath");
+        Self::start_by(Command::new(program), addresses, settings)
+    }
+
+    /// By a command that ends with the path of irqpath.
+    pub fn start_by(mut command: Command, addresses: &[&str], settings: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let manager = UnixDatagram::bind(directory.path().join("notify")).unwrap();
         manager.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -36,8 +42,9 @@ impl Running {
         let socket = format!("unix:{}", directory.path().join("http").display());
         let places: Vec<&str> = addresses.iter().copied().chain([socket.as_str()]).collect();
         let listen = format!("listen = ['{}']\n", places.join("', '"));
-        fs::write(&config, listen + settings).unwrap();
-        let child = Command::new(assert_cmd::cargo::cargo_bin("irqpath"))
+        let here = directory.path().display().to_string();
+        fs::write(&config, listen + &settings.replace("HERE", &here)).unwrap();
+        let child = command
             .arg("agent")
             .arg("--config")
             .arg(&config)

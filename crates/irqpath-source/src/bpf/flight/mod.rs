@@ -9,24 +9,26 @@
 //! Rule: everything is mapped and allocated before the process is confined, so that the memory is the
 //! one that was asked for.
 
+mod beside;
 mod copy;
 mod frozen;
 mod mapped;
+mod rings;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use irqpath_model::{Event, Missing, Occupancy, PathRecord, Snapshot};
-use libbpf_rs::{Link, MapCore as _, MapFlags, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
-use self::copy::Copy;
+pub use self::beside::RecordingSource;
 pub use self::frozen::Frozen;
-use self::mapped::Mapped;
+use self::rings::Rings;
 use super::complaints::load_error;
 use super::load::{self, Loaded};
 use super::overhead::StatsSample;
-use super::skel::{IrqpathSkel, OpenIrqpathSkel, read, types};
+use super::skel::{IrqpathSkel, OpenIrqpathSkel, types};
 use super::{decode, stats};
 use crate::{Config, Flight, SourceError};
 
@@ -49,12 +51,7 @@ pub struct FlightRecorder {
     sample: StatsSample,
     missing: Vec<Missing>,
     queue: Rc<RefCell<Queue>>,
-    chunks: Mapped,
-    paths: Mapped,
-    stacks: Mapped,
-    nr_cpus: usize,
-    /// Memory for the next capture; `None` while one is being written.
-    spare: Option<Copy>,
+    rings: Rings,
 }
 
 #[derive(Default)]
@@ -102,94 +99,13 @@ impl FlightRecorder {
             })
             .map_err(load_error)?;
         let ring = builder.build().map_err(load_error)?;
-        let map = |error: std::io::Error| SourceError::Load(format!("no memory to read: {error}"));
-        let chunks = Mapped::new(&skel.maps.ip_chunks).map_err(map)?;
-        let paths = Mapped::new(&skel.maps.ip_kept_paths).map_err(map)?;
-        let stacks = Mapped::new(&skel.maps.ip_stacks).map_err(map)?;
-        let spare = Some(Copy::with_room(chunks.nr_entries(), paths.nr_entries()));
-        let nr_cpus = libbpf_rs::num_possible_cpus().map_err(load_error)?;
-        Ok(Self {
-            links,
-            ring,
-            skel,
-            sample,
-            missing,
-            queue,
-            chunks,
-            paths,
-            stacks,
-            nr_cpus,
-            spare,
-        })
-    }
-
-    /// What was reported since the last look.
-    pub fn poll_paths(&mut self) -> Result<Reported, SourceError> {
-        let nr = self.ring.consume_raw();
-        if nr < 0 {
-            return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
-        }
-        self.sample.stop_when_due(&self.skel);
-        let mut queue = self.queue.borrow_mut();
-        let paths = std::mem::take(&mut queue.paths);
-        Ok(Reported { paths, nr_more: std::mem::take(&mut queue.nr_dropped) })
-    }
-
-    /// True if there is memory for a capture: the last one is written, and was given back.
-    pub fn is_free(&self) -> bool {
-        self.spare.is_some()
-    }
-
-    /// Copy what the rings hold of `[from_ns, until_ns]`. `None` while the memory is in use.
-    pub fn freeze(&mut self, from_ns: u64, until_ns: u64) -> Result<Option<Frozen>, SourceError> {
-        let Some(mut copy) = self.spare.take() else { return Ok(None) };
-        copy.clear();
-        let before = self.heads()?;
-        for (cpu, heads) in before.iter().enumerate() {
-            copy.copy_chunks(&self.chunks, cpu, self.nr_cpus, heads.occ_head, from_ns);
-            copy.copy_paths(&self.paths, cpu, self.nr_cpus, heads.nr_kept, from_ns);
-            copy.copy_stacks(&self.stacks, cpu, self.nr_cpus, heads.nr_stacks, from_ns);
-        }
-        let after: Vec<u64> = self.heads()?.iter().map(|heads| heads.occ_head).collect();
-        copy.drop_overwritten(&after, self.chunks.nr_entries() / self.nr_cpus);
-        let queue = self.queue.borrow();
-        let nmis = queue.nmis.iter().filter(|nmi| (from_ns..=until_ns).contains(&nmi.ns));
-        copy.nmis.extend(nmis.cloned());
-        Ok(Some(Frozen::new(copy, from_ns, until_ns, self.missing.clone())))
-    }
-
-    /// The memory of a capture comes back.
-    pub fn recycle(&mut self, frozen: Frozen) {
-        self.spare = Some(frozen.into_copy());
-    }
-
-    /// What the programs count for each line and CPU, their losses and their cost, since the start.
-    pub fn take_counts(&self) -> Result<Snapshot, SourceError> {
-        let mut snapshot = stats::read_counts(&self.skel).map_err(load_error)?;
-        self.sample.fill_snapshot(&self.skel, &mut snapshot);
-        snapshot.missing.clone_from(&self.missing);
-        Ok(snapshot)
+        let rings = Rings::open(&skel)?;
+        Ok(Self { links, ring, skel, sample, missing, queue, rings })
     }
 
     /// How much has gone through the rings.
     pub fn count_written(&self) -> Result<Written, SourceError> {
-        let heads = self.heads()?;
-        Ok(Written {
-            nr_transitions: heads.iter().map(|heads| heads.occ_head).sum(),
-            nr_paths: heads.iter().map(|heads| heads.nr_kept).sum(),
-            nr_stacks: heads.iter().map(|heads| heads.nr_stacks).sum(),
-            stacks_ns: heads.iter().map(|heads| heads.stacks_ns).sum(),
-        })
-    }
-
-    /// Memory of one capture's copy, bytes, whether it is in use or not.
-    pub fn copy_bytes(&self) -> u64 {
-        Copy::bytes_for(self.chunks.nr_entries(), self.paths.nr_entries())
-    }
-
-    /// Bytes of the kernel's rings that are mapped: they count as resident pages of this process.
-    pub fn mapped_bytes(&self) -> u64 {
-        self.chunks.nr_bytes() + self.paths.nr_bytes() + self.stacks.nr_bytes()
+        rings::count_written(&self.skel)
     }
 
     /// Detach. The rings stay as they are, and can still be frozen.
@@ -199,12 +115,62 @@ impl FlightRecorder {
             drop(link);
         }
     }
+}
 
-    fn heads(&self) -> Result<Vec<types::ip_cpu>, SourceError> {
-        let zero = 0u32.to_ne_bytes();
-        let cpus = self.skel.maps.ip_cpus.lookup_percpu(&zero, MapFlags::ANY);
-        let cpus = cpus.map_err(load_error)?.unwrap_or_default();
-        Ok(cpus.iter().filter_map(|bytes| read(bytes)).collect())
+/// What a recorder needs of the rings that the programs fill.
+pub trait Recording {
+    /// What was reported since the last look.
+    fn poll_paths(&mut self) -> Result<Reported, SourceError>;
+
+    /// Copy what the rings hold of `[from_ns, until_ns]`. `None` while the memory is in use.
+    fn freeze(&mut self, from_ns: u64, until_ns: u64) -> Result<Option<Frozen>, SourceError>;
+
+    /// The memory of a capture comes back.
+    fn recycle(&mut self, frozen: Frozen);
+
+    /// What the programs count for each line and CPU, their losses and their cost, since the start.
+    fn take_counts(&self) -> Result<Snapshot, SourceError>;
+
+    /// Memory of one capture's copy, bytes, whether it is in use or not.
+    fn copy_bytes(&self) -> u64;
+
+    /// Bytes of the kernel's rings that are mapped: they count as resident pages of this process.
+    fn mapped_bytes(&self) -> u64;
+}
+
+impl Recording for FlightRecorder {
+    fn poll_paths(&mut self) -> Result<Reported, SourceError> {
+        let nr = self.ring.consume_raw();
+        if nr < 0 {
+            return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
+        }
+        self.sample.stop_when_due(&self.skel);
+        Ok(self.queue.borrow_mut().take_reported())
+    }
+
+    fn freeze(&mut self, from_ns: u64, until_ns: u64) -> Result<Option<Frozen>, SourceError> {
+        let queue = self.queue.borrow();
+        let missing = self.missing.clone();
+        self.rings.freeze(&self.skel, (from_ns, until_ns), queue.nmis.iter(), missing)
+    }
+
+    fn recycle(&mut self, frozen: Frozen) {
+        self.rings.recycle(frozen);
+    }
+
+    fn take_counts(&self) -> Result<Snapshot, SourceError> {
+        let mut snapshot = stats::read_counts(&self.skel).map_err(load_error)?;
+        self.sample.fill_snapshot(&self.skel, &mut snapshot);
+        snapshot.missing.clone_from(&self.missing);
+        Ok(snapshot)
+    }
+
+    fn copy_bytes(&self) -> u64 {
+        self.rings.copy_bytes()
+    }
+
+    fn mapped_bytes(&self) -> u64 {
+        self.rings.mapped_bytes()
     }
 }
 
@@ -217,15 +183,29 @@ impl Drop for FlightRecorder {
 impl Queue {
     fn add_record(&mut self, bytes: &[u8]) {
         match decode::decode_record(bytes) {
-            Some(Event::Path(_)) if self.paths.len() >= MAX_REPORTED => self.nr_dropped += 1,
-            Some(Event::Path(record)) => self.paths.push(*record),
-            Some(Event::Occupancy(nmis)) => {
-                self.nmis.extend(nmis);
-                let excess = self.nmis.len().saturating_sub(MAX_NMIS);
-                self.nmis.drain(..excess);
-            }
+            Some(Event::Path(record)) => self.add_path(*record),
+            Some(Event::Occupancy(nmis)) => self.add_nmis(nmis.into_iter()),
             None => {}
         }
+    }
+
+    fn add_path(&mut self, record: PathRecord) {
+        if self.paths.len() >= MAX_REPORTED {
+            self.nr_dropped += 1;
+        } else {
+            self.paths.push(record);
+        }
+    }
+
+    fn add_nmis(&mut self, nmis: impl Iterator<Item = Occupancy>) {
+        self.nmis.extend(nmis);
+        let excess = self.nmis.len().saturating_sub(MAX_NMIS);
+        self.nmis.drain(..excess);
+    }
+
+    fn take_reported(&mut self) -> Reported {
+        let paths = std::mem::take(&mut self.paths);
+        Reported { paths, nr_more: std::mem::take(&mut self.nr_dropped) }
     }
 }
 
@@ -244,7 +224,8 @@ pub(super) fn ring_sizes(ring_bytes: usize, nr_cpus: usize) -> (u32, u32) {
 const MIN_CHUNKS: usize = 16;
 const MIN_PATHS: usize = 64;
 
-/// The tables of the flight recorder: no statistics, and rings that user space can map.
+/// The tables of the flight recorder: rings that user space can map, and, unless `beside` says that
+/// they are kept as well, no statistics.
 pub(super) fn configure(
     open: &mut OpenIrqpathSkel<'static>,
     flight: &Flight,
@@ -259,13 +240,17 @@ pub(super) fn configure(
     let nr_stacks = if flight.stack_ns.is_some() { STACKS * nr_cpus } else { 1 };
     maps.ip_stacks.set_max_entries(nr_stacks).map_err(load_error)?;
     maps.ip_stacks.set_map_flags(BPF_F_MMAPABLE).map_err(load_error)?;
-    maps.ip_records.set_max_entries(RECORDS_BYTES).map_err(load_error)?;
-    for map in [&mut maps.ip_paths, &mut maps.ip_shares, &mut maps.ip_hist_pages] {
-        map.set_max_entries(1).map_err(load_error)?;
+    if !flight.beside {
+        maps.ip_records.set_max_entries(RECORDS_BYTES).map_err(load_error)?;
+        for map in [&mut maps.ip_paths, &mut maps.ip_shares, &mut maps.ip_hist_pages] {
+            map.set_max_entries(1).map_err(load_error)?;
+        }
     }
     let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
     rodata.ip_config.nr_chunks = nr_chunks;
     rodata.ip_config.nr_kept_paths = nr_paths;
+    rodata.ip_config.only_keeps = u8::from(!flight.beside);
+    rodata.ip_config.kept_ns = flight.threshold_ns.unwrap_or(0);
     rodata.ip_config.stack_ns = flight.stack_ns.unwrap_or(0);
     for &(point, ns) in &flight.stages {
         rodata.ip_config.stage_ns[point.index()] = ns;

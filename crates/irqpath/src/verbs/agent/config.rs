@@ -10,6 +10,7 @@ use irqpath_report::openmetrics::{Buckets, Shown, StageRows};
 use serde::{Deserialize, Deserializer};
 
 use super::endpoint::Otlp;
+use super::recording::Record;
 
 /// Where it serves unless told otherwise: the port that OpenTelemetry gives exporters.
 const DEFAULT_LISTEN: &str = "127.0.0.1:9464";
@@ -29,6 +30,8 @@ pub struct Settings {
     pub web_config: Option<PathBuf>,
     /// Where the numbers are sent besides.
     pub otlp: Option<Otlp>,
+    /// The flight recorder, if there is one.
+    pub record: Option<Record>,
     /// Explain every path at least this long, us; 0 explains only each new maximum, and sums up nothing.
     pub threshold_us: u64,
     /// Paths with numbers of their own.
@@ -60,6 +63,7 @@ impl Default for Settings {
             listen: vec![Place::Tcp(DEFAULT_LISTEN.parse().expect("an address"))],
             web_config: None,
             otlp: None,
+            record: None,
             threshold_us: 1000,
             max_paths: 200,
             idle_s: 600,
@@ -113,7 +117,7 @@ impl Settings {
     /// In one line, what is wrong and in which line of the file.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let settings: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let message = error.message().replace('\n', " ");
             anyhow::anyhow!("line {line}: {message}")
         })?;
@@ -134,6 +138,9 @@ impl Settings {
         );
         if let Some(otlp) = &settings.otlp {
             otlp.check()?;
+        }
+        if let Some(record) = &settings.record {
+            record.check()?;
         }
         Ok(settings)
     }
@@ -163,8 +170,20 @@ impl Settings {
     /// True if the tracing programs of both are the same, so that one may become the other while
     /// they run.
     pub fn traces_as(&self, other: &Self) -> bool {
-        let Self { idle_s, stages, classic_histograms, per_cpu, .. } = other.clone();
-        Self { idle_s, stages, classic_histograms, per_cpu, ..self.clone() } == *other
+        let record = match (&self.record, &other.record) {
+            (Some(one), Some(two)) => one.keeps_as(two),
+            (one, two) => one == two,
+        };
+        let Self { idle_s, stages, classic_histograms, per_cpu, record: _, .. } = other.clone();
+        let as_other = Self {
+            idle_s,
+            stages,
+            classic_histograms,
+            per_cpu,
+            record: other.record.clone(),
+            ..self.clone()
+        };
+        record && as_other == *other
     }
 }
 
@@ -220,6 +239,7 @@ mod tests {
         for (text, want) in [
             ("max_path = 3", "line 1: unknown field `max_path`"),
             ("\nmax_paths = 'x'", "line 2: invalid type"),
+            ("\nmax_path = 3", "line 2: unknown field `max_path`"),
             ("threshold_us = 9223372036854775807", "threshold_us is 9223372036854775807; at most"),
             ("max_paths = 0", "max_paths is 0; 1 to 1024 are possible"),
             ("max_paths = 70000", "line 1: invalid value"),
@@ -237,6 +257,16 @@ mod tests {
             ("listen = ['unix:a']", "line 1: 'unix:a' has no absolute path"),
             ("listen = ['nowhere']", "line 1: 'nowhere' is no place to listen"),
             ("cpus = '3-1'", "line 1: "),
+            ("[record]\nkeep_s = 3", "line 1: missing field `directory`"),
+            ("[record]\ndirectory = 'x'", "record.directory 'x' is no absolute path"),
+            ("[record]\ndirectory = '/x'\ncolour = 1", "line 3: unknown field `colour`"),
+            ("[record]\ndirectory = '/x'\nstages = ['x']", "line 3: write a stage and micro"),
+            ("[record]\ndirectory = '/x'\ntriggers = ['x:1']", "line 3: write fifo:PATH"),
+            ("[record]\ndirectory = '/x'\nat_most = '9'", "line 3: write a number and a time"),
+            ("[record]\ndirectory = '/x'\nkeep_s = 0", "record.keep_s is 0; 1 to 3600"),
+            ("[record]\ndirectory = '/x'\nafter_ms = 10000", "record.after_ms is not less than"),
+            ("[record]\ndirectory = '/x'\nthreshold_us = 0", "record.threshold_us is 0; 1 to"),
+            ("[record]\ndirectory = '/x'\nmemory_mib = 0", "record.memory_mib is 0; 1 to 65536"),
             ("stages = 'all'", "line 1: unknown variant `all`"),
             ("= 3", "line 1: "),
         ] {
@@ -251,5 +281,10 @@ mod tests {
         let other = Settings { idle_s: 0, stages: Stages::None, per_cpu: true, ..one.clone() };
         assert!(one.traces_as(&other));
         assert!(!one.traces_as(&Settings { max_paths: 3, ..one.clone() }));
+        let record = |more: &str| Settings::parse(&format!("[record]\ndirectory = '/x'\n{more}"));
+        let recording = record("").unwrap();
+        assert!(!one.traces_as(&recording) && !recording.traces_as(&one));
+        assert!(recording.traces_as(&record("at_most = '1/h'\nkeep_s = 5\n").unwrap()));
+        assert!(!recording.traces_as(&record("threshold_us = 5\n").unwrap()));
     }
 }

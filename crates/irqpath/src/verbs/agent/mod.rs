@@ -3,18 +3,18 @@
 //!
 //! `config` and `endpoint` are what can be set, `listen` the sockets, `serve` and `negotiate` the
 //! answers over HTTP, `web` TLS and passwords, `refusals` who got no numbers, `push` the way to a
-//! collector, `asking` how these get the numbers, `notify` the words to systemd, `intrusions` the
-//! interrupts on isolated CPUs, and `units` who the cgroups belong to.
+//! collector, `asking` how these get the numbers, `notify` the words to systemd, `recording` the
+//! flight recorder in it, and `units` who the cgroups belong to.
 
 pub mod args;
 mod asking;
 mod config;
 mod endpoint;
-pub mod intrusions;
 mod listen;
 mod negotiate;
 mod notify;
 mod push;
+mod recording;
 mod refusals;
 mod run;
 mod serve;

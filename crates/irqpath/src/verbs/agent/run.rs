@@ -13,23 +13,25 @@ use irqpath_files::input;
 use irqpath_model::printable;
 use irqpath_report::openmetrics::{AgentFacts, Exposed, PushFacts, Retired};
 use irqpath_report::text::Page;
-use irqpath_source::Config;
+use irqpath_source::bpf::flight::RecordingSource;
 use irqpath_source::confine::{self, Kept};
 use irqpath_source::realtime::now_ns;
+use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 
 use super::args::Agent;
 use super::asking::Ask;
 use super::config::{Place, Settings, Targets};
 use super::endpoint::Otlp;
-use super::intrusions::Watch;
 use super::listen;
 use super::notify::Manager;
 use super::push::{Pusher, Pushes};
+use super::recording::{self, Recording};
 use super::refusals::Refusals;
 use super::serve::{self, Service};
 use super::units::Units;
 use super::web::{Door, Doors};
+use crate::host::intrusions::Watch;
 use crate::host::names::{KnownNames, Lookup};
 use crate::host::signals::{self, Reload, Stop};
 use crate::output::console;
@@ -65,14 +67,23 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     let listeners = listen::open(&settings.listen, settings.web_config.is_some())?;
     let mut manager = Manager::from_environment();
     let names = KnownNames::live(&host, Lookup::AtTheEnd)?;
-    let session = session::open_live(&source)?;
+    let opened =
+        settings.record.as_ref().map(|record| recording::open(record, &host)).transpose()?;
+    let (live, rings) = open_source(&source)?;
     let connects = settings.otlp.as_ref().map(Otlp::connects).transpose()?;
-    confine::confine(Kept { urgency: true, network: true, connects, ..Kept::default() })?;
+    let symbols = settings.record.as_ref().is_some_and(|record| record.stacks_us.is_some());
+    let files = opened.is_some();
+    let urgency = Kept { urgency: true, ..Kept::default() };
+    confine::confine(Kept { network: true, connects, files, symbols, ..urgency })?;
+    let recording = opened
+        .zip(rings)
+        .map(|(opened, rings)| Recording::start(opened, rings, &host, names.get()));
+    let recording = recording.transpose()?;
     let (doors, refusals) = (Doors::new(door), Refusals::default());
     let threshold = source.threshold_ns;
     let mut running = Running {
         config: arguments.config.clone(),
-        session: Session::start_unbounded(session, names, Streams::default(), threshold),
+        session: Session::start_unbounded(live, names, Streams::default(), threshold),
         watch: Watch::new(host.clone()),
         units: Units::new(host),
         since: SystemTime::now(),
@@ -83,6 +94,7 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         doors: doors.clone(),
         refusals: refusals.clone(),
         pushes: pusher.is_some().then_some(pushes),
+        recording,
         settings,
     };
     let (asks, questions) = sync_channel(MAX_ASKS);
@@ -91,6 +103,15 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     running.go_round(&questions, &mut manager, &stop, &reload)?;
     manager.note_stopping();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The running kernel, and its rings if a recorder keeps some.
+fn open_source(config: &Config) -> anyhow::Result<(Box<dyn Source>, Option<RecordingSource>)> {
+    if config.flight.is_none() {
+        return Ok((session::open_live(config)?, None));
+    }
+    let source = RecordingSource::open(config)?;
+    Ok((Box::new(source.clone()), Some(source)))
 }
 
 /// The configuration; the defaults if no file was named and there is none.
@@ -139,6 +160,7 @@ fn source_config(settings: &Settings, host: &Host) -> anyhow::Result<Config> {
         max_paths: Some(settings.max_paths),
         by_cgroup: settings.targets == Targets::Units,
         look_every: Some(STEP / 2),
+        flight: settings.record.as_ref().map(|record| record.flight(host)).transpose()?,
         ..Config::default()
     })
 }
@@ -147,8 +169,11 @@ fn describe(settings: &Settings, door: &Door) -> Page {
     let scheme = if door.tls.is_some() { "https" } else { "http" };
     let places = settings.listen.iter().map(|place| describe_place(place, scheme));
     let places: Vec<String> = places.collect();
+    let captures = settings.record.as_ref().map_or_else(String::new, |record| {
+        format!("; captures below {}", record.directory.display())
+    });
     Page::from_line(format_args!(
-        "the configuration is right: serves {}; {} paths at most",
+        "the configuration is right: serves {}; {} paths at most{captures}",
         places.join(" and "),
         settings.max_paths
     ))
@@ -178,6 +203,7 @@ struct Running {
     doors: Doors,
     refusals: Refusals,
     pushes: Option<Pushes>,
+    recording: Option<Recording>,
 }
 
 impl Running {
@@ -190,6 +216,9 @@ impl Running {
     ) -> anyhow::Result<()> {
         while !stop.is_requested() {
             self.session.poll_source(STEP)?;
+            if let Some(recording) = &mut self.recording {
+                recording.go_round()?;
+            }
             self.retire_idle()?;
             let waiting: Vec<Ask> = questions.try_iter().collect();
             if !waiting.is_empty() {
@@ -262,6 +291,7 @@ impl Running {
                     by_result: pushes.list(),
                     nr_rejected: pushes.rejected_points(),
                 }),
+                recorder: self.recording.as_ref().map(Recording::facts),
             }),
         })
     }
@@ -271,10 +301,13 @@ impl Running {
         let new = read_settings(self.config.as_deref())?;
         ensure!(
             self.settings.traces_as(&new),
-            "only stages, classic_histograms, per_cpu and idle_s can change while it runs; restart \
-             the agent for the rest"
+            "only stages, classic_histograms, per_cpu, idle_s and at_most, keep_s and after_ms of \
+             [record] can change while it runs; restart the agent for the rest"
         );
         self.doors.replace(load_door(&new)?);
+        if let (Some(recording), Some(record)) = (&mut self.recording, &new.record) {
+            recording.change(record);
+        }
         self.settings = new;
         self.last = None;
         Ok(())

@@ -144,7 +144,7 @@ fn parse_wall_time(text: &str) -> Result<Timestamp, String> {
 }
 
 /// `switch_in:200`.
-fn parse_stage(text: &str) -> Result<(Point, u64), String> {
+pub fn parse_stage(text: &str) -> Result<(Point, u64), String> {
     let names = || {
         let names: Vec<&str> = Point::ALL[1..].iter().map(|point| point.name()).collect();
         format!("write a stage and microseconds, as switch_in:200; stages: {}", names.join(", "))

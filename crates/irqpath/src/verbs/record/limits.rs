@@ -45,6 +45,11 @@ impl Limiter {
         Self { rate, made: VecDeque::new() }
     }
 
+    /// From now on; what was made still counts.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// May one more be made? If so, it counts.
     pub fn admit(&mut self, now: Instant) -> bool {
         while self.made.front().is_some_and(|&at| now.duration_since(at) >= self.rate.within) {

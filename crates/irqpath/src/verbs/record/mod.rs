@@ -6,7 +6,8 @@
 //! - `actions` is what is done besides, by a helper without privileges.
 //! - `writer` turns a copy of the rings into a result directory, on a thread of its own.
 //!
-//! The rings themselves are in `irqpath-source` (`bpf::flight`).
+//! The rings themselves are in `irqpath-source` (`bpf::flight`). The agent has a recorder of the same
+//! parts (`agent::recording`).
 
 mod actions;
 pub mod args;
@@ -17,4 +18,11 @@ mod run;
 mod triggers;
 mod writer;
 
-pub use run::run;
+pub use actions::Actions;
+pub use args::parse_stage;
+pub use limits::{Limiter, Rate};
+pub use memory::{User, share_out, watch_within};
+pub use recorder::{Recorder, Settings, State};
+pub use run::{is_capture, run};
+pub use triggers::{Asked, Triggers};
+pub use writer::{Writer, measure_disk};

@@ -10,7 +10,7 @@ use irqpath_model::record::{
 };
 use irqpath_model::{Loss, Names, PathRecord, SCHEMA_VERSION};
 use irqpath_report::text::record::describe_capture;
-use irqpath_source::bpf::flight::FlightRecorder;
+use irqpath_source::bpf::flight::{FlightRecorder, Recording};
 use irqpath_source::realtime::now_ns;
 use irqpath_system::Host;
 
@@ -24,7 +24,7 @@ use crate::output::console;
 use crate::session::add_own_cost;
 
 /// One look at the rings and triggers.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the counts of the programs are read: the losses of a capture are known to so much.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Captures that the final document lists.
@@ -42,10 +42,17 @@ pub struct Settings {
     pub json: bool,
 }
 
+impl State {
+    /// With what is on the disk from before.
+    pub fn with(disk: Disk) -> Self {
+        Self { disk, ..Self::default() }
+    }
+}
+
 /// Everything that a round needs.
-pub struct Recorder {
+pub struct Recorder<R: Recording> {
     pub settings: Settings,
-    pub flight: FlightRecorder,
+    pub flight: R,
     pub triggers: Triggers,
     pub actions: Actions,
     pub writer: Writer,
@@ -73,10 +80,10 @@ pub struct State {
     recorded: Recorded,
 }
 
-impl Recorder {
-    /// One round; waits a little.
-    pub fn go_round(&mut self, by_hand: bool) -> anyhow::Result<()> {
-        let mut happened = self.triggers.wait(LOOK_EVERY);
+impl<R: Recording> Recorder<R> {
+    /// One round; waits for a line for at most so long.
+    pub fn go_round(&mut self, by_hand: bool, patience: Duration) -> anyhow::Result<()> {
+        let mut happened = self.triggers.wait(patience);
         if by_hand {
             let what = "by hand (SIGUSR1)".to_owned();
             happened.push(Happened { trigger: Trigger::Signal, what, at_ns: now_ns() });
@@ -282,35 +289,14 @@ impl Recorder {
         *self.state.recorded.suppressed.entry(name.to_owned()).or_default() += n;
     }
 
-    /// Write what is due, and say what there was.
-    pub fn finish(mut self, at_end: bool, stopped: impl Fn() -> bool) -> anyhow::Result<Recorded> {
-        let clocks = Clocks { start: self.clock, end: read_clocks() };
-        let duration = self.started.elapsed();
-        let counts = self.flight.take_counts()?;
-        let written = self.flight.count_written()?;
-        self.flight.detach_programs();
-        self.finish_captures(at_end, &stopped)?;
-        self.wait_for_actions(&stopped);
-        self.memory.look();
-        let mut recorded = self.state.recorded;
-        recorded.schema_version = SCHEMA_VERSION;
-        recorded.duration_ns = duration.as_nanos() as u64;
-        recorded.nr_transitions = written.nr_transitions;
-        recorded.nr_paths = written.nr_paths;
-        recorded.nr_dropped = self.state.disk.nr_dropped;
-        recorded.disk_bytes = self.state.disk.nr_bytes;
-        let (rings, maps) = (self.flight.copy_bytes(), counts.overhead.map_bytes);
-        recorded.memory = memory::add_up(self.settings.memory_mib, rings, maps, self.memory.most());
-        recorded.nr_stacks = written.nr_stacks;
-        recorded.stacks_ns = written.stacks_ns;
-        recorded.actions = self.actions.counts();
-        recorded.notes = self.triggers.notes();
-        recorded.clocks = clocks;
-        recorded.loss = counts.loss;
-        recorded.overhead = counts.overhead;
-        add_own_cost(&mut recorded.overhead);
-        recorded.missing = counts.missing;
-        Ok(recorded)
+    /// What has become of all triggers so far.
+    pub fn recorded(&self) -> &Recorded {
+        &self.state.recorded
+    }
+
+    /// What the captures take.
+    pub fn disk(&self) -> Disk {
+        self.state.disk
     }
 
     fn finish_captures(&mut self, at_end: bool, stopped: &impl Fn() -> bool) -> anyhow::Result<()> {
@@ -340,5 +326,38 @@ impl Recorder {
             }
         }
         Ok(())
+    }
+}
+
+impl Recorder<FlightRecorder> {
+    /// Write what is due, and say what there was.
+    pub fn finish(mut self, at_end: bool, stopped: impl Fn() -> bool) -> anyhow::Result<Recorded> {
+        let clocks = Clocks { start: self.clock, end: read_clocks() };
+        let duration = self.started.elapsed();
+        let counts = self.flight.take_counts()?;
+        let written = self.flight.count_written()?;
+        self.flight.detach_programs();
+        self.finish_captures(at_end, &stopped)?;
+        self.wait_for_actions(&stopped);
+        self.memory.look();
+        let mut recorded = self.state.recorded;
+        recorded.schema_version = SCHEMA_VERSION;
+        recorded.duration_ns = duration.as_nanos() as u64;
+        recorded.nr_transitions = written.nr_transitions;
+        recorded.nr_paths = written.nr_paths;
+        recorded.nr_dropped = self.state.disk.nr_dropped;
+        recorded.disk_bytes = self.state.disk.nr_bytes;
+        let (rings, maps) = (self.flight.copy_bytes(), counts.overhead.map_bytes);
+        recorded.memory = memory::add_up(self.settings.memory_mib, rings, maps, self.memory.most());
+        recorded.nr_stacks = written.nr_stacks;
+        recorded.stacks_ns = written.stacks_ns;
+        recorded.actions = self.actions.counts();
+        recorded.notes = self.triggers.notes();
+        recorded.clocks = clocks;
+        recorded.loss = counts.loss;
+        recorded.overhead = counts.overhead;
+        add_own_cost(&mut recorded.overhead);
+        recorded.missing = counts.missing;
+        Ok(recorded)
     }
 }

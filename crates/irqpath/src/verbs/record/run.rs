@@ -20,10 +20,10 @@ use jiff::Timestamp;
 use super::actions::Actions;
 use super::args::Record;
 use super::limits::Limiter;
-use super::memory::{self, Watch};
-use super::recorder::{Recorder, Settings, State};
+use super::memory;
+use super::recorder::{LOOK_EVERY, Recorder, Settings, State};
 use super::triggers::{Asked, Triggers};
-use super::writer::Writer;
+use super::writer::{Writer, measure_disk};
 use crate::host::clocks::read_clocks;
 use crate::host::meta;
 use crate::host::names::{KnownNames, Lookup};
@@ -51,11 +51,13 @@ pub fn run(arguments: &Record) -> anyhow::Result<ExitCode> {
     let flight = FlightRecorder::open(&config)?;
     let has_sockets =
         arguments.when.trigger.iter().any(|trigger| matches!(trigger, Asked::Socket(_)));
+    let memory = memory::watch_within(arguments.bounds.memory, &flight)?;
+    memory.limit_data()?;
     confine::confine(Kept { symbols: true, files: true, network: has_sockets, ..Kept::default() })?;
     if arguments.at.is_some_and(|at| !wait_until(at, &stop)) {
         return Ok(ExitCode::SUCCESS);
     }
-    let memory = Watch::start(flight.mapped_bytes());
+    let state = State::with(measure_disk(&store));
     let mut recorder = Recorder {
         settings: settings(arguments),
         flight,
@@ -68,12 +70,12 @@ pub fn run(arguments: &Record) -> anyhow::Result<ExitCode> {
         started: Instant::now(),
         clock: read_clocks(),
         memory,
-        state: State::default(),
+        state,
     };
     let is_over = |started: Instant| arguments.duration.is_some_and(|d| started.elapsed() >= d);
     recorder.forget_reported()?;
     while !stop.is_requested() && !is_over(recorder.started) && !recorder.has_ended() {
-        recorder.go_round(by_hand.take())?;
+        recorder.go_round(by_hand.take(), LOOK_EVERY)?;
     }
     let mut recorded = recorder.finish(arguments.when.at_end, || stop.check_abort().is_err())?;
     stop.check_abort()?;
@@ -128,21 +130,27 @@ fn source_config(arguments: &Record, host: &Host) -> anyhow::Result<Config> {
         host.check_cpus(cpus)?;
     }
     let (tids, comms) = split_tasks(&arguments.what.task);
-    let ring_bytes = memory::share_out(arguments.bounds.memory, host.possible_cpus()?.len())?;
-    let stages = arguments.when.stage.clone();
-    Ok(Config {
+    let ring_bytes =
+        memory::share_out(arguments.bounds.memory, host.possible_cpus()?.len(), memory::ALONE)?;
+    let flight = Flight {
+        ring_bytes,
         threshold_ns: arguments.when.threshold,
+        stages: arguments.when.stage.clone(),
+        stack_ns: arguments.what.stacks,
+        beside: false,
+    };
+    Ok(Config {
         origins: host.resolve_irqs(&arguments.what.irq)?,
         tids,
         comms,
         cpus: arguments.what.cpus.clone(),
         no_user: arguments.what.no_user,
-        flight: Some(Flight { ring_bytes, stages, stack_ns: arguments.what.stacks }),
+        flight: Some(flight),
         ..Config::default()
     })
 }
 
 /// What the recorder itself wrote: other results in its directory are not its own to remove.
-fn is_capture(bytes: &[u8]) -> bool {
+pub fn is_capture(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Meta>(bytes).is_ok_and(|meta| meta.capture.is_some())
 }

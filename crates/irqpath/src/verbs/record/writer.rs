@@ -77,6 +77,8 @@ impl<E: Into<anyhow::Error>> From<E> for Unwritten {
 pub struct Disk {
     pub nr_bytes: u64,
     pub nr_dropped: u64,
+    /// The number of the oldest that is left.
+    pub oldest: Option<u32>,
 }
 
 /// The thread.
@@ -155,7 +157,7 @@ impl Work {
         Done {
             frozen: frozen.into_inner().unwrap_or_else(PoisonError::into_inner),
             result,
-            disk: Disk { nr_bytes: self.store.nr_bytes(), nr_dropped: self.store.nr_dropped() },
+            disk: measure_disk(&self.store),
             memory: self.watch,
         }
     }
@@ -226,10 +228,18 @@ impl Work {
     fn over_budget(&self, nr_bytes: u64) -> Unwritten {
         let budget = self.store.budget() >> 20;
         let error = anyhow!(
-            "a capture needs more than {} MiB, --disk allows {budget}; raise it, or lower --keep",
+            "a capture needs more than {} MiB, the budget of disk is {budget}; raise it, or keep less",
             nr_bytes >> 20
         );
         Unwritten { why: Suppressed::Budget, error }
+    }
+
+    /// Before the memory is beyond its limit, the capture is given up: the recorder is there for the
+    /// next one.
+    fn check_memory(&mut self) -> Result<(), Unwritten> {
+        self.watch.look();
+        let excess = self.watch.check();
+        excess.map_err(|error| Unwritten { why: Suppressed::Memory, error })
     }
 
     /// Everything that `trace -o DIR --perfetto --record` writes.
@@ -256,15 +266,16 @@ impl Work {
             session.poll_source(Duration::ZERO)?;
             nr_steps += 1;
             if nr_steps % LOOK_EVERY == 0 {
-                self.watch.look();
+                self.check_memory()?;
                 let nr_bytes = staged.nr_bytes()?;
                 if nr_bytes > self.store.budget() {
                     return Err(self.over_budget(nr_bytes));
                 }
             }
         }
+        self.check_memory()?;
         let finished = session.finish()?;
-        self.watch.look();
+        self.check_memory()?;
         let mut streams = finished.streams;
         for (name, exporter) in export::DIRECTORY {
             let file = staged.create_file(name)?;
@@ -275,6 +286,11 @@ impl Work {
         streams.commit_recording(meta, &snapshot)?;
         Ok(())
     }
+}
+
+/// What captures take; some may be left from before.
+pub fn measure_disk(store: &Store) -> Disk {
+    Disk { nr_bytes: store.nr_bytes(), nr_dropped: store.nr_dropped(), oldest: store.oldest() }
 }
 
 fn open_streams(staged: &StagedDir, meta: &Meta) -> anyhow::Result<Streams> {

@@ -41,7 +41,7 @@ struct Input {
 }
 
 enum Origin {
-    Live(Config),
+    Live(Box<Config>),
     Recording(Box<dyn Source>),
 }
 
@@ -133,7 +133,7 @@ fn open_input(what: &What, output: &Output) -> anyhow::Result<Input> {
     let lookup = if record_all { Lookup::Now } else { Lookup::AtTheEnd };
     let names = KnownNames::live(&host, lookup)?;
     let meta = meta::collect_before(&host, names.get().clone());
-    Ok(Input { meta, names, origin: Origin::Live(config) })
+    Ok(Input { meta, names, origin: Origin::Live(Box::new(config)) })
 }
 
 /// Attach. The counts before are read right after that, and those after right before detaching,

@@ -16,7 +16,7 @@ use irqpath_model::{Intrusion, LineStats, Names, Origin};
 use irqpath_source::bpf::probes::{Place, Probe};
 use irqpath_system::Host;
 
-use crate::verbs::agent::intrusions::Watch;
+use crate::host::intrusions::Watch;
 use lines::Lines;
 use probes::Watched;
 
