@@ -18,6 +18,7 @@ mod output;
 mod recording;
 mod result;
 mod scratch;
+mod table;
 
 use std::alloc::System;
 
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "capture", run: capture::run },
     Target { name: "flame", run: flame::run },
     Target { name: "guest", run: guest::run },
+    Target { name: "table", run: table::run },
 ];
 
 /// Between the parts of an input.

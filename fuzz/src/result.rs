@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Result directories, as `report` and `compare` read them: `meta.json` and `summary.json` as
-//! sections of one input, or one document of both. Tables are damaged in the tests of irqpath-report.
+//! sections of one input, or one document of both. `table` has their tables.
 
 use irqpath_report::json;
 

@@ -67,6 +67,9 @@ fn a_whole_seed_is_read_to_its_end() {
         ("flame", "one-path"),
         ("guest", "archive"),
         ("guest", "with-head"),
+        ("table", "paths"),
+        ("table", "lengths"),
+        ("table", "hostile-names"),
     ] {
         assert!(read(name, seed), "{name}/{seed} is refused");
     }
