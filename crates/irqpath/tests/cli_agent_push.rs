@@ -7,13 +7,17 @@
 mod agent_support;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use agent_support::{PATIENCE, Running, sum_of};
 use irqpath_testing::cli::is_root;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A collector that answers each push with this status and body; its address, and the requests.
 fn start_collector(status: &'static str, body: &'static [u8]) -> (String, Receiver<Vec<u8>>) {
@@ -96,11 +100,87 @@ fn a_collector_that_refuses_or_is_dead_is_counted_and_the_rest_goes_on() {
     let agent =
         Running::start(&format!("otlp = {{ endpoint = 'http://{address}', interval_s = 1 }}\n"));
     wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"refused\"}", 2.0);
-    agent.stop();
+    let said = agent.stop();
+    assert!(said.lines().count() == 1 && said.contains("(status 400)"), "{said}");
     let agent = Running::start("otlp = { endpoint = 'unix:/nowhere/at/all', interval_s = 1 }\n");
     let text = wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"failed\"}", 1.0);
     assert!(text.contains("irqpath_hardirqs_total{"), "{text}");
+    let said = agent.stop();
+    assert!(said.lines().count() == 1 && said.contains("No such file"), "{said}");
+}
+
+/// A certificate of its own authority for the loopback interface, and its key.
+fn make_certificate(directory: &Path, name: &str) -> bool {
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+    openssl.args(["-nodes", "-days", "2", "-subj", "/CN=collector", "-addext"]);
+    openssl.args(["subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]);
+    openssl.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.crt")]);
+    openssl.current_dir(directory).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+/// The collector behind TLS: each connection is decrypted and passed on.
+fn start_tls(directory: &Path, name: &str, plain: String) -> u16 {
+    let file = |kind: &str| directory.join(format!("{name}.{kind}"));
+    let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
+    let cert = CertificateDer::from_pem_file(file("crt")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = Arc::new(builder.with_single_cert(vec![cert], key).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut tls = rustls::StreamOwned::new(connection, stream.unwrap());
+            let mut behind = TcpStream::connect(&plain).unwrap();
+            let mut part = [0; 16 << 10];
+            // The client may refuse the certificate. The answer fits into one part.
+            behind.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            while let Ok(n @ 1..) = tls.read(&mut part) {
+                behind.write_all(&part[..n]).unwrap();
+                let Ok(n @ 1..) = behind.read(&mut part) else { continue };
+                if tls.write_all(&part[..n]).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_collector_over_tls_gets_the_numbers_and_one_with_another_certificate_does_not() {
+    let test = "a_collector_over_tls_gets_the_numbers_and_one_with_another_certificate_does_not";
+    if !is_root(test) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    if !["own", "other"].iter().all(|name| make_certificate(here, name)) {
+        eprintln!("skipped: {test}: no openssl");
+        return;
+    }
+    let (address, requests) = start_collector("200 OK", b"");
+    let settings = |name: &str| {
+        let port = start_tls(here, name, address.clone());
+        let ca = here.join("own.crt").display().to_string();
+        format!(
+            "otlp = {{ endpoint = 'https://127.0.0.1:{port}', interval_s = 1, ca_file = '{ca}' }}\n"
+        )
+    };
+    let agent = Running::start(&settings("own"));
+    let request = requests.recv_timeout(PATIENCE).unwrap();
+    assert!(String::from_utf8_lossy(&request).contains("irqpath_path_seconds"));
+    wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"accepted\"}", 1.0);
     assert_eq!(agent.stop(), "");
+    while requests.try_recv().is_ok() {}
+    let agent = Running::start(&settings("other"));
+    wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"failed\"}", 1.0);
+    assert!(requests.try_recv().is_err(), "numbers went to a stranger");
+    let said = agent.stop();
+    assert!(said.lines().count() == 1 && said.contains("certificate"), "{said}");
 }
 
 /// `IRQPATH_OTELCOL` names the binary of a Collector with otlpreceiver and debugexporter.

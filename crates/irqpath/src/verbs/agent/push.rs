@@ -26,6 +26,7 @@ use tokio_rustls::TlsConnector;
 use super::asking::{Ask, Stream, ask};
 use super::endpoint::{DEFAULT_PATH, Otlp, Place};
 use super::web;
+use crate::output::console;
 
 /// How long a collector may take for one push.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -110,37 +111,49 @@ impl Pusher {
 
     /// Until the process ends.
     pub async fn push_all(self, asks: SyncSender<Ask>) {
+        let mut was_failing = false;
         loop {
             tokio::time::sleep(self.interval).await;
             let outcome = match ask(&asks).await {
                 Some(exposed) => {
                     match openmetrics::encode_otlp(exposed, SystemTime::now(), &self.host_name) {
                         Ok(body) => self.push(Bytes::from(body)).await,
-                        Err(_) => Outcome::Failed,
+                        Err(_) => (Outcome::Failed, "the numbers cannot be encoded".to_owned()),
                     }
                 }
-                None => Outcome::Failed,
+                None => (Outcome::Failed, "the measurement does not answer".to_owned()),
             };
+            let (outcome, why) = outcome;
             self.pushes.count(outcome);
+            let is_failing = outcome != Outcome::Accepted;
+            if is_failing && !was_failing {
+                console::print_note(&format!(
+                    "otlp: {} does not take the numbers ({why}); irqpath_otlp_pushes_total counts on",
+                    self.authority
+                ));
+            }
+            was_failing = is_failing;
         }
     }
 
-    async fn push(&self, body: Bytes) -> Outcome {
+    /// What became of it, and why in words if it was not taken.
+    async fn push(&self, body: Bytes) -> (Outcome, String) {
         let mut waits = WAITS.iter();
         loop {
             let post = tokio::time::timeout(PATIENCE, self.post(body.clone())).await;
             let outcome = match post {
                 Ok(Ok(outcome)) => outcome,
-                _ => Outcome::Failed,
+                Ok(Err(error)) => (Outcome::Failed, format!("{error:#}")),
+                Err(_) => (Outcome::Failed, "no answer".to_owned()),
             };
             match waits.next() {
-                Some(wait) if outcome == Outcome::Failed => tokio::time::sleep(*wait).await,
+                Some(wait) if outcome.0 == Outcome::Failed => tokio::time::sleep(*wait).await,
                 _ => return outcome,
             }
         }
     }
 
-    async fn post(&self, body: Bytes) -> anyhow::Result<Outcome> {
+    async fn post(&self, body: Bytes) -> anyhow::Result<(Outcome, String)> {
         let stream = self.connect().await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);
@@ -152,7 +165,7 @@ impl Pusher {
         let status = answer.status();
         let answer = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
         connection.abort();
-        Ok(match status {
+        let outcome = match status {
             status if status.is_success() => {
                 let answer = answer.map(Collected::to_bytes).unwrap_or_default();
                 let rejected = openmetrics::rejected_points(&answer);
@@ -164,7 +177,8 @@ impl Pusher {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => Outcome::Failed,
             _ => Outcome::Refused,
-        })
+        };
+        Ok((outcome, format!("status {}", status.as_u16())))
     }
 
     async fn connect(&self) -> io::Result<Box<dyn Stream>> {
