@@ -76,7 +76,7 @@ impl Recorder {
 
 /// What irqpath changes, said a second time: an oracle that asked `change/allowed.rs` would not see
 /// what is wrong there. `#` stands for a number, `*` for a name.
-const ALLOWED: [&str; 18] = [
+const ALLOWED: [&str; 22] = [
     "proc/irq/#/smp_affinity",
     "proc/irq/default_smp_affinity",
     "proc/shield/procs",
@@ -85,6 +85,10 @@ const ALLOWED: [&str; 18] = [
     "proc/sys/net/core/rps_default_mask",
     "proc/sys/kernel/watchdog_cpumask",
     "proc/sys/kernel/timer_migration",
+    "proc/sys/vm/stat_interval",
+    "sys/devices/system/cpu/cpu#/power/pm_qos_resume_latency_us",
+    "sys/devices/system/cpu/cpufreq/*/scaling_governor",
+    "sys/kernel/debug/sched/fair_server/cpu#/runtime",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/devices/virtual/workqueue/*/cpumask",
     "sys/class/net/*/queues/*/rps_cpus",
@@ -105,9 +109,11 @@ fn is_ours(path: &str) -> bool {
         let wanted: Vec<&str> = pattern.split('/').collect();
         wanted.len() == parts.len()
             && wanted.iter().zip(&parts).all(|(wanted, part)| match *wanted {
-                "#" => is_number(part),
                 "*" => true,
-                exact => exact == *part,
+                exact => match exact.strip_suffix('#') {
+                    Some(prefix) => part.strip_prefix(prefix).is_some_and(is_number),
+                    None => exact == *part,
+                },
             })
     };
     // Any cgroup may be the one that a process goes back to.
@@ -172,6 +178,16 @@ impl Access for Recorder {
     }
 
     fn set_irqbalance_banned(&self, _tid: u32, _cpus: &CpuList) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn irqbalance_lines(&self, _tid: u32) -> io::Result<String> {
+        Ok("3".to_owned())
+    }
+
+    fn set_irqbalance_lines(&self, _tid: u32, irqs: &str) -> io::Result<()> {
+        let is_numbers = irqs.bytes().all(|b| b.is_ascii_digit() || b == b' ');
+        assert!(is_numbers, "the journal had irqbalance told {irqs:?}");
         Ok(())
     }
 }
