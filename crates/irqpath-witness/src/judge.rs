@@ -69,6 +69,14 @@ impl Judge {
             return None;
         }
         let Some(wakeup) = self.wakeup_of(record) else {
+            if self.is_racing(record) {
+                return Some(vec![Difference::new(
+                    Kind::Unsure,
+                    record,
+                    0,
+                    "while it went to sleep",
+                )]);
+            }
             // Whether it runs is read twice, too, and nothing is joined with it.
             let is_join = record.end != PathEnd::AlreadyRunning;
             let kind = if is_join { Kind::NoSuchWakeup } else { Kind::End };
@@ -98,6 +106,19 @@ impl Judge {
         same_cpu
             .min_by_key(|w| w.waking().ns.abs_diff(waking.ns))
             .filter(|w| w.waking().ns.abs_diff(waking.ns) < SAME_NS)
+            .filter(|w| self.may_be_read_at(w.waking(), waking.ns))
+    }
+
+    /// Whether irqpath may have read this time at an event of the record.
+    fn may_be_read_at(&self, event: Stamp, ns: u64) -> bool {
+        let read_by_ns = self.occupied.read_by_ns(event.cpu, event.ns);
+        read_by_ns
+            .is_none_or(|by_ns| (event.ns..=by_ns + 2 * BOUNDARY_NS).contains(&(ns + BOUNDARY_NS)))
+    }
+
+    fn is_racing(&self, record: &PathRecord) -> bool {
+        let waking = record.stamps[Point::Waking.index()];
+        waking.is_some_and(|at| self.occupied.is_racing(record.target.tid, at.cpu, at.ns))
     }
 
     fn judge_join(&self, record: &PathRecord, wakeup: &Wakeup) -> Vec<Difference> {
@@ -169,6 +190,7 @@ impl Judge {
             _ if self.occupied.may_have_switched_in((record.target.tid, is.cpu), is.ns) => {
                 Some(Kind::Unsure)
             }
+            _ if self.is_racing(record) => Some(Kind::Unsure),
             (None, Outcome::Unseen) => Some(Kind::UnseenSwitchIn),
             _ => Some(Kind::WrongSwitchIn),
         }

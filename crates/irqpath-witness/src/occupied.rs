@@ -11,7 +11,7 @@ use irqpath_model::{Occupancy, Origin, SoftirqVec};
 
 use crate::event::{Event, Reading, What};
 use crate::gaps::{Gaps, MAX_GAP_NS, Mark};
-use crate::tolerance::BOUNDARY_NS;
+use crate::tolerance::{BOUNDARY_NS, TOLERANCE_NS};
 
 /// What had a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +124,8 @@ pub struct Occupied {
     suspended: HashMap<u32, SoftirqVec>,
     /// Tasks whose wakeup has not chosen a run queue yet, and since when.
     waking: HashMap<u32, u64>,
+    /// When each task was switched out, and by when irqpath had noticed, ascending.
+    switch_outs: HashMap<u32, Vec<(u64, u64)>>,
     /// By CPU and time of an event: when irqpath had read the clock at it.
     read_by: HashMap<(u16, u64), u64>,
     /// The same by task and time since when it belonged to another run queue.
@@ -165,6 +167,8 @@ impl Occupied {
                 cpu.softirq = self.suspended.remove(&next.tid);
                 cpu.current = Some(next.tid);
                 self.switch_ins.entry((next.tid, event.cpu)).or_default().push(event.ns);
+                let read_by_ns = event.again.map_or(event.ns, |again| again.ns);
+                self.switch_outs.entry(*prev).or_default().push((event.ns, read_by_ns));
             }
             _ => {}
         }
@@ -260,6 +264,15 @@ impl Occupied {
     pub fn may_have_switched_in(&self, (tid, cpu): (u32, u16), ns: u64) -> bool {
         let unseen = self.unseen_ins.get(&(tid, cpu));
         unseen.is_some_and(|all| all.iter().any(|&(from, until)| (from..=until).contains(&ns)))
+    }
+
+    /// Whether a task was being switched out while its wakeup at `ns` was read, on another CPU. The
+    /// recorders may then have seen both in either order, and its state before or after.
+    pub fn is_racing(&self, tid: u32, cpu: u16, ns: u64) -> bool {
+        let read_by_ns = self.read_by_ns(cpu, ns).unwrap_or(ns);
+        let outs = self.switch_outs.get(&tid).map_or(&[][..], Vec::as_slice);
+        let first = outs.partition_point(|(_, by_ns)| by_ns + TOLERANCE_NS < ns);
+        outs.get(first).is_some_and(|(out_ns, _)| *out_ns <= read_by_ns + TOLERANCE_NS)
     }
 
     /// The run queues of a task between two times. What it was before it was first seen is not
