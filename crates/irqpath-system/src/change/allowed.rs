@@ -46,8 +46,14 @@ impl Allowed {
             }
             Target::TaskAffinity { .. }
             | Target::TaskScheduling { .. }
-            | Target::Irqbalance { .. }
-            | Target::IrqbalanceLines { .. } => true,
+            | Target::Irqbalance { .. } => true,
+            Target::IrqbalanceLines { .. } => {
+                let is_numbers = |value: &Value| match value {
+                    Value::Text(irqs) => irqs.bytes().all(|b| b.is_ascii_digit() || b == b' '),
+                    _ => false,
+                };
+                is_numbers(&intent.before) && is_numbers(&intent.new)
+            }
         }
     }
 
