@@ -320,3 +320,27 @@ fn what_is_said_to_be_unknown_must_be() {
     let path = path(T0 + 502, 0, &[(CauseKind::Unexplained, "-", 500)]);
     assert_eq!(kinds(&judge, &path), [Kind::Unexplained]);
 }
+
+#[test]
+fn a_wakeup_of_a_task_that_is_being_switched_out_is_not_compared_with_the_next() {
+    let judge = |out_us| {
+        Script::new()
+            .until(1)
+            .switch(T0 - 100, 1, (OTHER, 1), TARGET)
+            .switch(out_us, 1, (TARGET, 1), OTHER)
+            .until(out_us + 1)
+            .add(T0 + 300, 0, HOG, What::IrqEntry(TIMER))
+            .add(T0 + 302, 0, HOG, What::Waking { task: subject(TARGET), cpu: 0, state: 1 })
+            .until(T0 + 303)
+            .add(T0 + 304, 0, HOG, What::IrqExit { wakes: 0 })
+            .until(T0 + 305)
+            .switch(T0 + 602, 0, (HOG, 0), TARGET)
+            .until(T0 + 603)
+            .switch(T0 + 702, 0, (TARGET, 1), HOG)
+            .until(T0 + 703)
+            .judge()
+    };
+    let path = path(T0 + 502, 0, &[]);
+    assert_eq!(kinds(&judge(T0 + 4), &path), [Kind::Unsure], "it was leaving");
+    assert_eq!(kinds(&judge(T0 - 50), &path), [Kind::NoSuchWakeup], "it slept");
+}
