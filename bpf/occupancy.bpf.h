@@ -89,15 +89,21 @@ static __always_inline void ip_occ_put(struct ip_cpu *c, __u32 cpu, __u64 seq, _
 }
 
 /*
- * Begin a chunk: restate what this CPU is doing, so that the chunk can be understood without
- * the one before it. Returns the next free position.
+ * Begin a chunk with what this CPU is doing before a transition of @kind, so that the chunk can be
+ * understood without the one before it. Returns the next free position. A task that is not the one
+ * of the chunk before is unseen here, too: as a switch it would vouch for the time before.
  */
-static __noinline __u64 ip_occ_restate(struct ip_cpu *c, __u32 cpu, __u64 seq, __u64 now)
+static __noinline __u64 ip_occ_restate(struct ip_cpu *c, __u64 seq, __u64 now, __u8 kind)
 {
 	struct task_struct *cur = bpf_get_current_task_btf();
+	__u32 cpu = bpf_get_smp_processor_id();
+	bool known;
 
-	ip_occ_put(c, cpu, seq, now, IP_OCC_SWITCH_IN, 0, cur->pid, cur);
-	if (c->softirq_active) {
+	if (!c)
+		return seq;
+	known = kind != IP_OCC_UNSEEN && (__u32)cur->pid == c->cur_tid;
+	ip_occ_put(c, cpu, seq, now, known ? IP_OCC_SWITCH_IN : IP_OCC_UNSEEN, 0, cur->pid, cur);
+	if (c->softirq_active || kind == IP_OCC_SOFTIRQ_EXIT) {
 		seq = __sync_fetch_and_add(&c->occ_head, 1);
 		ip_occ_put(c, cpu, seq, now, IP_OCC_SOFTIRQ_ENTRY, 0, c->softirq_vec, NULL);
 	}
@@ -130,7 +136,7 @@ static __always_inline void ip_occ_any(struct ip_cpu *c, bool irqs_on, __u64 now
 	__u64 seq = irqs_on ? __sync_fetch_and_add(&c->occ_head, 1) : c->occ_head++;
 
 	if (!(seq & (IP_CHUNK_LEN - 1))) {
-		seq = ip_occ_restate(c, cpu, seq, now);
+		seq = ip_occ_restate(c, seq, now, kind);
 		/* Without the one that is entered, with the one that is left. */
 		if (kind == IP_OCC_HARDIRQ_ENTRY)
 			seq = ip_occ_restate_hardirqs(c, seq, now, c->hard_depth - 1);

@@ -77,15 +77,19 @@ int BPF_PROG(ip_softirq_exit, unsigned int vec)
 	struct ip_cpu *c = ip_this_cpu();
 	struct ip_softirq *s;
 	__u64 now, run_ns;
+	bool entered;
 
 	if (!c || vec >= IP_NR_SOFTIRQS)
 		return 0;
 	now = ip_now(c);
 	c->nr_events++;
-	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_EXIT, vec);
-	if (!c->softirq_active)
-		return 0;
+	entered = c->softirq_active;
+	/* First: an interrupt that begins a chunk after the exit must not restate the softirq. */
 	c->softirq_active = 0;
+	barrier();
+	ip_occ_softirq(c, now, IP_OCC_SOFTIRQ_EXIT, vec);
+	if (!entered)
+		return 0;
 	run_ns = ip_run_ns(c, now) - c->softirq_entry_ns;
 	s = &c->softirqs[ip_softirq_index(vec)];
 	s->run_ns += run_ns;

@@ -237,6 +237,18 @@ fn around_a_switch_that_was_not_seen_no_task_is_named() {
 }
 
 #[test]
+fn a_chunk_that_begins_with_an_unseen_task_does_not_vouch_for_the_one_before() {
+    let timeline = timeline(&[
+        (20, switch(task(1, "init", 120))),
+        (50, unseen(idle())),
+        (50, unseen(idle())),
+        (60, switch(task(5, "after", 120))),
+        (70, switch(idle())),
+    ]);
+    check(&timeline, 20, 70, &[(20, "unseen"), (50, "swapper/0"), (60, "after")]);
+}
+
+#[test]
 fn an_unseen_switch_in_a_late_block_is_found_all_the_same() {
     let all = block(
         0,
