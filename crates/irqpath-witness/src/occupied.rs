@@ -43,6 +43,11 @@ impl Piece {
     fn steal_in_between_ns(&self) -> u64 {
         self.again.map_or(0, |again| again.steal_ns.saturating_sub(self.steal_ns))
     }
+
+    /// By how much later irqpath may have read the clock at the event that begins it.
+    fn read_within_ns(&self) -> u64 {
+        self.again.map_or(0, |again| again.ns.saturating_sub(self.ns))
+    }
 }
 
 /// One CPU while its events are read.
@@ -348,7 +353,8 @@ impl Occupied {
                 *shares.ns.entry(Who::Steal).or_default() += steal_ns;
                 *shares.ns.entry(piece.who).or_default() += ns - steal_ns;
             } else {
-                shares.unsure_ns += steal_ns;
+                // For irqpath it ends where irqpath read the clock, and as much of it lies within.
+                shares.unsure_ns += stolen.min(ns + next.read_within_ns());
                 *shares.ns.entry(piece.who).or_default() += ns;
             }
             shares.nr_pieces += 1;
