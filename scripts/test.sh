@@ -13,11 +13,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 log=$(mktemp)
 fuzz_log=$(mktemp)
-fuzz='' # the fuzzer's process group, while it runs
-trap 'rm -f "$log" "$fuzz_log"; if [[ -n $fuzz ]]; then kill -- "-$fuzz"; fi' EXIT
+release_log=$(mktemp)
+fuzz='' built='' # the process groups of the fuzzer and of the release build, while they run
+trap 'rm -f "$log" "$fuzz_log" "$release_log"; kill_group "$fuzz"; kill_group "$built"' EXIT
 summary=()
 failed=0
 cores=$(nproc)
+
+# shellcheck disable=SC2317 # reached through the trap
+kill_group() { if [[ -n $1 ]]; then kill -- "-$1"; fi; }
 
 # step NAME COMMAND...
 step() {
@@ -111,6 +115,21 @@ end_fuzz() {
   return "$code"
 }
 
+# Linking it as one unit keeps one CPU busy for minutes, and the lints have the other one.
+start_release() {
+  setsid cargo build --locked -q --release -p irqpath >"$release_log" 2>&1 &
+  built=$!
+}
+
+# shellcheck disable=SC2317 # reached through step
+end_release() {
+  local code=0
+  wait "$built" || code=$?
+  built=''
+  cat "$release_log"
+  return "$code"
+}
+
 # What reads the sources alone.
 lint() {
   step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
@@ -148,9 +167,10 @@ fi
 scripts/setup.sh --with test --with lab
 # What guests run and the tests of memory measure; the tests bring it up to date themselves.
 release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
-step 'the release binary' cargo build --locked -q --release -p irqpath
-summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
+start_release
 lint
+step 'the release binary, beside the lints' end_release
+summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
 # Advisories come from a database that is fetched; `cargo deny check` on a machine with network asks it.
 step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses bans sources
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
