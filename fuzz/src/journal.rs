@@ -118,7 +118,11 @@ fn is_ours(path: &str) -> bool {
     };
     // Any cgroup may be the one that a process goes back to.
     let is_return = path.starts_with("sys/fs/cgroup/") && path.ends_with("/cgroup.procs");
-    !climbs && (is_return || ALLOWED.iter().any(fits))
+    // Any cgroup may be one that gets CPUs for itself.
+    let files = ["/cgroup.subtree_control", "/cpuset.cpus.exclusive", "/cpuset.cpus.partition"];
+    let is_attached =
+        path.starts_with("sys/fs/cgroup/") && files.iter().any(|file| path.ends_with(file));
+    !climbs && (is_return || is_attached || ALLOWED.iter().any(fits))
 }
 
 impl Access for Recorder {

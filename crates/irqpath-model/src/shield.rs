@@ -109,6 +109,10 @@ pub struct Wanted {
     /// Tasks that go onto the shielded CPUs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<PlacedTask>,
+    /// Cgroups that have shielded CPUs for themselves, from the root of the hierarchy without the
+    /// first slash, and which CPUs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attached: BTreeMap<String, CpuList>,
 }
 
 /// A task that goes onto the shielded CPUs.
@@ -125,6 +129,11 @@ impl Wanted {
     /// True if this is to be kept off.
     pub fn is_on(&self, switch: Switch) -> bool {
         self.switches.contains(&switch)
+    }
+
+    /// The shielded CPUs that no cgroup has for itself.
+    pub fn own_cpus(&self) -> CpuList {
+        self.attached.values().fold(self.cpus.clone(), |left, cpus| left.difference(cpus))
     }
 }
 

@@ -45,7 +45,8 @@ fn undone() -> Undone {
 fn wanted() -> Wanted {
     let (cpus, switches) = ("1".parse().unwrap(), [Switch::Tasks].into());
     let (irqs, tasks) = Default::default();
-    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks }
+    let attached = [(name(), "1".parse().unwrap())].into();
+    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached }
 }
 
 fn obstacle() -> Obstacle {

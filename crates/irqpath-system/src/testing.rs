@@ -262,10 +262,35 @@ impl FakeAccess {
         let (on, name) = request.split_at(1);
         let old = std::fs::read_to_string(self.host.path(path))?;
         let mut words: Vec<&str> = old.split_whitespace().filter(|w| *w != name.trim()).collect();
+        let directory = path.trim_end_matches("/cgroup.subtree_control");
+        let children: Vec<String> = self.real.list_directories(directory);
+        let children = children.iter().map(|name| format!("{directory}/{name}"));
         if on == "+" {
             words.push(name.trim());
+            self.put_text(path, &words.join(" "))?;
+            return children.into_iter().try_for_each(|child| self.add_cpuset(&child));
+        }
+        for child in children {
+            let below = self.real.read(&format!("{child}/cgroup.subtree_control"));
+            if below.is_ok_and(|text| text.contains(name.trim())) {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            for (file, _) in CGROUP_FILES.iter().filter(|(file, _)| file.starts_with("cpuset")) {
+                let _ = std::fs::remove_file(self.host.path(format!("{child}/{file}")));
+            }
         }
         self.put_text(path, &words.join(" "))
+    }
+
+    /// The files of the controller appear where they are not.
+    fn add_cpuset(&self, directory: &str) -> io::Result<()> {
+        for (file, text) in CGROUP_FILES.iter().filter(|(file, _)| file.starts_with("cpuset")) {
+            let path = format!("{directory}/{file}");
+            if !self.host.path(&path).exists() {
+                self.put_text(&path, text)?;
+            }
+        }
+        Ok(())
     }
 }
 

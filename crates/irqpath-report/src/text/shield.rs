@@ -281,6 +281,7 @@ mod tests {
                 mechanism: Mechanism::Auto,
                 irqs: [("eth0".to_owned(), "3".parse().unwrap())].into(),
                 tasks: vec![],
+                attached: [].into(),
             },
             mechanism: Mechanism::Affinity,
             changed: vec![Changed {

@@ -94,10 +94,8 @@ impl Allowed {
 
     fn partition_form(&self, path: &str) -> Option<Form> {
         let below = self.below_mount(path)?;
-        let file = match below.strip_prefix(PARTITION_DIRECTORY) {
-            Some(inside) => inside.strip_prefix('/')?,
-            None => return (below == "cgroup.subtree_control").then(controller_form),
-        };
+        let inside = below.strip_prefix(PARTITION_DIRECTORY).and_then(|r| r.strip_prefix('/'));
+        let Some(file) = inside else { return attached_form(below) };
         match file {
             "cgroup.subtree_control" => Some(controller_form()),
             "cpuset.cpus" => Some(Form::List),
@@ -108,6 +106,20 @@ impl Allowed {
 
     fn below_mount<'a>(&self, path: &'a str) -> Option<&'a str> {
         self.mounts.iter().find_map(|mount| path.strip_prefix(mount.as_str())?.strip_prefix('/'))
+    }
+}
+
+/// Files of cgroups that are somebody else's and got CPUs for themselves.
+fn attached_form(below: &str) -> Option<Form> {
+    let Some((directory, file)) = below.rsplit_once('/') else {
+        return (below == "cgroup.subtree_control").then(controller_form);
+    };
+    match file {
+        _ if !directory.split('/').all(is_name) => None,
+        "cgroup.subtree_control" => Some(controller_form()),
+        "cpuset.cpus.exclusive" => Some(Form::List),
+        "cpuset.cpus.partition" => Some(Form::Text),
+        _ => None,
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn check_files(
         let Target::File { path, .. } = &step.target else { continue };
         check_writable(host, path, switch_of(snapshot, &step.target))?;
     }
-    if plan.partition {
+    if plan.partition || !plan.attached.is_empty() {
         check_writable(host, &snapshot.cgroup.mount, Switch::Tasks)?;
     }
     Ok(())

@@ -24,7 +24,11 @@ pub fn enter(
         return Err(ShieldError::NotSet);
     }
     let journal = Journal::open(host, OWNER)?;
-    let shielded = read_entry(&journal).ok_or(ShieldError::NotSet)?.wanted.cpus;
+    // Those of an attached cgroup are for nobody else.
+    let shielded = read_entry(&journal).ok_or(ShieldError::NotSet)?.wanted.own_cpus();
+    if shielded.is_empty() {
+        return Err(ShieldError::NotSet);
+    }
     let cpus = choose_cpus(host, cpus, &shielded)?;
     let failed = |reason: String| ShieldError::NotEntered { cpus: cpus.clone(), reason };
     join_partition(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;

@@ -3,18 +3,23 @@
 //! that may use other CPUs too loses the shielded ones; one that may use nothing else stays.
 //!
 //! `snapshot` reads the host, `placed` finds what was named, `plan` decides without touching it, `set` and `reset` change it
-//! through the [journal](crate::journal), `partition` makes the cgroup, `heirs` finds tasks that
+//! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
+//! `handed` those of cgroups that others have, `heirs` finds tasks that
 //! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the
 //! shield holds, `contest` what to do when somebody undoes each repair.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
 //! without us, so setting twice, or with other CPUs, ends where setting once does.
 
+mod attach;
+mod attached;
 mod boot;
 mod check;
 mod contest;
+mod cpusets;
 mod enter;
 mod entry;
+mod handed;
 mod heirs;
 mod join;
 mod kernel;
@@ -35,6 +40,8 @@ mod tests;
 use irqpath_model::CpuList;
 use irqpath_model::shield::Switch;
 
+pub use attach::{attach, plan_attach};
+pub use attached::Attached;
 pub use contest::{Contest, guess_opponent};
 pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
@@ -127,6 +134,23 @@ pub enum ShieldError {
     /// `--task` names nothing that could be a unit.
     #[error("'{name}' is neither a process nor a unit; see systemctl list-units")]
     NoUnit { name: String },
+    /// `attach` names no unit that runs.
+    #[error("there is no cgroup of a unit {name}; start it, or give the path of a cgroup: /{name}")]
+    UnitNotFound { name: String },
+    /// `attach` names several.
+    #[error("{name} may be each of these: {found}; give the path of one")]
+    AmbiguousUnit { name: String, found: String },
+    /// `attach` names a path at which there is none.
+    #[error("{path} is not a cgroup; give its path from the root, without '..' and links")]
+    NoCgroup { path: String },
+    /// The partition cannot be made.
+    #[error("cannot make a partition there: {reason}")]
+    NotAttached { reason: String },
+    /// Somebody else made one.
+    #[error(
+        "/{path} already is a partition of CPU {cpus}, by CPUSetPartition= or by hand; attach it with --cpus {cpus}, or make it a member first"
+    )]
+    ForeignPartition { path: String, cpus: CpuList },
     /// There is no shield.
     #[error("no shield is set; irqpath shield set --cpus LIST sets one")]
     NotSet,

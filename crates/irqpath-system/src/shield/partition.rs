@@ -11,16 +11,12 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Refusal, Target, Undone, Value};
 
 use super::Snapshot;
+use super::cpusets::{controller_target, file_target, is_shared, make_step};
 use crate::change::{
     Access, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Verdict, apply_steps, undo_changes,
 };
 use crate::journal::{Held, Journal, JournalError, Ledger};
 use crate::tasks::Stat;
-
-fn controller_target(directory: &str) -> Target {
-    let form = Form::Controller("cpuset".to_owned());
-    Target::File { path: format!("{directory}/cgroup.subtree_control"), form }
-}
 
 /// The partition itself. A refusal of it in the journal means that affinities were chosen.
 pub(super) fn partition_target(mount: &str) -> Target {
@@ -36,14 +32,6 @@ pub(super) fn is_part(target: &Target, mount: &str) -> bool {
         }
         _ => false,
     }
-}
-
-fn make_step(target: Target, label: &str, new: Value) -> Step {
-    Step { target, label: label.to_owned(), new, pin: false }
-}
-
-fn file_target(directory: &str, name: &str, form: Form) -> Target {
-    Target::File { path: format!("{directory}/{name}"), form }
 }
 
 /// What makes the partition, in the order in which it has to be made.
@@ -222,17 +210,6 @@ fn find_home<'a>(
         tid = Stat::parse_stat(&access.read(&format!("proc/{tid}/stat")).ok()?)?.ppid;
     }
     None
-}
-
-/// True if somebody else has begun to use the controller that we switched on.
-fn is_shared(access: &dyn Access, mount: &str) -> bool {
-    let children = access.list_directories(mount);
-    children.iter().filter(|name| *name != PARTITION_DIRECTORY).any(|name| {
-        ["cpuset.cpus", "cpuset.mems"].iter().any(|file| {
-            let text = access.read(&format!("{mount}/{name}/{file}"));
-            text.is_ok_and(|text| !text.trim().is_empty())
-        })
-    })
 }
 
 /// Whether the partition holds: the word that the kernel shows, with its reason if it does not.

@@ -12,7 +12,7 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{PlacedTask, Wanted};
 use irqpath_model::{CpuList, Origin, TaskId};
 
-use super::ShieldError;
+use super::{Attached, ShieldError};
 use crate::journal::Ledger;
 use crate::tasks::Stat;
 use crate::{Host, SystemError, Task};
@@ -24,6 +24,10 @@ pub struct Placed {
     pub irqs: BTreeMap<u32, CpuList>,
     /// Threads.
     pub tasks: BTreeSet<TaskId>,
+    /// Cgroups that have CPUs for themselves, from the root of the hierarchy.
+    pub attached: BTreeMap<String, Attached>,
+    /// Threads of processes in these cgroups, and below.
+    pub members: BTreeSet<TaskId>,
     /// Names of which there is nothing now, in words for people.
     pub absent: Vec<String>,
 }
@@ -40,7 +44,11 @@ impl Placed {
             }
         }
         let units = wanted.tasks.iter().any(|task| matches!(task, PlacedTask::Unit(_)));
-        let cgroups = if units { read_cgroups(host, tasks, ledger) } else { BTreeMap::new() };
+        let cgroups = if units || !wanted.attached.is_empty() {
+            read_cgroups(host, tasks, ledger)
+        } else {
+            BTreeMap::new()
+        };
         for task in &wanted.tasks {
             let found = threads_of(task, tasks, &cgroups);
             match task {
@@ -53,7 +61,28 @@ impl Placed {
                 _ => placed.tasks.extend(found),
             }
         }
+        let is_member = |task: &&Task| {
+            let cgroup = cgroups.get(&task.tgid);
+            cgroup.is_some_and(|c| wanted.attached.keys().any(|path| is_within(c, path)))
+        };
+        placed.members = tasks.iter().filter(is_member).map(|task| task.id).collect();
         placed
+    }
+
+    /// Looks at the cgroups that are to have CPUs for themselves.
+    pub(super) fn locate_attached(
+        &mut self,
+        host: &Host,
+        mount: &str,
+        wanted: &Wanted,
+        ledger: &Ledger,
+    ) {
+        for (path, cpus) in &wanted.attached {
+            match Attached::read(host, mount, path, cpus, ledger) {
+                Some(found) => drop(self.attached.insert(path.clone(), found)),
+                None => self.absent.push(format!("there is no cgroup /{path} now")),
+            }
+        }
     }
 }
 
@@ -132,6 +161,12 @@ fn is_of_unit(cgroup: &str, unit: &str) -> bool {
     let mut parts = cgroup.split('/').filter(|part| !part.is_empty());
     let is_slice = |part: &str| part.rsplit_once('.').is_some_and(|(_, kind)| kind == "slice");
     parts.find(|part| *part == unit || !is_slice(part)) == Some(unit)
+}
+
+/// True for `/PATH` and everything below it.
+fn is_within(cgroup: &str, path: &str) -> bool {
+    let below = cgroup.strip_prefix('/').and_then(|cgroup| cgroup.strip_prefix(path));
+    below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 
 fn threads_of(wanted: &PlacedTask, tasks: &[Task], cgroups: &BTreeMap<u32, String>) -> Vec<TaskId> {

@@ -11,6 +11,7 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Target, Value};
 use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wanted};
 
+use super::attached::attach_steps;
 use super::kernel::{self, KernelShield};
 use super::latency_plan::plan_latency;
 use super::snapshot::NEW_IRQS;
@@ -33,6 +34,8 @@ pub struct Plan {
     /// Interrupts that somebody named, likewise. Their threads follow with the next interrupt, so
     /// these are made when the partition is there, which would move the threads off again.
     pub bound: Vec<Step>,
+    /// What gives cgroups their CPUs, likewise; by cgroup.
+    pub attached: Vec<(String, Vec<Step>)>,
     /// Whether a partition is made.
     pub partition: bool,
     /// Whether the kernel's own shield is used, for interrupts and tasks.
@@ -50,7 +53,8 @@ pub struct Plan {
 impl Plan {
     /// Every change, in the order in which they are made.
     pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
-        self.settings.iter().chain(&self.tasks).chain(&self.inside).chain(&self.bound)
+        let own = self.settings.iter().chain(&self.tasks).chain(&self.inside);
+        own.chain(self.attached.iter().flat_map(|(_, steps)| steps)).chain(&self.bound)
     }
 }
 
@@ -60,6 +64,7 @@ pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Pla
         Planner { snapshot, wanted, ledger, bound: BTreeSet::new(), plan: Plan::default() };
     planner.plan_kernel();
     planner.plan_mechanism();
+    planner.plan_attached();
     planner.plan_masks();
     planner.plan_irqbalance();
     planner.plan_irqs();
@@ -131,7 +136,8 @@ impl Planner<'_> {
             .iter()
             .find(|task| self.is_bound(task) && !task.fixed && !processes.contains(&task.tgid));
         let chosen = self.plan.kernel || self.wanted.mechanism == Mechanism::Affinity;
-        if chosen || !self.wanted.is_on(Switch::Tasks) {
+        let own = self.wanted.own_cpus();
+        if chosen || !self.wanted.is_on(Switch::Tasks) || own.is_empty() {
             return;
         }
         let cgroup = &self.snapshot.cgroup;
@@ -162,8 +168,33 @@ impl Planner<'_> {
 
     /// True if somebody asked for shielded CPUs alone, and nobody named it.
     fn is_bound(&self, task: &Task) -> bool {
-        let named = self.snapshot.placed.tasks.contains(&task.id);
-        !named && !is_irq_thread(task) && self.only_shielded(&self.task_base(task))
+        let placed = &self.snapshot.placed;
+        let named = placed.tasks.contains(&task.id) || placed.members.contains(&task.id);
+        let base = self.task_base(task);
+        let elsewhere = self.owner_of(&base).is_some();
+        !named && !is_irq_thread(task) && !elsewhere && self.only_shielded(&base)
+    }
+
+    /// The cgroup that has one of these CPUs for itself.
+    fn owner_of(&self, cpus: &CpuList) -> Option<&str> {
+        let mut all = self.snapshot.placed.attached.iter();
+        all.find(|(_, one)| !one.cpus.is_disjoint(cpus)).map(|(path, _)| path.as_str())
+    }
+
+    fn plan_attached(&mut self) {
+        let placed = &self.snapshot.placed;
+        self.plan.attached =
+            attach_steps(&self.snapshot.cgroup.mount, &placed.attached, self.ledger);
+        for (path, one) in &placed.attached {
+            let whose = if one.given { ", a partition that somebody else made" } else { "" };
+            let label = format!("cgroup /{path}{whose}");
+            self.plan.placed.push(Kept { label, cpus: one.cpus.clone() });
+        }
+    }
+
+    /// True if the kernel moves tasks off the CPUs by itself.
+    fn has_isolated(&self) -> bool {
+        self.plan.partition || !self.plan.attached.is_empty()
     }
 
     /// Processes all of whose threads asked for shielded CPUs alone. They can go into a partition.
@@ -344,11 +375,13 @@ impl Planner<'_> {
 
     fn plan_tasks(&mut self) {
         for task in &self.snapshot.tasks {
-            if self.snapshot.placed.tasks.contains(&task.id) {
+            if self.snapshot.placed.members.contains(&task.id) {
+                // The kernel moves it with its cgroup.
+            } else if self.snapshot.placed.tasks.contains(&task.id) {
                 self.place_task(task);
             } else if task.fixed {
                 self.report_fixed(task);
-            } else if !is_irq_thread(task) || self.plan.partition {
+            } else if !is_irq_thread(task) || self.has_isolated() {
                 self.plan_task(task);
             }
         }
@@ -366,7 +399,7 @@ impl Planner<'_> {
         match (task.kernel, is_rcu_thread(task)) {
             _ if is_irq_thread(task) => false,
             (false, _) => self.wanted.is_on(Switch::Tasks),
-            (true, _) if self.plan.partition => true,
+            (true, _) if self.has_isolated() => true,
             (true, true) => self.wanted.is_on(Switch::Rcu) || self.wanted.is_on(Switch::Kthreads),
             (true, false) => self.wanted.is_on(Switch::Kthreads),
         }
@@ -378,7 +411,7 @@ impl Planner<'_> {
         let base = self.task_base(task);
         // A partition sets the affinity of kernel threads that never had one set. Setting it to
         // what it is makes the kernel keep it.
-        let guard = self.plan.partition && task.kernel;
+        let guard = self.has_isolated() && task.kernel;
         let concerned = self.is_concerned(task);
         let untouched = base.is_disjoint(&self.wanted.cpus) && !held;
         if (untouched || !concerned) && !guard {
@@ -386,7 +419,15 @@ impl Planner<'_> {
         }
         let alone = self.only_shielded(&base);
         if alone && concerned {
-            self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
+            if let Some(path) = self.owner_of(&base) {
+                let label = task.label();
+                self.plan.notes.push(format!(
+                    "{label} was asked onto CPU {base} alone, of which /{path} has some for itself; \
+                     it runs elsewhere until the shield is reset"
+                ));
+            } else {
+                self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
+            }
             if self.bound.contains(&task.tgid) {
                 // The partition moves it off for a moment. Asking for its CPUs once more makes the
                 // kernel give them back as soon as it is inside.

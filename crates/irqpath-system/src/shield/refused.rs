@@ -5,6 +5,8 @@
 use irqpath_model::change::{Refusal, Target};
 use irqpath_model::shield::{Obstacle, ObstacleKind, Switch, Wanted};
 
+use super::attached::obstacle_label;
+use super::handed::Unattached;
 use super::plan::TIMER_MIGRATION;
 use super::{Snapshot, boot, kernel, latency};
 use crate::change::Step;
@@ -55,6 +57,18 @@ pub(super) fn contested_obstacle(snapshot: &Snapshot, steps: &[Step]) -> Option<
         errno: 0,
         fix: Some("a cgroup partition, which leaves no such way, or --watch".to_owned()),
     })
+}
+
+/// A cgroup that got no partition, and why.
+pub(super) fn unattached_obstacle((path, reason): Unattached) -> Obstacle {
+    Obstacle {
+        label: obstacle_label(&path),
+        switch: Switch::Tasks,
+        kind: ObstacleKind::NoPartition,
+        reason,
+        errno: 0,
+        fix: None,
+    }
 }
 
 /// What the kernel refused, as an obstacle. EIO (EPERM since 6.9) is how it says that it manages

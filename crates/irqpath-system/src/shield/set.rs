@@ -13,10 +13,11 @@ use irqpath_model::shield::{
 
 use super::check::{check_files, check_rights, check_wanted};
 use super::entry::{Entry, PATIENCE, in_force, is_held_back, read_entry};
+use super::handed::{make_attached, remove_attached};
 use super::heirs::Ancestors;
 use super::join::{join_partition, leave_partition};
 use super::plan::{Plan, plan_shield};
-use super::refused::{all_refused, contested_obstacle};
+use super::refused::{all_refused, contested_obstacle, unattached_obstacle};
 use super::reset::take_down;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
@@ -68,7 +69,7 @@ pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set,
         })
     });
     let changed = planned.collect();
-    let mechanism = in_force(plan.partition, &plan, wanted);
+    let mechanism = in_force(plan.partition || !plan.attached.is_empty(), &plan, wanted);
     let Plan { obstacles, kept, placed, notes, .. } = plan;
     Ok(Set {
         wanted: wanted.clone(),
@@ -188,13 +189,14 @@ impl<'a> Setter<'a> {
         let settings = select_due(journal.ledger(), first.settings.clone());
         let mut outcomes = apply_steps(self.access, journal, settings)?;
         leave_partition(self.access, journal, &first)?;
+        self.release_attached(journal, &first)?;
         if first.partition && self.partition_holds(journal.ledger()) {
             outcomes.extend(self.join(journal)?);
         }
         outcomes.extend(self.move_tasks(journal)?);
         if first.partition {
             if !self.partition_holds(journal.ledger()) {
-                let cpus = &self.wanted.cpus;
+                let cpus = &self.wanted.own_cpus();
                 let _declined =
                     partition::make_partition(self.access, journal, &self.snapshot, cpus)?;
                 outcomes.extend(self.join(journal)?);
@@ -204,15 +206,18 @@ impl<'a> Setter<'a> {
         } else if let Some(o) = no_partition_in(&first.obstacles) {
             partition::decline_partition(journal, &self.snapshot.cgroup.mount, &o.reason)?;
         }
+        let (made, unattached) = make_attached(self.access, journal, &first.attached)?;
+        outcomes.extend(made);
         let bound = select_due(journal.ledger(), first.bound);
         if !bound.is_empty() {
             outcomes.extend(apply_steps(self.access, journal, bound)?);
         }
         let last = self.release_stale(journal)?;
         self.forget_ended(journal);
-        let mechanism = in_force(last.partition, &last, self.wanted);
+        let mechanism = in_force(last.partition || !last.attached.is_empty(), &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
+        obstacles.extend(unattached.into_iter().map(unattached_obstacle));
         obstacles.extend(contested_obstacle(&self.snapshot, &self.contested));
         Ok(Set {
             wanted: self.wanted.clone(),
@@ -224,6 +229,17 @@ impl<'a> Setter<'a> {
             notes: last.notes,
             why: list_reasons(self.wanted),
         })
+    }
+
+    /// CPUs go from one partition to another only when the first one has given them up.
+    fn release_attached(&self, journal: &mut Journal, plan: &Plan) -> Result<(), JournalError> {
+        let mount = &self.snapshot.cgroup.mount;
+        let stays = plan.all_steps().map(|step| step.target.clone()).collect();
+        remove_attached(self.access, journal, mount, &stays)?;
+        if !plan.partition && !plan.attached.is_empty() && partition::is_held(journal.ledger()) {
+            partition::remove_partition(self.access, journal, mount)?;
+        }
+        Ok(())
     }
 
     /// Moves each task once. One that has other CPUs again then chose them itself, and would make
@@ -304,7 +320,7 @@ impl<'a> Setter<'a> {
         });
         let whole = partition::partition_state(self.access, mount)
             .is_some_and(|s| s == "isolated" || s == "root");
-        whole && cpus == Some(&self.wanted.cpus)
+        whole && cpus == Some(&self.wanted.own_cpus())
     }
 
     /// Give back what an earlier `set` held and this one does not want.
@@ -314,9 +330,10 @@ impl<'a> Setter<'a> {
         let wanted: BTreeSet<Target> = plan.all_steps().map(|step| step.target.clone()).collect();
         let is_stale = |target: &Target| match target {
             Target::ProcessCgroup { .. } => false, // see leave_partition
+            t if wanted.contains(t) => false,
             t if partition::is_part(t, mount) => !plan.partition,
             // Gone devices and tasks are settled by reset.
-            t => !wanted.contains(t) && self.access.get(t).is_ok_and(|value| value.is_some()),
+            t => self.access.get(t).is_ok_and(|value| value.is_some()),
         };
         let stale: BTreeSet<Target> =
             journal.ledger().held().map(|(t, _)| t).filter(|t| is_stale(t)).cloned().collect();

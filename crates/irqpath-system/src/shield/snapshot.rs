@@ -124,7 +124,7 @@ impl Snapshot {
         let config = host.kernel_config(&release);
         let option = |name| Some((name, config.as_ref()?.is_set(name)));
         let tasks = host.read_tasks();
-        let version = parse_version(&release);
+        let version = Self::read_version(host);
         Ok(Self {
             nohz_full: cpus(&isolation.nohz_full),
             rcu_nocbs: cpus(&isolation.rcu_nocbs),
@@ -133,7 +133,7 @@ impl Snapshot {
             irqs: read_irqs(host)?,
             masks: read_masks(host),
             timer_migration: host.read_fact("proc/sys/kernel/timer_migration"),
-            cgroup: read_cgroup(host, version),
+            cgroup: Self::read_cgroup(host),
             kernel_shield: KernelShield::read(host),
             irqbalance: find_irqbalance(host, &tasks, access),
             placed: Placed::default(),
@@ -142,6 +142,16 @@ impl Snapshot {
             cmdline,
             tasks,
         })
+    }
+
+    /// Whether this host can have partitions.
+    pub(super) fn read_cgroup(host: &Host) -> Cgroup {
+        read_cgroup(host, Self::read_version(host))
+    }
+
+    /// Major and minor number of the kernel.
+    pub(super) fn read_version(host: &Host) -> Option<(u32, u32)> {
+        parse_version(&host.read_fact("proc/sys/kernel/osrelease")?)
     }
 
     /// Reads everything, and finds what `wanted` names.
@@ -153,6 +163,7 @@ impl Snapshot {
     ) -> Result<Self, SystemError> {
         let mut snapshot = Self::read(host, access)?;
         snapshot.placed = Placed::locate(host, wanted, &snapshot.tasks, ledger);
+        snapshot.placed.locate_attached(host, &snapshot.cgroup.mount, wanted, ledger);
         snapshot.latency = Latency::read(host, &wanted.cpus);
         Ok(snapshot)
     }
@@ -160,8 +171,9 @@ impl Snapshot {
     /// Reads the tasks again.
     pub(super) fn update_tasks(&mut self, host: &Host, wanted: &Wanted, ledger: &Ledger) {
         self.tasks = host.read_tasks();
-        if !wanted.tasks.is_empty() {
+        if !wanted.tasks.is_empty() || !wanted.attached.is_empty() {
             self.placed = Placed::locate(host, wanted, &self.tasks, ledger);
+            self.placed.locate_attached(host, &self.cgroup.mount, wanted, ledger);
         }
     }
 

@@ -58,7 +58,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     let snapshot = Snapshot::read_for(host, access, &wanted, &ledger)?;
     let plan = plan_shield(&snapshot, &wanted, &ledger);
     let has_partition = partition::is_held(&ledger);
-    status.mechanism = Some(in_force(has_partition, &plan, &wanted));
+    status.mechanism = Some(in_force(has_partition || !plan.attached.is_empty(), &plan, &wanted));
     let look = Look {
         access,
         ledger: &ledger,

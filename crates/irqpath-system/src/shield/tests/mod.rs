@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shields on machines made of files: cgroup version 2, and none that can be used.
 
+mod attached;
 mod full;
 mod kernel;
 mod killed;
@@ -105,6 +106,7 @@ fn wanted(cpus: &str) -> Wanted {
         mechanism: Mechanism::Auto,
         irqs: std::collections::BTreeMap::new(),
         tasks: Vec::new(),
+        attached: std::collections::BTreeMap::new(),
     }
 }
 

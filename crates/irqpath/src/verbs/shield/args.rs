@@ -24,6 +24,7 @@ Examples:
                                               this interrupt and this unit to CPU 3, others off
   irqpath shield set --cpus 3 --profile audio --dry-run
                                               what a profile would change, and why
+  irqpath shield attach motor --cpus 3        CPU 3 for the processes of motor.service alone
   irqpath shield run -p f:80 --mlock -- CMD   run a program there
   irqpath shield verify                       what still reaches them; exit 1 on drift
   irqpath shield reset                        put everything back as it was
@@ -39,6 +40,8 @@ Exit codes: 0 done, 1 drift found, 2 could not run.";
 pub enum ShieldVerb {
     /// Shield CPUs, or change which are shielded and from what
     Set(ShieldSet),
+    /// Give CPUs to the cgroup of a unit or container, which keeps its limits
+    Attach(ShieldAttach),
     /// Start a program on shielded CPUs
     Run(ShieldRun),
     /// Show the shield, what drifted, what cannot be kept off and why
@@ -152,6 +155,33 @@ pub struct Switches {
     /// (vm.stat_interval, for the whole host)
     #[arg(long)]
     pub statistics: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldAttach {
+    /// A unit of the system that runs, or the path of a cgroup from the root of the hierarchy, with
+    /// a slash: /kubepods/pod7. It gets a partition of its own (Linux 6.7)
+    #[arg(value_name = "UNIT|CGROUP")]
+    pub cgroup: String,
+
+    /// Its CPUs, for nothing else. They are added to those that are shielded already
+    #[arg(short, long, value_name = "LIST")]
+    pub cpus: CpuList,
+
+    /// Bind this interrupt to the same CPUs; as set --irq
+    #[arg(short, long, value_name = "N|NAME")]
+    pub irq: Vec<String>,
+
+    #[command(flatten)]
+    pub switches: Switches,
+
+    /// Only show what would be changed; needs no privilege
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How tasks are kept off.

@@ -2,6 +2,7 @@
 //! `irqpath shield`: one file per verb, `text` prints. What is done is in `irqpath_system::shield`.
 
 pub mod args;
+mod attach;
 mod context;
 mod profile;
 mod reset;
@@ -18,6 +19,7 @@ use args::{Shield, ShieldVerb};
 pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         ShieldVerb::Set(arguments) => set::run(arguments),
+        ShieldVerb::Attach(arguments) => attach::run(arguments),
         ShieldVerb::Run(arguments) => run::run(arguments),
         ShieldVerb::Status(arguments) => status::show_status(arguments),
         ShieldVerb::Verify(arguments) => status::verify_shield(arguments),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `irqpath shield set`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use irqpath_model::shield::{Document, Mechanism, Set, Switch, Wanted};
@@ -71,10 +71,11 @@ fn build_wanted(
         },
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
         tasks: tasks.collect::<Result<_, _>>()?,
+        attached: BTreeMap::new(),
     })
 }
 
-fn list_switches(given: &Switches, profile: Option<&Profile>) -> BTreeSet<Switch> {
+pub fn list_switches(given: &Switches, profile: Option<&Profile>) -> BTreeSet<Switch> {
     let Switches { tasks, irqs, ticks, kthreads, workqueues, rcu, timers, .. } = *given;
     let Switches { idle, poll, governor, fair_server, statistics, .. } = *given;
     // In the order of Switch::ALL.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield attach`.
+
+use std::process::ExitCode;
+
+use irqpath_model::shield::{Document, Mechanism, Wanted};
+use irqpath_report::text;
+use irqpath_system::shield;
+
+use super::args::ShieldAttach;
+use super::context::{empty_document, open_host};
+use super::set::list_switches;
+use crate::host::signals;
+use crate::output::console;
+
+pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
+    let (host, access) = open_host();
+    shield::check_irqs(&host, &arguments.irq)?;
+    let cpus = &arguments.cpus;
+    let asked = Wanted {
+        cpus: cpus.clone(),
+        switches: list_switches(&arguments.switches, None),
+        mechanism: Mechanism::Auto,
+        irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
+        tasks: Vec::new(),
+        attached: [].into(),
+    };
+    let wanted = shield::plan_attach(&host, &arguments.cgroup, &asked)?;
+    let set = if arguments.dry_run {
+        shield::dry_run(&host, &access, &wanted)?
+    } else {
+        let stop = signals::listen()?;
+        shield::attach(&host, &access, &wanted, &|| stop.is_requested())?
+    };
+    if arguments.json {
+        console::print_json(&Document { set: Some(set), ..empty_document() }, false)?;
+    } else {
+        console::print_page(&text::shield::render_set(&set, arguments.dry_run))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
