@@ -35,16 +35,26 @@ fn connect_socket(host: &Host, tid: u32) -> io::Result<UnixStream> {
 /// All its users are root, and it is that program, or in its unit's cgroup, or has made the socket:
 /// a set-user-ID program that was started through a link of this name is neither.
 pub(crate) fn is_genuine(host: &Host, pid: u32) -> bool {
-    // The owner of /proc: root, and in tests who made the machine of files.
-    let Ok(root) = std::fs::metadata(host.path("proc")).map(|found| found.uid()) else {
-        return false;
-    };
+    let Some(root) = find_root(host) else { return false };
+    is_of_user(host, pid, root)
+        && (runs_program(host, pid, root) || is_in_unit(host, pid) || has_socket(host, pid, root))
+}
+
+/// The owner of /proc: root, and in tests who made the machine of files.
+fn find_root(host: &Host) -> Option<u32> {
+    std::fs::metadata(host.path("proc")).map(|found| found.uid()).ok()
+}
+
+/// True if all users of a process are root.
+pub(crate) fn is_of_root(host: &Host, pid: u32) -> bool {
+    find_root(host).is_some_and(|root| is_of_user(host, pid, root))
+}
+
+fn is_of_user(host: &Host, pid: u32, root: u32) -> bool {
     let status = host.read_fact(&format!("proc/{pid}/status")).unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     let mut users = users.unwrap_or_default().split_whitespace().peekable();
-    let is_roots = users.peek().is_some() && users.all(|user| user.parse() == Ok(root));
-    is_roots
-        && (runs_program(host, pid, root) || is_in_unit(host, pid) || has_socket(host, pid, root))
+    users.peek().is_some() && users.all(|user| user.parse() == Ok(root))
 }
 
 /// Only who may trace root's processes can read which program it is.

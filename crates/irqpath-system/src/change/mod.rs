@@ -24,7 +24,7 @@ pub use access::Access;
 pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY};
 pub use apply::{Step, StepOutcome, Verdict, apply_steps};
 pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
-pub(crate) use irqbalance::join_lines;
+pub(crate) use irqbalance::{is_of_root, join_lines};
 pub use real::RealAccess;
 pub use undo::{put_back, undo_changes};
 

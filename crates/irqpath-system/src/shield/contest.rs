@@ -11,16 +11,13 @@ use std::time::Duration;
 use irqpath_model::change::Target;
 use irqpath_model::shield::Changed;
 
+use super::opponents::{Opponent, find_opponents};
 use crate::Host;
-use crate::change::is_genuine_irqbalance;
 
 /// So many repairs in a row make a contest; a device that appears or a task that starts needs one.
 const CONTESTED: u32 = 3;
 /// From every 2 s to about every minute.
 const MAX_DOUBLINGS: u32 = 5;
-/// Programs that set affinities of others, under the names of their processes.
-const SETTERS: [&str; 4] = ["irqbalance", "numad", "tuna", "tuned"];
-
 /// The repairs so far.
 #[derive(Debug, Clone, Default)]
 pub struct Contest {
@@ -65,25 +62,23 @@ pub fn guess_opponent(host: &Host, contested: &Changed) -> String {
                 None => "perhaps by itself".to_owned(),
             }
         }
-        target => match (running_setters(host), target) {
-            (setters, _) if !setters.is_empty() => format!("perhaps by {}", setters.join(" or ")),
-            (_, Target::File { path, .. }) => format!("in /{path}, by a program unknown"),
+        target => match (name_opponents(host, target), target) {
+            (Some(names), _) => format!("perhaps by {names}"),
+            (None, Target::File { path, .. }) => format!("in /{path}, by a program unknown"),
             _ => "by a program unknown".to_owned(),
         },
     }
 }
 
-/// Programs that run and set affinities: `tuned (812)`.
-fn running_setters(host: &Host) -> Vec<String> {
-    let is_one = |name: &str, pid: u32| {
-        SETTERS.contains(&name) && (name != "irqbalance" || is_genuine_irqbalance(host, pid))
-    };
-    let of_process = |name: &String| {
-        let pid: u32 = name.parse().ok()?;
-        let comm = host.read_fact(&format!("proc/{pid}/comm"))?;
-        is_one(&comm, pid).then(|| format!("{comm} ({pid})"))
-    };
-    host.names_in("proc").iter().filter_map(of_process).collect()
+/// Programs that run and set such values: `irqbalance (50) or tuned (812)`.
+pub fn name_opponents(host: &Host, target: &Target) -> Option<String> {
+    if target.task().is_some() {
+        return None; // said of the task itself
+    }
+    let all = find_opponents(host, &host.read_tasks());
+    let names: Vec<String> =
+        all.iter().filter(|one| one.writes(target)).map(Opponent::label).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
 }
 
 #[cfg(test)]
@@ -143,10 +138,10 @@ mod tests {
         let alone = Fake::new().with_task(41, 1, "db", "0-3", 0);
         assert_eq!(host(&alone), "in /proc/irq/8/smp_affinity, by a program unknown");
         let tuned =
-            alone.with_file("proc/812/comm", "tuned\n").with_file("proc/813/comm", "irqbalance\n");
+            alone.with_task(812, 1, "tuned", "0-3", 0).with_task(813, 1, "irqbalance", "0-3", 0);
         // Any process may be called irqbalance.
         assert_eq!(host(&tuned), "perhaps by tuned (812)");
-        let both = tuned.with_irqbalance(50).with_file("proc/50/comm", "irqbalance\n");
+        let both = tuned.with_irqbalance(50);
         assert_eq!(host(&both), "perhaps by irqbalance (50) or tuned (812)");
         let task = of(Target::TaskAffinity { task: TaskId { tid: 41, start_ticks: 41 } });
         let uid = rustix::process::geteuid().as_raw();

@@ -2,11 +2,11 @@
 //! Shielded CPUs: they run only what was asked onto them and nowhere else. A task or interrupt
 //! that may use other CPUs too loses the shielded ones; one that may use nothing else stays.
 //!
-//! `snapshot` reads the host, `placed` finds what was named, `plan` decides without touching it, `set` and `reset` change it
+//! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
 //! `handed` those of cgroups that others have, `heirs` finds tasks that
 //! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the
-//! shield holds, `contest` what to do when somebody undoes each repair.
+//! shield holds, `contest` what to do when somebody undoes each repair, `opponents` who that may be.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
 //! without us, so setting twice, or with other CPUs, ends where setting once does.
@@ -26,9 +26,11 @@ mod kernel;
 mod latency;
 mod latency_plan;
 mod measure;
+mod opponents;
 mod partition;
 mod placed;
 mod plan;
+mod plan_tasks;
 mod refused;
 mod reset;
 mod set;
@@ -42,11 +44,12 @@ use irqpath_model::shield::Switch;
 
 pub use attach::{attach, plan_attach};
 pub use attached::Attached;
-pub use contest::{Contest, guess_opponent};
+pub use contest::{Contest, guess_opponent, name_opponents};
 pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
 pub use latency::Latency;
 pub use measure::measure;
+pub use opponents::Opponent;
 pub use placed::{Placed, check_irqs, find_task};
 pub use plan::{Plan, plan_shield};
 pub use reset::reset;

@@ -15,7 +15,7 @@ use super::attached::attach_steps;
 use super::kernel::{self, KernelShield};
 use super::latency_plan::plan_latency;
 use super::snapshot::NEW_IRQS;
-use super::{Irq, IrqBalance, MaskFile, Snapshot, boot, partition};
+use super::{Irq, IrqBalance, MaskFile, Opponent, Snapshot, boot, partition};
 use crate::Task;
 use crate::change::{RUN_DIRECTORY, Step, join_lines};
 use crate::journal::Ledger;
@@ -74,33 +74,34 @@ pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Pla
     planner.plan.obstacles.extend(obstacles);
     planner.plan_tasks();
     planner.plan.notes.extend(snapshot.placed.absent.iter().cloned());
+    planner.plan.notes.extend(snapshot.opponents.iter().filter_map(Opponent::describe));
     planner.plan.obstacles.extend(boot::boot_obstacles(snapshot, wanted));
     planner.plan
 }
 
-struct Planner<'a> {
-    snapshot: &'a Snapshot,
-    wanted: &'a Wanted,
-    ledger: &'a Ledger,
+pub(super) struct Planner<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) wanted: &'a Wanted,
+    pub(super) ledger: &'a Ledger,
     /// Processes that a partition takes in because they asked for its CPUs alone.
-    bound: BTreeSet<u32>,
-    plan: Plan,
+    pub(super) bound: BTreeSet<u32>,
+    pub(super) plan: Plan,
 }
 
 impl Planner<'_> {
     /// A target's CPUs as they would be without us.
-    fn base_cpus(&self, target: &Target, found: &CpuList) -> CpuList {
+    pub(super) fn base_cpus(&self, target: &Target, found: &CpuList) -> CpuList {
         let held = self.ledger.get(target);
         let ours = held.filter(|held| held.ours.contains(&Value::Cpus(found.clone())));
         ours.and_then(|held| held.original.cpus()).unwrap_or(found).clone()
     }
 
     /// True if no online CPU would be left without the shielded ones.
-    fn only_shielded(&self, cpus: &CpuList) -> bool {
+    pub(super) fn only_shielded(&self, cpus: &CpuList) -> bool {
         cpus.intersection(&self.snapshot.online).is_subset(&self.wanted.cpus)
     }
 
-    fn without_shielded(&self, cpus: &CpuList) -> CpuList {
+    pub(super) fn without_shielded(&self, cpus: &CpuList) -> CpuList {
         cpus.difference(&self.wanted.cpus)
     }
 
@@ -176,7 +177,7 @@ impl Planner<'_> {
     }
 
     /// The cgroup that has one of these CPUs for itself.
-    fn owner_of(&self, cpus: &CpuList) -> Option<&str> {
+    pub(super) fn owner_of(&self, cpus: &CpuList) -> Option<&str> {
         let mut all = self.snapshot.placed.attached.iter();
         all.find(|(_, one)| !one.cpus.is_disjoint(cpus)).map(|(path, _)| path.as_str())
     }
@@ -193,7 +194,7 @@ impl Planner<'_> {
     }
 
     /// True if the kernel moves tasks off the CPUs by itself.
-    fn has_isolated(&self) -> bool {
+    pub(super) fn has_isolated(&self) -> bool {
         self.plan.partition || !self.plan.attached.is_empty()
     }
 
@@ -368,105 +369,6 @@ impl Planner<'_> {
             });
         }
     }
-
-    fn task_base(&self, task: &Task) -> CpuList {
-        self.base_cpus(&Target::TaskAffinity { task: task.id }, &task.affinity)
-    }
-
-    fn plan_tasks(&mut self) {
-        for task in &self.snapshot.tasks {
-            if self.snapshot.placed.members.contains(&task.id) {
-                // The kernel moves it with its cgroup.
-            } else if self.snapshot.placed.tasks.contains(&task.id) {
-                self.place_task(task);
-            } else if task.fixed {
-                self.report_fixed(task);
-            } else if !is_irq_thread(task) || self.has_isolated() {
-                self.plan_task(task);
-            }
-        }
-    }
-
-    fn place_task(&mut self, task: &Task) {
-        let (target, label) = (Target::TaskAffinity { task: task.id }, task.label());
-        let cpus = self.wanted.cpus.clone();
-        self.plan.placed.push(Kept { label: label.clone(), cpus: cpus.clone() });
-        self.plan.tasks.push(Step { target, label, new: Value::Cpus(cpus), pin: false });
-    }
-
-    /// A partition moves every kernel thread that can be moved.
-    fn is_concerned(&self, task: &Task) -> bool {
-        match (task.kernel, is_rcu_thread(task)) {
-            _ if is_irq_thread(task) => false,
-            (false, _) => self.wanted.is_on(Switch::Tasks),
-            (true, _) if self.has_isolated() => true,
-            (true, true) => self.wanted.is_on(Switch::Rcu) || self.wanted.is_on(Switch::Kthreads),
-            (true, false) => self.wanted.is_on(Switch::Kthreads),
-        }
-    }
-
-    fn plan_task(&mut self, task: &Task) {
-        let target = Target::TaskAffinity { task: task.id };
-        let held = self.ledger.get(&target).is_some();
-        let base = self.task_base(task);
-        // A partition sets the affinity of kernel threads that never had one set. Setting it to
-        // what it is makes the kernel keep it.
-        let guard = self.has_isolated() && task.kernel;
-        let concerned = self.is_concerned(task);
-        let untouched = base.is_disjoint(&self.wanted.cpus) && !held;
-        if (untouched || !concerned) && !guard {
-            return;
-        }
-        let alone = self.only_shielded(&base);
-        if alone && concerned {
-            if let Some(path) = self.owner_of(&base) {
-                let label = task.label();
-                self.plan.notes.push(format!(
-                    "{label} was asked onto CPU {base} alone, of which /{path} has some for itself; \
-                     it runs elsewhere until the shield is reset"
-                ));
-            } else {
-                self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
-            }
-            if self.bound.contains(&task.tgid) {
-                // The partition moves it off for a moment. Asking for its CPUs once more makes the
-                // kernel give them back as soon as it is inside.
-                let (new, label) = (Value::Cpus(base), task.label());
-                self.plan.tasks.push(Step { target, label, new, pin: !held });
-                return;
-            }
-            if !guard && !held {
-                return;
-            }
-        }
-        if self.plan.kernel && self.wanted.is_on(Switch::Tasks) {
-            return;
-        }
-        let new = match (concerned && !alone, held && guard) {
-            (true, _) => self.without_shielded(&base),
-            (false, true) => task.affinity.clone(), // the kernel's business since
-            (false, false) => base,
-        };
-        let (new, pin) = (Value::Cpus(new), guard && !held);
-        self.plan.tasks.push(Step { target, label: task.label(), new, pin });
-    }
-
-    /// Threads of unbound workqueues are fixed, too, but follow the workqueues' mask.
-    fn report_fixed(&mut self, task: &Task) {
-        let unbound = task.comm.starts_with("kworker/u");
-        let here = !task.affinity.is_disjoint(&self.wanted.cpus);
-        if !self.wanted.is_on(Switch::Kthreads) || !here || unbound {
-            return;
-        }
-        self.plan.obstacles.push(Obstacle {
-            label: task.label(),
-            switch: Switch::Kthreads,
-            kind: ObstacleKind::PerCpuThread,
-            reason: format!("it belongs to CPU {}", task.affinity),
-            errno: 0,
-            fix: None,
-        });
-    }
 }
 
 fn irq_target(irq: &Irq) -> Target {
@@ -481,9 +383,4 @@ fn irq_label(irq: &Irq) -> String {
 /// Runs where its interrupt goes; the kernel moves it.
 pub(super) fn is_irq_thread(task: &Task) -> bool {
     task.kernel && task.comm.starts_with("irq/")
-}
-
-/// Runs the RCU callbacks of a CPU that was chosen at boot.
-fn is_rcu_thread(task: &Task) -> bool {
-    task.kernel && task.comm.starts_with("rcuo")
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use irqpath_model::shield::{Switch, Wanted};
 use irqpath_model::{CpuList, TaskId};
 
-use super::{KernelShield, Latency, Placed};
+use super::opponents::find_opponents;
+use super::{KernelShield, Latency, Opponent, Placed};
 use crate::change::{Access, is_genuine_irqbalance};
 use crate::journal::Ledger;
 use crate::kernel::find_parameter;
@@ -94,6 +95,8 @@ pub struct Snapshot {
     pub kernel_shield: Option<KernelShield>,
     /// The running irqbalance, if root's.
     pub irqbalance: Option<IrqBalance>,
+    /// Programs that set the same values.
+    pub opponents: Vec<Opponent>,
     /// What somebody named to go onto the shielded CPUs.
     pub placed: Placed,
     /// How fast shielded CPUs can be.
@@ -136,6 +139,7 @@ impl Snapshot {
             cgroup: Self::read_cgroup(host),
             kernel_shield: KernelShield::read(host),
             irqbalance: find_irqbalance(host, &tasks, access),
+            opponents: find_opponents(host, &tasks),
             placed: Placed::default(),
             latency: Latency::default(),
             version,

@@ -50,7 +50,7 @@ fn repair_until_stopped(
     mut look: impl FnMut() -> Result<Option<Set>, ShieldError>,
     mut say: impl FnMut(Said) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut contest = Contest::default();
+    let (mut contest, mut named) = (Contest::default(), String::new());
     while wait(contest.next_interval(interval)) {
         let repaired = match look() {
             Ok(Some(repaired)) => repaired,
@@ -70,11 +70,22 @@ fn repair_until_stopped(
             let next = contest.next_interval(interval);
             say(Said::Note(describe_contention(host, first, others.len(), next)))?;
         }
+        let suspected = name_suspects(host, &repaired.changed);
+        if !suspected.is_empty() && suspected != named {
+            say(Said::Note(format!("changed back, perhaps by {suspected}")))?;
+        }
+        named = suspected;
         if !repaired.changed.is_empty() {
             say(Said::Repaired(Box::new(repaired)))?;
         }
     }
     Ok(())
+}
+
+/// Programs that run and set one of the values that were repaired; empty if there is none.
+fn name_suspects(host: &Host, changed: &[Changed]) -> String {
+    let names = changed.iter().find_map(|one| shield::name_opponents(host, &one.target));
+    names.unwrap_or_default()
 }
 
 /// Who undoes the repairs, and what follows.
@@ -109,15 +120,22 @@ fn sleep_unless_stopped(interval: Duration, stop: &Stop) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
     use irqpath_model::TaskId;
-    use irqpath_model::change::{Target, Value};
+    use irqpath_model::change::{Form, Target, Value};
     use irqpath_model::shield::ChangedHow;
 
     /// A task that widens its affinity again before each look, as any user can.
     fn set_with_repair(is_fought: bool) -> Set {
+        let target = Target::TaskAffinity { task: TaskId { tid: 40, start_ticks: 1 } };
+        set_repairing("task 40 (stubborn)", target, is_fought)
+    }
+
+    fn set_repairing(label: &str, target: Target, is_fought: bool) -> Set {
         let changed = Changed {
-            label: "task 40 (stubborn)".to_owned(),
-            target: Target::TaskAffinity { task: TaskId { tid: 40, start_ticks: 1 } },
+            label: label.to_owned(),
+            target,
             before: Some(Value::Cpus("0-3".parse().unwrap())),
             new: Value::Cpus("0-1".parse().unwrap()),
             how: ChangedHow::Done,
@@ -171,5 +189,40 @@ mod tests {
              1000; the next look is in 4 s"
         );
         assert_eq!(notes[5], "the shield was taken down; nothing is left to watch");
+    }
+
+    #[test]
+    fn who_may_have_changed_a_value_back_is_named_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host::new(directory.path());
+        let uid = std::fs::metadata(directory.path()).unwrap().uid();
+        for process in ["proc/812", "proc/812/task/812"] {
+            let process = directory.path().join(process);
+            std::fs::create_dir_all(&process).unwrap();
+            let stat = "812 (tuned) S 1 1 1 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 812 0 0 \
+                        1 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 0 0 0 0 0 0\n";
+            std::fs::write(process.join("stat"), stat).unwrap();
+            let status = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nCpus_allowed_list:\t0\n");
+            std::fs::write(process.join("status"), status).unwrap();
+        }
+        let path = "proc/irq/8/smp_affinity".to_owned();
+        let target = Target::File { path, form: Form::Mask };
+        let mut looks = [true, true, false].into_iter();
+        let mut notes = Vec::new();
+        repair_until_stopped(
+            &host,
+            Duration::from_secs(2),
+            |_| true,
+            || Ok(looks.next().map(|fought| set_repairing("irq 8 (rtc0)", target.clone(), fought))),
+            |said| {
+                if let Said::Note(text) = said {
+                    notes.push(text);
+                }
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(notes[0], "changed back, perhaps by tuned (812)");
+        assert_eq!(notes.len(), 2, "{notes:?}");
     }
 }
