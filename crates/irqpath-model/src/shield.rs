@@ -121,6 +121,8 @@ pub struct Wanted {
 pub enum PlacedTask {
     /// A process, with all its threads.
     Process(TaskId),
+    /// One thread, without the others of its process.
+    Thread(TaskId),
     /// Every process of a unit of systemd, also one that starts later.
     Unit(String),
 }

@@ -68,9 +68,12 @@ impl Fake {
         let stat = std::fs::read_to_string(self.host().path(format!("proc/{tgid}/stat"))).unwrap();
         let status = format!("Name:\tthread\nTgid:\t{tgid}\nCpus_allowed_list:\t{cpus}\n");
         self.with_file(&format!("proc/{tgid}/task/{tid}/stat"), &stat)
-            .with_file(&format!("proc/{tgid}/task/{tid}/status"), &status)
             .with_file(&format!("proc/{tid}/stat"), &stat)
             .with_file(&format!("proc/{tid}/status"), &status)
+            .with_link(
+                &format!("proc/{tgid}/task/{tid}/status"),
+                &format!("../../../{tid}/status"),
+            )
     }
 
     /// Add root's irqbalance as this process.

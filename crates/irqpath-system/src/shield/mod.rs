@@ -50,7 +50,7 @@ pub use kernel::KernelShield;
 pub use latency::Latency;
 pub use measure::measure;
 pub use opponents::Opponent;
-pub use placed::{Placed, check_irqs, find_task};
+pub use placed::{Placed, check_irqs, find_task, find_thread};
 pub use plan::{Plan, plan_shield};
 pub use reset::reset;
 pub use set::{dry_run, repair, set};
@@ -134,6 +134,9 @@ pub enum ShieldError {
         "there is no process {pid}; give the number of a process, not of a thread, or the name of a unit"
     )]
     NoProcess { pid: u32 },
+    /// `--tid` names nothing that runs.
+    #[error("there is no thread {tid}; ps -L -p PID lists those of a process")]
+    NoThread { tid: u32 },
     /// `--task` names nothing that could be a unit.
     #[error("'{name}' is neither a process nor a unit; see systemctl list-units")]
     NoUnit { name: String },

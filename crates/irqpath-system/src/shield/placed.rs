@@ -55,6 +55,9 @@ impl Placed {
                 PlacedTask::Process(id) if found.is_empty() => {
                     placed.absent.push(format!("process {} has ended", id.tid));
                 }
+                PlacedTask::Thread(id) if found.is_empty() => {
+                    placed.absent.push(format!("thread {} has ended", id.tid));
+                }
                 PlacedTask::Unit(unit) if found.is_empty() => {
                     placed.absent.push(format!("nothing of {unit} runs now"));
                 }
@@ -128,6 +131,14 @@ pub fn find_task(host: &Host, text: &str) -> Result<PlacedTask, ShieldError> {
     Ok(PlacedTask::Unit(format!("{text}{suffix}")))
 }
 
+/// What `--tid` names: a thread that runs.
+pub fn find_thread(host: &Host, tid: u32) -> Result<PlacedTask, ShieldError> {
+    let stat = host.read_fact(&format!("proc/{tid}/stat"));
+    let stat = stat.as_deref().and_then(Stat::parse_stat);
+    let start_ticks = stat.ok_or(ShieldError::NoThread { tid })?.start_ticks;
+    Ok(PlacedTask::Thread(TaskId { tid, start_ticks }))
+}
+
 /// The cgroup of every process in user space.
 fn read_cgroups(host: &Host, tasks: &[Task], ledger: &Ledger) -> BTreeMap<u32, String> {
     let moved = ledger.held().filter_map(|(target, held)| match (target, &held.original) {
@@ -172,6 +183,7 @@ fn is_within(cgroup: &str, path: &str) -> bool {
 fn threads_of(wanted: &PlacedTask, tasks: &[Task], cgroups: &BTreeMap<u32, String>) -> Vec<TaskId> {
     let is_one = |task: &&Task| match wanted {
         PlacedTask::Process(id) => task.tgid == id.tid,
+        PlacedTask::Thread(id) => task.id == *id,
         PlacedTask::Unit(unit) => cgroups.get(&task.tgid).is_some_and(|c| is_of_unit(c, unit)),
     };
     if let PlacedTask::Process(id) = wanted

@@ -148,6 +148,8 @@ impl Planner<'_> {
             self.ledger.refusal(&partition::partition_target(&cgroup.mount))
         {
             refusal.reason.clone() // decided when the shield was set
+        } else if let Some(task) = self.find_lone_thread() {
+            format!("{} goes alone, without the other threads of its process", task.label())
         } else if let Some(task) = asked.filter(|_| !self.has_partition()) {
             // Once it is made, who runs inside asked for these CPUs alone, of course.
             let whose = if task.kernel { "the kernel" } else { "not all of its process" };
@@ -165,6 +167,15 @@ impl Planner<'_> {
             errno: 0,
             fix: None,
         });
+    }
+
+    /// A thread that was named without the others of its process, which a partition cannot divide.
+    fn find_lone_thread(&self) -> Option<&Task> {
+        let named = &self.snapshot.placed.tasks;
+        let is_named = |task: &&Task| named.contains(&task.id);
+        let others: BTreeSet<u32> =
+            self.snapshot.tasks.iter().filter(|t| !is_named(t)).map(|t| t.tgid).collect();
+        self.snapshot.tasks.iter().filter(is_named).find(|task| others.contains(&task.tgid))
     }
 
     /// True if somebody asked for shielded CPUs alone, and nobody named it.

@@ -140,6 +140,35 @@ fn a_process_bound_by_hand_goes_into_the_partition_alone() {
 }
 
 #[test]
+fn one_thread_is_placed_without_the_others_of_its_process() {
+    let fake = with_unit(with_cgroups()).with_thread(60, 65, "0-3");
+    let before = fake.read_all();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    let thread = find_thread(&host, 65).unwrap();
+    let done = set(&host, &access, &name(wanted("3"), &[], std::slice::from_ref(&thread))).unwrap();
+    assert_eq!(
+        (done.mechanism, list(&done.placed)),
+        (Mechanism::Affinity, vec!["task 65 (motor) on 3".into()])
+    );
+    assert_eq!([60, 65].map(|tid| affinity(&fake, tid)), ["0-2", "3"]);
+    let why = done.obstacles.iter().find(|o| o.kind == ObstacleKind::NoPartition).unwrap();
+    assert_eq!(why.reason, "task 65 (motor) goes alone, without the other threads of its process");
+    assert_eq!(status(&host, &access).unwrap().drift, []);
+    assert_eq!(reset(&host, &access).unwrap().undone.left, []);
+    assert_eq!(fake.read_all(), before);
+    // With all of its threads it is the process, which a partition takes in.
+    let all = [thread, find_thread(&host, 60).unwrap()];
+    assert_eq!(
+        set(&host, &access, &name(wanted("3"), &[], &all)).unwrap().mechanism,
+        Mechanism::Partition
+    );
+    reset(&host, &access).unwrap();
+    assert_eq!(fake.read_all(), before);
+    let ended = find_thread(&host, 4242).unwrap_err().to_string();
+    assert!(ended.starts_with("there is no thread 4242; "), "{ended}");
+}
+
+#[test]
 fn killed_between_any_two_steps_everything_named_goes_back() {
     for (make, at_least) in [(machine as fn() -> Fake, 60), (with_cgroups, 80)] {
         let mut deaths = 0;

@@ -68,6 +68,11 @@ pub struct ShieldSet {
     #[arg(long, value_name = "PID|UNIT")]
     pub task: Vec<String>,
 
+    /// Bind this thread to the CPUs, without the others of its process: ps -L -p PID lists them. A
+    /// partition holds whole processes, so tasks are kept off by affinities then
+    #[arg(long, value_name = "TID")]
+    pub tid: Vec<u32>,
+
     /// Switches for a purpose: audio, robotics, trading or dpdk, or your own from
     /// /etc/irqpath/profiles/NAME.toml; further switches are added. --dry-run says what and why
     #[arg(long, value_name = "NAME")]

@@ -59,6 +59,7 @@ fn build_wanted(
 ) -> anyhow::Result<Wanted> {
     shield::check_irqs(host, &arguments.irq)?;
     let tasks = arguments.task.iter().map(|task| shield::find_task(host, task));
+    let threads = arguments.tid.iter().map(|&tid| shield::find_thread(host, tid));
     let cpus = &arguments.cpus;
     Ok(Wanted {
         cpus: arguments.cpus.clone(),
@@ -70,7 +71,7 @@ fn build_wanted(
             How::Affinity => Mechanism::Affinity,
         },
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
-        tasks: tasks.collect::<Result<_, _>>()?,
+        tasks: tasks.chain(threads).collect::<Result<_, _>>()?,
         attached: BTreeMap::new(),
     })
 }
