@@ -88,6 +88,7 @@ const ALLOWED: [&str; 22] = [
     "proc/sys/vm/stat_interval",
     "sys/devices/system/cpu/cpu#/power/pm_qos_resume_latency_us",
     "sys/devices/system/cpu/cpufreq/*/scaling_governor",
+    "sys/devices/system/cpu/cpu#/online",
     "sys/kernel/debug/sched/fair_server/cpu#/runtime",
     "sys/devices/virtual/workqueue/cpumask",
     "sys/devices/virtual/workqueue/*/cpumask",

@@ -113,6 +113,9 @@ pub struct Wanted {
     /// first slash, and which CPUs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attached: BTreeMap<String, CpuList>,
+    /// CPUs that are taken off, as they share cores with shielded ones.
+    #[serde(default, skip_serializing_if = "CpuList::is_empty")]
+    pub offline: CpuList,
 }
 
 /// A task that goes onto the shielded CPUs.

@@ -46,7 +46,8 @@ fn wanted() -> Wanted {
     let (cpus, switches) = ("1".parse().unwrap(), [Switch::Tasks].into());
     let (irqs, tasks) = Default::default();
     let attached = [(name(), "1".parse().unwrap())].into();
-    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached }
+    let offline = "2".parse().unwrap();
+    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached, offline }
 }
 
 fn obstacle() -> Obstacle {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which CPUs the host has, and whether a list asks for more than that.
 
+use std::collections::BTreeMap;
+
 use irqpath_model::CpuList;
 
 use crate::{Host, SystemError};
@@ -31,6 +33,27 @@ impl Host {
             return Err(SystemError::CpuOffline { cpus: offline, online });
         }
         Ok(())
+    }
+
+    /// Online CPUs that share a core with one of these, and are none of them.
+    pub(crate) fn read_siblings(&self, cpus: &CpuList) -> CpuList {
+        let of = |cpu: u16| {
+            let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+            self.read_fact(&file)?.parse::<CpuList>().ok()
+        };
+        let all = cpus.iter().filter_map(of).fold(CpuList::default(), |all, one| all.union(&one));
+        all.difference(cpus)
+    }
+
+    /// The memory nodes, and the CPUs of each.
+    pub(crate) fn read_nodes(&self) -> BTreeMap<u16, CpuList> {
+        const NODES: &str = "sys/devices/system/node";
+        let of = |name: String| {
+            let node = name.strip_prefix("node")?.parse().ok()?;
+            let cpus: CpuList = self.read_fact(&format!("{NODES}/{name}/cpulist"))?.parse().ok()?;
+            Some((node, cpus))
+        };
+        self.names_in(NODES).into_iter().filter_map(of).collect()
     }
 
     fn cpu_list(&self, relative: &str) -> Result<CpuList, SystemError> {

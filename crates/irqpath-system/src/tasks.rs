@@ -88,6 +88,11 @@ impl Task {
     pub fn label(&self) -> String {
         format!("task {} ({})", self.id.tid, self.comm)
     }
+
+    /// True if it runs where its interrupt goes; the kernel moves it.
+    pub(crate) fn is_irq_thread(&self) -> bool {
+        self.kernel && self.comm.starts_with("irq/")
+    }
 }
 
 impl Host {

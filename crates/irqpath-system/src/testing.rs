@@ -70,10 +70,7 @@ impl Fake {
         self.with_file(&format!("proc/{tgid}/task/{tid}/stat"), &stat)
             .with_file(&format!("proc/{tid}/stat"), &stat)
             .with_file(&format!("proc/{tid}/status"), &status)
-            .with_link(
-                &format!("proc/{tgid}/task/{tid}/status"),
-                &format!("../../../{tid}/status"),
-            )
+            .with_link(&format!("proc/{tgid}/task/{tid}/status"), &format!("../../../{tid}/status"))
     }
 
     /// Add root's irqbalance as this process.
@@ -285,6 +282,15 @@ impl FakeAccess {
         self.put_text(path, &words.join(" "))
     }
 
+    /// The kernel's side of a CPU's `online`.
+    fn update_online(&self, path: &str, is_on: bool) -> io::Result<()> {
+        let cpu = path.strip_prefix("sys/devices/system/cpu/cpu");
+        let Some(cpu) = cpu.and_then(|cpu| cpu.strip_suffix("/online")) else { return Ok(()) };
+        let (all, one) = (self.online_cpus()?, cpu.parse::<CpuList>().unwrap());
+        let online = if is_on { all.union(&one) } else { all.difference(&one) };
+        self.put_text("sys/devices/system/cpu/online", &format!("{online}\n"))
+    }
+
     /// The files of the controller appear where they are not.
     fn add_cpuset(&self, directory: &str) -> io::Result<()> {
         for (file, text) in CGROUP_FILES.iter().filter(|(file, _)| file.starts_with("cpuset")) {
@@ -312,7 +318,8 @@ impl Access for FakeAccess {
         if let Some(directory) = path.strip_suffix("/cgroup.procs") {
             return self.move_process(text.trim(), directory);
         }
-        self.put_text(path, self.becomes.get(path).map_or(text, String::as_str))
+        self.put_text(path, self.becomes.get(path).map_or(text, String::as_str))?;
+        self.update_online(path, text.trim() == "1")
     }
 
     fn is_directory(&self, path: &str) -> bool {

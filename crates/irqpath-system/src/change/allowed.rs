@@ -77,7 +77,8 @@ impl Allowed {
             ["proc", "sys", "kernel", "watchdog_cpumask"] => Some(Form::List),
             ["proc", "sys", "kernel", "timer_migration"]
             | ["proc", "sys", "vm", "stat_interval"] => Some(Form::Text),
-            ["sys", "devices", "system", "cpu", cpu, "power", "pm_qos_resume_latency_us"]
+            ["sys", "devices", "system", "cpu", cpu, "online"]
+            | ["sys", "devices", "system", "cpu", cpu, "power", "pm_qos_resume_latency_us"]
             | ["sys", "kernel", "debug", "sched", "fair_server", cpu, "runtime"]
                 if is_cpu(cpu) =>
             {

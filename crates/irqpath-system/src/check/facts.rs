@@ -2,7 +2,7 @@
 //! Gathering: what the rules need to know of a host. `None` and empty mean that the host does
 //! not tell (the file is absent or needs privileges).
 
-use irqpath_model::Isolation;
+use irqpath_model::{CpuList, Isolation};
 
 use crate::{Host, Privileges};
 
@@ -56,6 +56,11 @@ pub struct Facts {
     pub idle_driver: String,
     pub cpu_dma_latency_us: Option<i32>,
     pub smt_active: bool,
+    /// CPUs that share a core with an isolated one and are not isolated.
+    pub busy_siblings: CpuList,
+    /// How many memory nodes there are.
+    pub nr_nodes: usize,
+    pub numa_balancing: Option<i64>,
     pub hypervisor: Option<String>,
     /// Time stolen by the hypervisor since boot, of all time, in thousandths.
     pub steal_permille: Option<u64>,
@@ -161,6 +166,10 @@ impl Host {
 
     fn isolation_facts(&self, facts: &mut Facts) {
         facts.isolation = self.isolation();
+        let isolated: CpuList = facts.isolation.isolated.parse().unwrap_or_default();
+        facts.busy_siblings = self.read_siblings(&isolated);
+        facts.nr_nodes = self.read_nodes().len();
+        facts.numa_balancing = self.read_number("proc/sys/kernel/numa_balancing");
         facts.irqbalance = self
             .names_in("proc")
             .iter()

@@ -92,6 +92,18 @@ pub(super) fn timer_migration(facts: &Facts) -> Option<Verdict> {
     }
 }
 
+pub(super) fn numa_balancing(facts: &Facts) -> Option<Verdict> {
+    match facts.numa_balancing? {
+        _ if facts.nr_nodes < 2 => None,
+        0 => without_fix("the kernel leaves memory on its node"),
+        _ => with_fix(
+            Note,
+            format!("the kernel balances memory between {} nodes", facts.nr_nodes),
+            "sysctl -w kernel.numa_balancing=0, and bind tasks and memory with numactl",
+        ),
+    }
+}
+
 pub(super) fn nmi_watchdog(facts: &Facts) -> Option<Verdict> {
     match facts.nmi_watchdog? {
         0 => without_fix("the NMI watchdog is off"),
@@ -202,5 +214,16 @@ mod tests {
             assert_eq!(severity(Some(0)), Some(Ok), "{index}");
             assert_eq!(severity(None), unknown, "{index}");
         }
+    }
+
+    #[test]
+    fn memory_is_balanced_where_there_are_nodes() {
+        let facts =
+            |nr_nodes, numa_balancing| Facts { nr_nodes, numa_balancing, ..Facts::default() };
+        assert_eq!(numa_balancing(&facts(1, Some(1))), None);
+        assert_eq!(numa_balancing(&facts(2, None)), None);
+        assert_eq!(numa_balancing(&facts(2, Some(0))).unwrap().fix, None);
+        let on = numa_balancing(&facts(2, Some(1))).unwrap();
+        assert!(on.severity == Note && on.fix.unwrap().contains("numa_balancing=0"));
     }
 }

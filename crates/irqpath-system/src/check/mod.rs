@@ -95,6 +95,8 @@ const RULES: &[Rule] = &[
         why: "new interrupts go to the CPUs of the default affinity" },
     Rule { id: "timer_migration", judge: isolation::timer_migration,
         why: "a timer set on an idle CPU may expire on another one, which delays and disturbs both" },
+    Rule { id: "numa_balancing", judge: isolation::numa_balancing,
+        why: "pages are unmapped to learn who uses them, and each makes its task fault" },
     Rule { id: "nmi_watchdog", judge: isolation::nmi_watchdog,
         why: "it interrupts each CPU with an NMI every few seconds and occupies a performance counter" },
     Rule { id: "soft_watchdog", judge: isolation::soft_watchdog,

@@ -101,6 +101,16 @@ pub(super) fn judge_smt(facts: &Facts) -> Option<Verdict> {
     if !facts.smt_active {
         return without_fix("no two CPUs share a core, as far as this kernel knows");
     }
+    let busy = &facts.busy_siblings;
+    if let Some(cpu) = busy.iter().next() {
+        return with_fix(
+            Warning,
+            format!("CPU {busy} shares a core with an isolated CPU, and is not isolated"),
+            format!(
+                "now: echo 0 > /sys/devices/system/cpu/cpu{cpu}/online; for good: isolate it too"
+            ),
+        );
+    }
     with_fix(
         Warning,
         "SMT is on",
@@ -202,5 +212,10 @@ mod tests {
         let on = judge_smt(&Facts { smt_active: true, ..Facts::default() }).unwrap();
         assert!(on.severity == Warning && on.fix.unwrap().contains("nosmt"));
         assert_eq!(judge_smt(&Facts::default()).unwrap().severity, Ok);
+        let busy_siblings = "2".parse().unwrap();
+        let busy =
+            judge_smt(&Facts { smt_active: true, busy_siblings, ..Facts::default() }).unwrap();
+        assert_eq!(busy.what, "CPU 2 shares a core with an isolated CPU, and is not isolated");
+        assert!(busy.fix.unwrap().contains("cpu2/online"));
     }
 }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use irqpath_model::change::{Target, Value};
 use irqpath_model::{CpuList, TaskId};
 
-use super::plan::is_irq_thread;
 use crate::Task;
 use crate::change::{Intent, Step};
 use crate::journal::Ledger;
@@ -49,7 +48,7 @@ impl<'a> Ancestors<'a> {
         tasks: &BTreeMap<u32, &Task>,
     ) -> Option<(&'a CpuList, &'a Value)> {
         const GENERATIONS: usize = 64;
-        let kernels_own = task.fixed || is_irq_thread(task);
+        let kernels_own = task.fixed || task.is_irq_thread();
         if kernels_own || task.id.start_ticks < self.since_ticks || self.is_held(task) {
             return None;
         }

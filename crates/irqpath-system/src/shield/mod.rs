@@ -5,7 +5,8 @@
 //! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
 //! `handed` those of cgroups that others have, `heirs` finds tasks that
-//! inherited what we set, `kernel` is the shield of kernels that have one, `status` and `measure` tell how the
+//! inherited what we set, `kernel` is the shield of kernels that have one, `topology` what
+//! CPUs share and `siblings` takes off who shares it, `status` and `measure` tell how the
 //! shield holds, `contest` what to do when somebody undoes each repair, `opponents` who that may be.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
@@ -34,10 +35,12 @@ mod plan_tasks;
 mod refused;
 mod reset;
 mod set;
+mod siblings;
 mod snapshot;
 mod status;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use irqpath_model::CpuList;
 use irqpath_model::shield::Switch;
@@ -54,8 +57,10 @@ pub use placed::{Placed, check_irqs, find_task, find_thread};
 pub use plan::{Plan, plan_shield};
 pub use reset::reset;
 pub use set::{dry_run, repair, set};
+pub use siblings::siblings_of;
 pub use snapshot::{Cgroup, Irq, IrqBalance, MaskFile, Snapshot};
 pub use status::{find_strayed, moved_but_arrived, status};
+pub use topology::Topology;
 
 use crate::SystemError;
 use crate::journal::JournalError;

@@ -14,6 +14,7 @@ use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wan
 use super::attached::attach_steps;
 use super::kernel::{self, KernelShield};
 use super::latency_plan::plan_latency;
+use super::siblings::plan_offline;
 use super::snapshot::NEW_IRQS;
 use super::{Irq, IrqBalance, MaskFile, Opponent, Snapshot, boot, partition};
 use crate::Task;
@@ -36,6 +37,8 @@ pub struct Plan {
     pub bound: Vec<Step>,
     /// What gives cgroups their CPUs, likewise; by cgroup.
     pub attached: Vec<(String, Vec<Step>)>,
+    /// CPUs that are taken off, likewise.
+    pub offline: Vec<Step>,
     /// Whether a partition is made.
     pub partition: bool,
     /// Whether the kernel's own shield is used, for interrupts and tasks.
@@ -54,7 +57,9 @@ impl Plan {
     /// Every change, in the order in which they are made.
     pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
         let own = self.settings.iter().chain(&self.tasks).chain(&self.inside);
-        own.chain(self.attached.iter().flat_map(|(_, steps)| steps)).chain(&self.bound)
+        own.chain(self.attached.iter().flat_map(|(_, steps)| steps))
+            .chain(&self.bound)
+            .chain(&self.offline)
     }
 }
 
@@ -74,6 +79,10 @@ pub fn plan_shield(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Pla
     planner.plan.obstacles.extend(obstacles);
     planner.plan_tasks();
     planner.plan.notes.extend(snapshot.placed.absent.iter().cloned());
+    let (steps, obstacles) = plan_offline(snapshot, wanted, ledger);
+    planner.plan.offline = steps;
+    planner.plan.obstacles.extend(obstacles);
+    planner.plan.notes.extend(snapshot.topology.describe(wanted));
     planner.plan.notes.extend(snapshot.opponents.iter().filter_map(Opponent::describe));
     planner.plan.obstacles.extend(boot::boot_obstacles(snapshot, wanted));
     planner.plan
@@ -184,7 +193,7 @@ impl Planner<'_> {
         let named = placed.tasks.contains(&task.id) || placed.members.contains(&task.id);
         let base = self.task_base(task);
         let elsewhere = self.owner_of(&base).is_some();
-        !named && !is_irq_thread(task) && !elsewhere && self.only_shielded(&base)
+        !named && !task.is_irq_thread() && !elsewhere && self.only_shielded(&base)
     }
 
     /// The cgroup that has one of these CPUs for itself.
@@ -389,9 +398,4 @@ fn irq_target(irq: &Irq) -> Target {
 fn irq_label(irq: &Irq) -> String {
     let name = if irq.name.is_empty() { "no handler" } else { &irq.name };
     format!("irq {} ({name})", irq.irq)
-}
-
-/// Runs where its interrupt goes; the kernel moves it.
-pub(super) fn is_irq_thread(task: &Task) -> bool {
-    task.kernel && task.comm.starts_with("irq/")
 }

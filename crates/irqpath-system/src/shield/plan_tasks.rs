@@ -6,7 +6,7 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{Kept, Obstacle, ObstacleKind, Switch};
 
-use super::plan::{Planner, is_irq_thread};
+use super::plan::Planner;
 use crate::Task;
 use crate::change::Step;
 
@@ -23,7 +23,7 @@ impl Planner<'_> {
                 self.place_task(task);
             } else if task.fixed {
                 self.report_fixed(task);
-            } else if !is_irq_thread(task) || self.has_isolated() {
+            } else if !task.is_irq_thread() || self.has_isolated() {
                 self.plan_task(task);
             }
         }
@@ -39,7 +39,7 @@ impl Planner<'_> {
     /// A partition moves every kernel thread that can be moved.
     fn is_concerned(&self, task: &Task) -> bool {
         match (task.kernel, is_rcu_thread(task)) {
-            _ if is_irq_thread(task) => false,
+            _ if task.is_irq_thread() => false,
             (false, _) => self.wanted.is_on(Switch::Tasks),
             (true, _) if self.has_isolated() => true,
             (true, true) => self.wanted.is_on(Switch::Rcu) || self.wanted.is_on(Switch::Kthreads),

@@ -12,8 +12,9 @@ use super::check::check_rights;
 use super::entry::{PATIENCE, read_entry};
 use super::handed::remove_attached;
 use super::heirs::Ancestors;
+use super::siblings::is_cpu;
 use super::{OWNER, ShieldError, Snapshot, partition};
-use crate::change::{Access, put_back};
+use crate::change::{Access, put_back, undo_changes};
 use crate::journal::Journal;
 use crate::{Host, Task};
 
@@ -51,7 +52,8 @@ pub(super) fn take_down(
 ) -> Result<(), ShieldError> {
     let since = read_entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
     let mount = Snapshot::read(host, access)?.cgroup.mount;
-    reset.undone = remove_attached(access, &mut journal, &mount, &BTreeSet::new())?;
+    reset.undone = undo_changes(access, &mut journal, is_cpu)?;
+    reset.undone.extend(remove_attached(access, &mut journal, &mount, &BTreeSet::new())?);
     reset.undone.extend(partition::remove_partition(access, &mut journal, &mount)?);
     // Released only after the heirs: these are found by what their ancestors had.
     let (undone, settled) = put_back(access, journal.ledger(), |_| true);

@@ -19,6 +19,7 @@ use super::join::{join_partition, leave_partition};
 use super::plan::{Plan, plan_shield};
 use super::refused::{all_refused, contested_obstacle, unattached_obstacle};
 use super::reset::take_down;
+use super::siblings::is_cpu;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
 use crate::change::{
@@ -186,6 +187,7 @@ impl<'a> Setter<'a> {
 
     fn make_changes(&mut self, journal: &mut Journal) -> Result<Set, JournalError> {
         let first = plan_shield(&self.snapshot, self.wanted, journal.ledger());
+        self.release_cpus(journal, &first)?;
         let settings = select_due(journal.ledger(), first.settings.clone());
         let mut outcomes = apply_steps(self.access, journal, settings)?;
         leave_partition(self.access, journal, &first)?;
@@ -214,6 +216,8 @@ impl<'a> Setter<'a> {
         }
         let last = self.release_stale(journal)?;
         self.forget_ended(journal);
+        let offline = select_due(journal.ledger(), last.offline.clone());
+        outcomes.extend(apply_steps(self.access, journal, offline)?);
         let mechanism = in_force(last.partition || !last.attached.is_empty(), &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
@@ -229,6 +233,16 @@ impl<'a> Setter<'a> {
             notes: last.notes,
             why: list_reasons(self.wanted),
         })
+    }
+
+    /// CPUs that are not to be off come back before anything is moved to them.
+    fn release_cpus(&self, journal: &mut Journal, plan: &Plan) -> Result<(), JournalError> {
+        let stays: BTreeSet<&Target> = plan.offline.iter().map(|step| &step.target).collect();
+        let comes_back = |target: &Target| is_cpu(target) && !stays.contains(target);
+        if journal.ledger().held().any(|(target, _)| comes_back(target)) {
+            undo_changes(self.access, journal, comes_back)?;
+        }
+        Ok(())
     }
 
     /// CPUs go from one partition to another only when the first one has given them up.

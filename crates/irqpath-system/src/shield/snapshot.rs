@@ -7,7 +7,7 @@ use irqpath_model::shield::{Switch, Wanted};
 use irqpath_model::{CpuList, TaskId};
 
 use super::opponents::find_opponents;
-use super::{KernelShield, Latency, Opponent, Placed};
+use super::{KernelShield, Latency, Opponent, Placed, Topology};
 use crate::change::{Access, is_genuine_irqbalance};
 use crate::journal::Ledger;
 use crate::kernel::find_parameter;
@@ -95,6 +95,8 @@ pub struct Snapshot {
     pub kernel_shield: Option<KernelShield>,
     /// The running irqbalance, if root's.
     pub irqbalance: Option<IrqBalance>,
+    /// What shielded CPUs share with others.
+    pub topology: Topology,
     /// Programs that set the same values.
     pub opponents: Vec<Opponent>,
     /// What somebody named to go onto the shielded CPUs.
@@ -140,6 +142,7 @@ impl Snapshot {
             kernel_shield: KernelShield::read(host),
             irqbalance: find_irqbalance(host, &tasks, access),
             opponents: find_opponents(host, &tasks),
+            topology: Topology::default(),
             placed: Placed::default(),
             latency: Latency::default(),
             version,
@@ -169,6 +172,9 @@ impl Snapshot {
         snapshot.placed = Placed::locate(host, wanted, &snapshot.tasks, ledger);
         snapshot.placed.locate_attached(host, &snapshot.cgroup.mount, wanted, ledger);
         snapshot.latency = Latency::read(host, &wanted.cpus);
+        snapshot.topology = Topology::read(host, wanted, snapshot.placed.irqs.keys());
+        // Nothing can be moved to these.
+        snapshot.online = snapshot.online.difference(&wanted.offline);
         Ok(snapshot)
     }
 

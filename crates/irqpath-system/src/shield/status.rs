@@ -9,7 +9,7 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{Drift, Kept, Measured, ObstacleKind, Running, Status, Switch, Wanted};
 
 use super::entry::{Entry, in_force, is_held_back};
-use super::plan::{is_irq_thread, plan_shield};
+use super::plan::plan_shield;
 use super::refused::all_refused;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, Step};
@@ -172,7 +172,7 @@ pub fn find_strayed(host: &Host, status: &Status, measured: &Measured) -> Vec<St
     let Some(wanted) = &status.wanted else { return Vec::new() };
     let kept_off = |task: &Task| {
         let switch = if task.kernel { Switch::Kthreads } else { Switch::Tasks };
-        let free = !task.fixed && !is_irq_thread(task) && !task.affinity.is_subset(&wanted.cpus);
+        let free = !task.fixed && !task.is_irq_thread() && !task.affinity.is_subset(&wanted.cpus);
         free && wanted.is_on(switch)
     };
     let strays: Vec<Task> = host.read_tasks().into_iter().filter(kept_off).collect();

@@ -9,6 +9,7 @@ mod latency;
 mod placed;
 mod plans;
 mod seen;
+mod siblings;
 mod strangers;
 mod undone;
 
@@ -107,6 +108,7 @@ fn wanted(cpus: &str) -> Wanted {
         irqs: std::collections::BTreeMap::new(),
         tasks: Vec::new(),
         attached: std::collections::BTreeMap::new(),
+        offline: CpuList::default(),
     }
 }
 

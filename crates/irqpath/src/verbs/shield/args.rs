@@ -73,6 +73,11 @@ pub struct ShieldSet {
     #[arg(long, value_name = "TID")]
     pub tid: Vec<u32>,
 
+    /// What becomes of CPUs that share a core with a shielded one: their work slows it. shield takes
+    /// them in, offline takes them off until the reset
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "keep")]
+    pub siblings: Siblings,
+
     /// Switches for a purpose: audio, robotics, trading or dpdk, or your own from
     /// /etc/irqpath/profiles/NAME.toml; further switches are added. --dry-run says what and why
     #[arg(long, value_name = "NAME")]
@@ -200,6 +205,17 @@ pub enum How {
     Partition,
     /// The affinity of every task; new ones inherit it
     Affinity,
+}
+
+/// What becomes of the other CPUs of a shielded core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Siblings {
+    /// They are only named
+    Keep,
+    /// They are shielded, too
+    Shield,
+    /// They are taken off
+    Offline,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use irqpath_model::CpuList;
 use irqpath_model::shield::{Document, Mechanism, Wanted};
 use irqpath_report::text;
 use irqpath_system::shield;
@@ -24,6 +25,7 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
         tasks: Vec::new(),
         attached: [].into(),
+        offline: CpuList::default(),
     };
     let wanted = shield::plan_attach(&host, &arguments.cgroup, &asked)?;
     let set = if arguments.dry_run {

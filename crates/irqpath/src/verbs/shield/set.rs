@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use irqpath_model::CpuList;
 use irqpath_model::shield::{Document, Mechanism, Set, Switch, Wanted};
 use irqpath_report::text;
 use irqpath_system::{Host, shield};
 
-use super::args::{How, ShieldSet, Switches};
+use super::args::{How, ShieldSet, Siblings, Switches};
 use super::context::{empty_document, open_host};
 use super::profile::{Profile, load_profile};
 use super::watch;
@@ -60,9 +61,13 @@ fn build_wanted(
     shield::check_irqs(host, &arguments.irq)?;
     let tasks = arguments.task.iter().map(|task| shield::find_task(host, task));
     let threads = arguments.tid.iter().map(|&tid| shield::find_thread(host, tid));
-    let cpus = &arguments.cpus;
+    let siblings = || shield::siblings_of(host, &arguments.cpus);
+    let (cpus, offline) = match arguments.siblings {
+        Siblings::Keep => (arguments.cpus.clone(), CpuList::default()),
+        Siblings::Shield => (arguments.cpus.union(&siblings()?), CpuList::default()),
+        Siblings::Offline => (arguments.cpus.clone(), siblings()?),
+    };
     Ok(Wanted {
-        cpus: arguments.cpus.clone(),
         switches: list_switches(&arguments.switches, profile),
         mechanism: match arguments.mechanism {
             How::Auto => Mechanism::Auto,
@@ -73,6 +78,8 @@ fn build_wanted(
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
         tasks: tasks.chain(threads).collect::<Result<_, _>>()?,
         attached: BTreeMap::new(),
+        offline,
+        cpus,
     })
 }
 
