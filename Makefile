@@ -79,6 +79,10 @@ install: man completions ## install to PREFIX, below DESTDIR
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for unit in systemd/*.service; do \
 	  sed 's|@BINDIR@|$(PREFIX)/bin|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system-sleep
+	sed 's|@BINDIR@|$(PREFIX)/bin|' systemd/irqpath.sleep \
+	  > $(DESTDIR)$(PREFIX)/lib/systemd/system-sleep/irqpath
+	chmod 755 $(DESTDIR)$(PREFIX)/lib/systemd/system-sleep/irqpath
 	install -d $(SHARE)/irqpath
 	find $(LAB_DIRS) -type f ! -name '.*' -exec cp --parents -t $(SHARE)/irqpath {} +
 

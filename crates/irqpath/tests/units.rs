@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How much the units could do to a host, by systemd's own measure.
+//! How much the units could do to a host, by systemd's own measure, and what is done after sleep.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 const UNITS: [(&str, &str); 3] = [
@@ -28,5 +29,27 @@ fn systemd_finds_the_units_exposed_by_at_most_3() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("Overall exposure"), "{output:?}");
         assert!(output.status.success(), "{said}");
+    }
+}
+
+#[test]
+fn the_sleep_hook_repairs_after_sleep_and_does_nothing_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = directory.path().join("said");
+    let write = |name: &str, text: String| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    write("irqpath", format!("#!/bin/sh\necho \"$@\" >>{}\n", said.display()));
+    let hook = include_str!("../../../systemd/irqpath.sleep");
+    let hook = write("hook", hook.replace("@BINDIR@", &directory.path().display().to_string()));
+    for (when, want) in [("pre", None), ("post", Some("shield repair\n"))] {
+        for how in ["suspend", "hibernate"] {
+            let _ = fs::remove_file(&said);
+            assert!(Command::new(&hook).args([when, how]).status().unwrap().success());
+            assert_eq!(fs::read_to_string(&said).ok().as_deref(), want, "{when} {how}");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod killed;
 mod latency;
 mod placed;
 mod plans;
+mod resumed;
 mod seen;
 mod siblings;
 mod strangers;

@@ -48,6 +48,8 @@ pub enum ShieldVerb {
     Status(ShieldStatus),
     /// Show the shield and measure what still reaches the CPUs; exit 1 on drift
     Verify(ShieldVerify),
+    /// Set again what drifted, once, as after sleep; the watch does so all the time
+    Repair(ShieldRepair),
     /// Restore everything that nobody else has changed since
     Reset(ShieldReset),
 }
@@ -267,6 +269,13 @@ pub struct ShieldVerify {
     pub interval: Duration,
 
     /// Print it as JSON; with --watch one document per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldRepair {
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -5,6 +5,7 @@ pub mod args;
 mod attach;
 mod context;
 mod profile;
+mod repair;
 mod reset;
 mod run;
 mod set;
@@ -23,6 +24,7 @@ pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
         ShieldVerb::Run(arguments) => run::run(arguments),
         ShieldVerb::Status(arguments) => status::show_status(arguments),
         ShieldVerb::Verify(arguments) => status::verify_shield(arguments),
+        ShieldVerb::Repair(arguments) => repair::run(arguments),
         ShieldVerb::Reset(arguments) => reset::run(arguments),
     }
 }
