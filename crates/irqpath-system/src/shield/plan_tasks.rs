@@ -67,9 +67,12 @@ impl Planner<'_> {
                     "{label} was asked onto CPU {base} alone, of which /{path} has some for itself; \
                      it runs elsewhere until the shield is reset"
                 ));
-            } else {
-                self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
+                // Written down before the kernel moves it, and the kernel's business since.
+                let new = Value::Cpus(if held { task.affinity.clone() } else { base });
+                self.plan.tasks.push(Step { target, label, new, pin: !held });
+                return;
             }
+            self.plan.kept.push(Kept { label: task.label(), cpus: base.clone() });
             if self.bound.contains(&task.tgid) {
                 // The partition moves it off for a moment. Asking for its CPUs once more makes the
                 // kernel give them back as soon as it is inside.

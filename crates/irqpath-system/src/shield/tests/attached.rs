@@ -169,13 +169,25 @@ fn a_partition_of_somebody_else_is_used_as_it_is_or_refused() {
 fn who_was_bound_to_these_cpus_is_named_and_others_are_shielded_all_the_same() {
     let fake = with_units().with_task(42, 1, "control", "3", 0).with_thread(42, 43, "0-3");
     let before = fake.read_all();
-    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    let (host, mut access) = (fake.host(), FakeAccess::new(&fake));
+    let kernel = FakeAccess::new(&fake);
+    let moves_off = move || {
+        let partition = kernel.read(&format!("{UNIT}/cpuset.cpus.partition"));
+        if partition.is_ok_and(|word| word.trim() == "isolated") {
+            kernel.set_affinity(42, &"0-2".parse().unwrap()).unwrap();
+        }
+    };
+    access.at_step = Some(("after a write", Box::new(moves_off)));
     let done = attach_to(&host, &access, "motor", "3").unwrap();
     assert_eq!(done.mechanism, Mechanism::Partition);
     assert!(
         done.notes[0].starts_with("task 42 (control) was asked onto CPU 3 alone, of which /sys")
     );
-    reset(&host, &access).unwrap();
+    // What it had asked for is not forgotten when more CPUs are taken.
+    attach_to(&host, &access, "arm.service", "1").unwrap();
+    assert_eq!(affinity(&fake, 42), "0-2");
+    assert_eq!(status(&host, &access).unwrap().drift, []);
+    assert_eq!(reset(&host, &FakeAccess::new(&fake)).unwrap().undone.left, []);
     assert_eq!(fake.read_all(), before);
 }
 
