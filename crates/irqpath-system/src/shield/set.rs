@@ -217,7 +217,9 @@ impl<'a> Setter<'a> {
         let last = self.release_stale(journal)?;
         self.forget_ended(journal);
         let offline = select_due(journal.ledger(), last.offline.clone());
-        outcomes.extend(apply_steps(self.access, journal, offline)?);
+        if !offline.is_empty() {
+            outcomes.extend(apply_steps(self.access, journal, offline)?);
+        }
         let mechanism = in_force(last.partition || !last.attached.is_empty(), &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));
