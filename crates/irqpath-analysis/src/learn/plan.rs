@@ -23,7 +23,7 @@ const MIN_CARRIED: u64 = 3;
 
 /// The FIFO or RR priority before us (0 for a normal task) of every thread that we changed and
 /// nobody else since.
-type Held = BTreeMap<TaskId, u8>;
+pub(super) type Held = BTreeMap<TaskId, u8>;
 
 /// Why a thread should get a priority.
 #[derive(Clone, Copy)]
@@ -126,7 +126,10 @@ fn raise_wish<'a>(wanted: &mut BTreeMap<TaskId, Want<'a>>, want: Want<'a>) {
 
 /// Kernel threads with this name. The kernel cuts names at 15 bytes in trace points; one that
 /// ends with its separator is a beginning (see `carriers.rs`).
-fn find_named<'a>(comm: &str, threads: &'a [LiveThread]) -> Vec<(&'a LiveThread, Role<'a>)> {
+pub(super) fn find_named<'a>(
+    comm: &str,
+    threads: &'a [LiveThread],
+) -> Vec<(&'a LiveThread, Role<'a>)> {
     let is_beginning = comm.ends_with(['-', '/']);
     let fits = |thread: &LiveThread| {
         thread.comm == comm || ((is_beginning || comm.len() == 15) && thread.comm.starts_with(comm))
@@ -149,7 +152,7 @@ fn find_named<'a>(comm: &str, threads: &'a [LiveThread]) -> Vec<(&'a LiveThread,
 }
 
 /// Primary threads and their secondary ones.
-fn find_pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
+pub(super) fn find_pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
     let pair = |secondary| {
         let Some(Role::Secondary { irq, name }) = thread_role(secondary) else { return None };
         let is_primary = |t: &&LiveThread| {
@@ -161,7 +164,7 @@ fn find_pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThread)> {
     threads.iter().filter_map(pair).collect()
 }
 
-fn thread_role(thread: &LiveThread) -> Option<Role<'_>> {
+pub(super) fn thread_role(thread: &LiveThread) -> Option<Role<'_>> {
     thread.kernel.then(|| Role::from_comm(&thread.comm))?
 }
 
@@ -211,7 +214,7 @@ fn same_action(primary: &str, secondary: &str) -> bool {
     primary == secondary || (secondary.len() >= 5 && primary.starts_with(secondary))
 }
 
-fn leave_alone(plan: &mut TunePlan, thread: &LiveThread, why: LeftAlone) {
+pub(super) fn leave_alone(plan: &mut TunePlan, thread: &LiveThread, why: LeftAlone) {
     if !plan.left.iter().any(|left| left.thread.id == thread.id) {
         plan.left.push(LeftThread { thread: thread.clone(), why });
     }

@@ -151,6 +151,24 @@ pub struct LeftThread {
     pub why: LeftAlone,
 }
 
+/// An interrupt thread that becomes ordinary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OrdinaryThread {
+    /// The thread as it is.
+    pub thread: LiveThread,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// An interrupt thread that stays real-time while others become ordinary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptThread {
+    /// The thread as it is.
+    pub thread: LiveThread,
+    /// The reason, for people.
+    pub why: String,
+}
+
 /// What should be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TunePlan {
@@ -162,4 +180,17 @@ pub struct TunePlan {
     pub take_back: Vec<LiveThread>,
     /// Threads left as they are.
     pub left: Vec<LeftThread>,
+    /// With `--selective`: interrupt threads that become ordinary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ordinary: Vec<OrdinaryThread>,
+    /// With `--selective`: interrupt threads that stay real-time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptThread>,
+}
+
+impl TunePlan {
+    /// True if it changes nothing.
+    pub const fn is_nothing(&self) -> bool {
+        self.changes.is_empty() && self.take_back.is_empty() && self.ordinary.is_empty()
+    }
 }

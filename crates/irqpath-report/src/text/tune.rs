@@ -39,7 +39,11 @@ pub fn format_document(document: &Document) -> Page {
     for left in plan.left.iter().filter(|left| left.why == LeftAlone::Right) {
         text.add_line(format_args!("right: {}", short_name(&left.thread)));
     }
-    if document.applied.is_none() && !plan.changes.is_empty() {
+    for kept in &plan.kept {
+        text.add_line(format_args!("stays real-time: {}: {}", short_name(&kept.thread), kept.why));
+    }
+    let would_set = !plan.changes.is_empty() || !plan.ordinary.is_empty();
+    if document.applied.is_none() && would_set {
         text.add_line("Nothing was changed; --apply does it.");
     }
     text
@@ -112,6 +116,10 @@ pub fn render_changes(plan: &TunePlan, applied: Option<&Applied>) -> Page {
         }
         for thread in &plan.take_back {
             text.add_line(format_args!("would take back: {}", short_name(thread)));
+        }
+        for one in &plan.ordinary {
+            let thread = short_name(&one.thread);
+            text.add_line(format_args!("would make ordinary: {thread}: {}", one.why));
         }
         return text;
     };
@@ -210,7 +218,9 @@ pub fn render_reset(reset: &Reset) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::tune::{Carrier, LeftThread, TuneChange, WrongPair};
+    use irqpath_model::tune::{
+        Carrier, KeptThread, LeftThread, OrdinaryThread, TuneChange, WrongPair,
+    };
     use irqpath_model::{Origin, Scheduling, TaskId};
 
     fn thread(tid: u32, comm: &str, priority: u8) -> LiveThread {
@@ -254,7 +264,7 @@ mod tests {
                 }],
                 changes: vec![TuneChange { thread: low, priority: 81, task, why }],
                 left: vec![left],
-                take_back: vec![],
+                ..TunePlan::default()
             }),
             ..Document::default()
         };
@@ -267,6 +277,27 @@ mod tests {
              should preempt\n\
              would set: irq/24-sound (50, f:50) -> f:81: 24:sound wakes jackd (70)\n\
              left: irq/9-acpi (51, f:60) was set by hand (--force changes it)\n\
+             Nothing was changed; --apply does it.\n"
+        );
+    }
+
+    #[test]
+    fn a_dry_run_says_of_each_thread_why_it_stays_or_becomes_ordinary() {
+        let kept = KeptThread {
+            thread: thread(50, "irq/24-sound", 81),
+            why: "24:sound wakes jackd (70)".to_owned(),
+        };
+        let ordinary = OrdinaryThread {
+            thread: thread(51, "irq/9-acpi", 50),
+            why: "wakes no real-time task".to_owned(),
+        };
+        let (kept, ordinary) = (vec![kept], vec![ordinary]);
+        let plan = Some(TunePlan { kept, ordinary, ..TunePlan::default() });
+        let document = Document { plan, ..Document::default() };
+        assert_eq!(
+            format_document(&document),
+            "would make ordinary: irq/9-acpi (51, f:50): wakes no real-time task\n\
+             stays real-time: irq/24-sound (50, f:81): 24:sound wakes jackd (70)\n\
              Nothing was changed; --apply does it.\n"
         );
     }

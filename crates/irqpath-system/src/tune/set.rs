@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use irqpath_model::change::Value;
-use irqpath_model::tune::{Applied, Association, Changed, LiveThread, TuneChange, TunePlan};
+use irqpath_model::tune::{
+    Applied, Association, Changed, LiveThread, OrdinaryThread, TuneChange, TunePlan,
+};
 use irqpath_model::{Policy, Scheduling, TaskId};
 
 use super::{OWNER, TuneError, check_rights, original_priorities, thread_target};
@@ -39,7 +41,7 @@ pub fn apply_plan(
     let content = peek_journal(host, OWNER)?;
     let threads = host.live_threads();
     let plan = plan_changes(planner, &content, &threads, retry);
-    if plan.changes.is_empty() && plan.take_back.is_empty() {
+    if plan.is_nothing() {
         return Ok((plan, Applied::default()));
     }
     check_rights(host)?;
@@ -47,19 +49,20 @@ pub fn apply_plan(
     let threads = host.live_threads();
     let plan = plan_changes(planner, journal.content(), &threads, retry);
     let mut applied = Applied { taken_back: plan.take_back.clone(), ..Applied::default() };
-    if !plan.changes.is_empty() {
+    if !plan.changes.is_empty() || !plan.ordinary.is_empty() {
         journal.begin_set(&known)?;
     }
     let back: Vec<_> = plan.take_back.iter().map(thread_target).collect();
     applied.undone = undo_changes(access, &mut journal, |target| back.contains(target))?;
-    let outcomes = make(access, &mut journal, plan_steps(&plan))?;
-    for (outcome, change) in outcomes.into_iter().zip(&plan.changes) {
+    let (steps, reasons): (Vec<_>, Vec<_>) = plan_steps(&plan).unzip();
+    let outcomes = make(access, &mut journal, steps)?;
+    for (outcome, (thread, why)) in outcomes.into_iter().zip(reasons) {
         let StepOutcome { step, verdict, .. } = outcome;
         match verdict {
             Verdict::Done | Verdict::Became(_) => applied.changed.push(Changed {
-                thread: change.thread.clone(),
+                thread: thread.clone(),
                 now: step.new.to_string(),
-                why: change.why.clone(),
+                why: why.to_owned(),
             }),
             Verdict::Refused(refusal) => applied.refused.push(refusal),
             Verdict::Already | Verdict::Gone => {}
@@ -79,22 +82,30 @@ fn plan_changes(
 ) -> TunePlan {
     let mut plan = planner(threads, &original_priorities(&content.ledger, threads));
     if !retry {
-        plan.changes
-            .retain(|change| content.ledger.refusal(&thread_target(&change.thread)).is_none());
+        let is_new = |thread: &LiveThread| content.ledger.refusal(&thread_target(thread)).is_none();
+        plan.changes.retain(|change| is_new(&change.thread));
+        plan.ordinary.retain(|one| is_new(&one.thread));
     }
     plan
 }
 
-fn plan_steps(plan: &TunePlan) -> Vec<Step> {
-    let step = |change: &TuneChange| {
-        let (policy, priority) = (Policy::Fifo, change.priority);
-        let new = Scheduling { policy, priority, ..change.thread.scheduling };
-        Step {
-            target: thread_target(&change.thread),
-            label: format!("{} ({})", change.thread.comm, change.thread.id.tid),
+/// Each change with its thread and its reason.
+fn plan_steps(plan: &TunePlan) -> impl Iterator<Item = (Step, (&LiveThread, &str))> {
+    let ranked = plan.changes.iter().map(|TuneChange { thread, priority, why, .. }| {
+        let (policy, priority) = (Policy::Fifo, *priority);
+        (thread, Scheduling { policy, priority, ..thread.scheduling }, why.as_str())
+    });
+    let ordinary = plan.ordinary.iter().map(|OrdinaryThread { thread, why }| {
+        let (policy, priority) = (Policy::Normal, 0);
+        (thread, Scheduling { policy, priority, ..thread.scheduling }, why.as_str())
+    });
+    ranked.chain(ordinary).map(|(thread, new, why)| {
+        let step = Step {
+            target: thread_target(thread),
+            label: format!("{} ({})", thread.comm, thread.id.tid),
             new: Value::Scheduling(new),
             pin: false,
-        }
-    };
-    plan.changes.iter().map(step).collect()
+        };
+        (step, (thread, why))
+    })
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use irqpath_model::change::LeftReason;
-use irqpath_model::tune::{Applied, Association, LiveThread, TuneChange, TunePlan, TunedNow};
+use irqpath_model::tune::{
+    Applied, Association, LiveThread, OrdinaryThread, TuneChange, TunePlan, TunedNow,
+};
 
 use super::*;
 use crate::testing::{Fake, FakeAccess, Killed};
@@ -44,6 +46,28 @@ fn wants(priority: u8) -> impl Fn(&[LiveThread], &BTreeMap<TaskId, u8>) -> TuneP
         }
         plan
     }
+}
+
+/// A plan that wants these threads ordinary, and takes others that are ours back.
+fn ordinary(wanted: &[u32]) -> impl Fn(&[LiveThread], &BTreeMap<TaskId, u8>) -> TunePlan {
+    move |threads, held| {
+        let mut plan = TunePlan::default();
+        for thread in threads.iter().filter(|thread| thread.kernel) {
+            let is_real_time = thread.scheduling.fixed_priority() > 0;
+            match wanted.contains(&thread.id.tid) {
+                true if is_real_time => plan
+                    .ordinary
+                    .push(OrdinaryThread { thread: thread.clone(), why: "why".to_owned() }),
+                false if held.contains_key(&thread.id) => plan.take_back.push(thread.clone()),
+                _ => {}
+            }
+        }
+        plan
+    }
+}
+
+fn select(fake: &Fake, access: &FakeAccess, wanted: &[u32]) -> Applied {
+    apply_plan(&fake.host(), access, &[], &ordinary(wanted), true).unwrap().1
 }
 
 fn run(fake: &Fake, access: &FakeAccess, priority: u8) -> Applied {
@@ -173,4 +197,70 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
         deaths += 1;
     }
     assert!(deaths > 15, "{deaths}");
+}
+
+#[test]
+fn ordinary_threads_come_back_with_their_exact_policy_and_priority() {
+    let fake = machine().with_scheduling(51, irqpath_model::Scheduling::rr(33));
+    let (access, before) = (FakeAccess::new(&fake), fake.read_all());
+    let applied = select(&fake, &access, &[50, 51]);
+    assert_eq!(applied.changed.iter().map(|c| c.now.as_str()).collect::<Vec<_>>(), ["o:0"; 2]);
+    assert_eq!(priorities(&fake), ["50=o:0", "51=o:0", "70=f:80"]);
+    select(&fake, &access, &[51]);
+    assert_eq!(priorities(&fake), ["50=f:50", "51=o:0", "70=f:80"]);
+    run(&fake, &access, 81);
+    select(&fake, &access, &[50, 51]);
+    assert_eq!(priorities(&fake), ["50=o:0", "51=o:0", "70=f:80"]);
+    assert_eq!(status(&fake.host(), &access).unwrap().threads.len(), 2);
+    assert_eq!(reset(&fake.host(), &access).unwrap().undone.restored, 2);
+    assert_eq!(fake.read_all(), before);
+}
+
+#[test]
+fn an_ordinary_thread_that_is_gone_or_was_made_again_is_no_error() {
+    let fake = machine();
+    let access = FakeAccess::new(&fake);
+    select(&fake, &access, &[50, 51]);
+    // The driver was unbound and bound: another thread has the number of one, the other is gone.
+    std::fs::remove_dir_all(fake.host().path("proc/51")).unwrap();
+    for stat in ["proc/50/stat", "proc/50/task/50/stat"].map(|path| fake.host().path(path)) {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        let mut words: Vec<&str> = text.split(' ').collect();
+        words[21] = "4711";
+        std::fs::write(&stat, words.join(" ")).unwrap();
+    }
+    let fake = fake.with_fixed(50, 50);
+    assert!(select(&fake, &access, &[51]).is_nothing());
+    assert_eq!(select(&fake, &access, &[50]).changed.len(), 1, "the new one is another thread");
+    let reset = reset(&fake.host(), &access).unwrap();
+    assert_eq!((reset.undone.restored, reset.undone.gone), (1, 2));
+    assert_eq!(priorities(&fake), ["50=f:50", "70=f:80"]);
+    assert!(!journal(&fake));
+}
+
+#[test]
+fn killed_between_any_two_steps_ordinary_threads_are_put_back() {
+    let mut deaths = 0;
+    for kill_at in 0.. {
+        let fake = machine();
+        let before = fake.read_all();
+        let dying = FakeAccess::new(&fake);
+        dying.steps_left.set(Some(kill_at));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            select(&fake, &dying, &[50, 51]);
+            select(&fake, &dying, &[51]);
+            run(&fake, &dying, 81);
+            select(&fake, &dying, &[50]);
+        }));
+        let access = FakeAccess::new(&fake);
+        let reset = reset(&fake.host(), &access).unwrap();
+        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
+        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
+        match done {
+            Ok(()) => break,
+            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 20, "{deaths}");
 }

@@ -24,6 +24,7 @@ Examples:
   irqpath tune                       learn for 30 s; the table, and what would be changed
   irqpath tune --learn 2m --apply    learn longer, then set the priorities
   irqpath tune --apply --watch       stay: new tasks, new devices, tasks that are gone
+  irqpath tune --selective           what serves no real-time task would become ordinary
   irqpath tune status                what is tuned now, and why
   irqpath tune reset                 put every priority back as it was
   irqpath tune pin eth0 --task stop  an interrupt that never came yet serves this task
@@ -152,6 +153,11 @@ pub struct TuneLearn {
     /// Time between two checks of --watch
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub interval: Duration,
+
+    /// Make interrupt threads ordinary (SCHED_OTHER) that serve no real-time task, also not by way of
+    /// another thread. With --watch, real-time again at the next check after they serve one
+    #[arg(long, conflicts_with = "replay")]
+    pub selective: bool,
 
     /// Change priorities that were set by hand, too
     #[arg(long)]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use irqpath_analysis::learn::{Carriers, Learner};
 use irqpath_model::tune::{Association, Learned, LiveThread};
 use irqpath_model::{Event, Loss, Names, Snapshot, TaskId};
@@ -18,7 +19,7 @@ use irqpath_source::{Config, Source};
 use irqpath_system::Host;
 
 use super::pairs::PairLessons;
-use super::plan::{known_otherwise, pinned_now};
+use super::plan::{Selection, known_otherwise, pinned_now};
 use crate::host::signals::Stop;
 use crate::output::console::print_note;
 use crate::session;
@@ -39,15 +40,20 @@ pub struct Lessons {
 
 impl Lessons {
     /// From the running kernel, and from what was the reason for what is tuned already. With
-    /// `watch`, ready for [`Self::start_watch`].
-    pub fn live(host: &Host, watch: bool) -> anyhow::Result<Self> {
+    /// `watch`, ready for [`Self::start_watch`]. With `selective`, [`Self::selection`] has whom every
+    /// thread wakes.
+    pub fn live(host: &Host, watch: bool, selective: bool) -> anyhow::Result<Self> {
         // Every path counts: the share of a line's wakeups needs those of ordinary tasks too.
         let config = Config { record_all: true, no_user: true, ..Config::default() };
         let mut lessons = Self { source: Some(session::open_live(&config)?), ..Self::empty() };
         for missing in lessons.take_snapshot()?.missing {
             print_note(&format!("missing: {}: {}", missing.what, missing.consequence));
         }
-        if watch {
+        if selective {
+            let pairs = Pairs::open(true)
+                .map_err(|error| anyhow!("--selective needs to know whom threads wake: {error}"))?;
+            lessons.pairs = Some(PairLessons::with_wakeups(pairs));
+        } else if watch {
             lessons.pairs = open_pairs();
         }
         lessons.learner.adopt_known(&known_otherwise(host)?, now_ns());
@@ -84,6 +90,11 @@ impl Lessons {
             self.learner.record_path(&record, &carriers);
         }
         Ok(())
+    }
+
+    /// What becomes of threads that serve nobody.
+    pub fn selection(&self) -> Selection<'_> {
+        self.pairs.as_ref().and_then(PairLessons::wakeups).map_or(Selection::Off, Selection::By)
     }
 
     /// Listen for so long.
@@ -124,8 +135,10 @@ impl Lessons {
     pub fn report_learned(&mut self, host: &Host) -> anyhow::Result<Learned> {
         let threads: BTreeMap<u32, LiveThread> =
             host.live_threads().into_iter().map(|thread| (thread.id.tid, thread)).collect();
-        if let (None, Some(pairs)) = (&self.source, &mut self.pairs) {
-            pairs.learn_from(host, &threads, &mut self.learner)?;
+        if let Some(pairs) = &mut self.pairs {
+            // What a path teaches is not learned a second time from its pair.
+            let learner = self.source.is_none().then_some(&mut self.learner);
+            pairs.learn_from(host, &threads, learner)?;
         }
         self.learner.retain_living(|tid| threads.get(&tid).map(|thread| thread.id.start_ticks));
         // Asked anew each time: devices come and go.

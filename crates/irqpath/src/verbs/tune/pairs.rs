@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use irqpath_analysis::learn::{Attention, Learner, ThreadWakeups};
+use irqpath_analysis::learn::{Attention, Learner, ThreadWakeups, Wakeups};
 use irqpath_model::TaskId;
 use irqpath_model::tune::LiveThread;
 use irqpath_source::bpf::pairs::{Pair, Pairs};
@@ -16,8 +16,10 @@ use crate::output::console::print_note;
 pub struct PairLessons {
     pairs: Pairs,
     interrupts: BTreeMap<u32, u64>,
-    has_lost: bool,
+    nr_lost: u64,
     attention: Attention,
+    /// Whom every thread wakes; `None` unless that was asked for.
+    wakeups: Option<Wakeups>,
 }
 
 impl PairLessons {
@@ -26,16 +28,26 @@ impl PairLessons {
         Self {
             pairs,
             interrupts: BTreeMap::new(),
-            has_lost: false,
+            nr_lost: 0,
             attention: Attention::default(),
+            wakeups: None,
         }
+    }
+
+    /// From an object that also counts real-time kernel threads that are woken.
+    pub fn with_wakeups(pairs: Pairs) -> Self {
+        Self { wakeups: Some(Wakeups::default()), ..Self::new(pairs) }
+    }
+
+    /// Whom every thread wakes.
+    pub const fn wakeups(&self) -> Option<&Wakeups> {
+        self.wakeups.as_ref()
     }
 
     /// What was until now has been learned otherwise.
     pub fn skip_past(&mut self, host: &Host) -> anyhow::Result<()> {
-        self.pairs.take_counts();
-        self.interrupts = count_lines(host)?;
-        Ok(())
+        let threads = host.live_threads().into_iter().map(|thread| (thread.id.tid, thread));
+        self.learn_from(host, &threads.collect(), None)
     }
 
     /// Attach or detach: `served` has the tasks of which it is known what serves them.
@@ -46,7 +58,10 @@ impl PairLessons {
         served: &BTreeSet<TaskId>,
     ) -> anyhow::Result<()> {
         let sleeps = |id: TaskId| host.count_sleeps(id.tid);
-        if !self.attention.decide_open(threads, |id| served.contains(&id), sleeps) {
+        // Whoever is ordinary now may serve a task any time.
+        let is_selective = self.wakeups.is_some();
+        if !is_selective && !self.attention.decide_open(threads, |id| served.contains(&id), sleeps)
+        {
             self.pairs.detach();
         } else if !self.pairs.is_attached() {
             self.pairs.attach()?;
@@ -60,7 +75,7 @@ impl PairLessons {
         &mut self,
         host: &Host,
         threads: &BTreeMap<u32, LiveThread>,
-        learner: &mut Learner,
+        learner: Option<&mut Learner>,
     ) -> anyhow::Result<()> {
         if !self.pairs.is_attached() {
             return Ok(());
@@ -73,22 +88,29 @@ impl PairLessons {
         });
         let interrupts = since.collect();
         let wakeups: Vec<_> = counted.iter().filter_map(|pair| resolve(pair, threads)).collect();
-        learner.record_wakeups(&wakeups, &interrupts, now_ns());
+        if let Some(learner) = learner {
+            learner.record_wakeups(&wakeups, &interrupts, now_ns());
+        }
         self.interrupts = now;
-        self.report_loss();
+        let has_lost = self.report_loss();
+        if let Some(wakeups) = &mut self.wakeups {
+            let seen = counted.iter().map(|pair| (pair.waker_tid, pair.wakee_tid));
+            wakeups.record_pairs(seen, has_lost, threads);
+        }
         Ok(())
     }
 
-    /// Told once: it does not end by itself.
-    fn report_loss(&mut self) {
-        let nr = self.pairs.nr_lost();
-        if nr > 0 && !self.has_lost {
-            self.has_lost = true;
+    /// True if wakeups were lost since the last look. Told once: it does not end by itself.
+    fn report_loss(&mut self) -> bool {
+        let (before, nr) = (self.nr_lost, self.pairs.nr_lost());
+        self.nr_lost = nr;
+        if nr > 0 && before == 0 {
             print_note(&format!(
                 "{nr} wakeups were not counted: too many pairs of threads and real-time tasks; \
                  a shorter --interval loses fewer"
             ));
         }
+        nr > before
     }
 }
 

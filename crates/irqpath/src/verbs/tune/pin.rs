@@ -21,7 +21,9 @@ use irqpath_system::tune::{self, PinList};
 
 use super::args::{TuneApply, TuneExport, TunePin, TuneUnpin};
 use super::lessons::Lessons;
-use super::plan::{Aim, empty_document, known_otherwise, open_host, plan_and_apply};
+use super::plan::{
+    Aim, Basis, Selection, empty_document, known_otherwise, open_host, plan_and_apply,
+};
 use super::watch::keep_learning;
 use crate::host::signals;
 use crate::output::{console, exit};
@@ -71,8 +73,9 @@ fn act_on_pins(pins: PinFile, is_added: bool, force: bool, json: bool) -> anyhow
     let _stop = signals::listen()?;
     let aim = Aim { apply: true, force };
     let known = known_otherwise(&host)?;
+    let basis = Basis { known: &known, selection: Selection::Keep };
     let pinned = resolve_each(&host, &pins)?;
-    let (plan, applied) = plan_and_apply(aim, (&host, &access), &known, true)?;
+    let (plan, applied) = plan_and_apply(aim, (&host, &access), basis, true)?;
     let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty());
     if json {
         let document = Document { pins: Some(pins), plan: Some(plan), applied, ..empty_document() };
@@ -98,7 +101,7 @@ pub fn export_pins(arguments: &TuneExport) -> anyhow::Result<ExitCode> {
         Some(learn) => {
             host.may_trace()?;
             let stop = signals::listen()?;
-            let mut lessons = Lessons::live(&host, false)?;
+            let mut lessons = Lessons::live(&host, false, false)?;
             lessons.listen(learn, &stop, || {})?;
             stop.check_abort()?;
             lessons.report_learned(&host)?.associations

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use irqpath_analysis::learn::plan_priorities;
-use irqpath_model::tune::{Applied, Association, Document, Learned, LiveThread, TunePlan};
+use irqpath_analysis::learn::{Wakeups, keep_ordinary, plan_priorities, select_ordinary};
+use irqpath_model::tune::{Applied, Association, Document, LiveThread, TunePlan};
 use irqpath_model::{SCHEMA_VERSION, TaskId};
 use irqpath_report::text;
 use irqpath_source::launch::set_scheduling;
@@ -25,6 +25,26 @@ pub struct Aim {
 }
 
 /// This machine, and the way to change it.
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct Basis<'a> {
+    /// What was learned; pins are added.
+    pub known: &'a [Association],
+    /// Which threads become ordinary.
+    pub selection: Selection<'a>,
+}
+
+/// What becomes of interrupt threads that serve no real-time task.
+#[derive(Clone, Copy)]
+pub enum Selection<'a> {
+    /// They stay real-time, and are so again.
+    Off,
+    /// Those that are ordinary stay so.
+    Keep,
+    /// They become ordinary.
+    By(&'a Wakeups),
+}
+
 pub fn open_host() -> (Host, RealAccess) {
     let host = Host::real();
     let access = RealAccess::new(&host).with_scheduling(set_scheduling);
@@ -54,34 +74,35 @@ pub fn pinned_now(host: &Host) -> Result<Vec<Association>, TuneError> {
 pub fn plan_and_apply(
     aim: Aim,
     (host, access): (&Host, &RealAccess),
-    known: &[Association],
+    basis: Basis<'_>,
     retry: bool,
 ) -> Result<(TunePlan, Option<Applied>), TuneError> {
-    let known = &[known, &pinned_now(host)?].concat()[..];
+    let known = &[basis.known, &pinned_now(host)?].concat()[..];
     let established: Vec<Association> = known.iter().filter(|a| a.established).cloned().collect();
+    let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
+        let mut plan = plan_priorities(known, threads, held, aim.force);
+        match basis.selection {
+            Selection::Off => {}
+            Selection::Keep => keep_ordinary(&mut plan),
+            Selection::By(wakeups) => {
+                select_ordinary(known, wakeups, threads, held, aim.force, &mut plan);
+            }
+        }
+        plan
+    };
     if aim.apply {
-        let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
-            plan_priorities(known, threads, held, aim.force)
-        };
         let (plan, applied) = tune::apply_plan(host, access, &established, &planner, retry)?;
         return Ok((plan, Some(applied)));
     }
     let threads = host.live_threads();
     let held = tune::held_priorities(host, &threads)?;
-    Ok((plan_priorities(known, &threads, &held, aim.force), None))
+    Ok((planner(&threads, &held), None))
 }
 
-pub fn print_document(
-    json: bool,
-    one_line: bool,
-    learned: Option<Learned>,
-    plan: Option<TunePlan>,
-    applied: Option<Applied>,
-) -> anyhow::Result<()> {
-    let document = Document { learned, plan, applied, ..empty_document() };
+pub fn print_document(json: bool, one_line: bool, document: &Document) -> anyhow::Result<()> {
     if json {
-        console::print_json(&document, one_line)
+        console::print_json(document, one_line)
     } else {
-        console::print_page(&text::tune::format_document(&document))
+        console::print_page(&text::tune::format_document(document))
     }
 }

@@ -15,7 +15,9 @@ use irqpath_system::tune;
 use super::args::{Tune, TuneLearn, TuneVerb};
 use super::lessons::{self, Lessons};
 use super::pin;
-use super::plan::{Aim, empty_document, open_host, pinned_now, plan_and_apply, print_document};
+use super::plan::{
+    Aim, Basis, empty_document, open_host, pinned_now, plan_and_apply, print_document,
+};
 use super::watch::keep_learning;
 use crate::host::signals;
 use crate::output::progress::Progress;
@@ -32,7 +34,8 @@ pub fn run(arguments: &Tune) -> anyhow::Result<ExitCode> {
         None => match &arguments.learn.replay {
             Some(path) => {
                 let learned = lessons::learn_from_recording(path)?;
-                print_document(arguments.learn.json, false, Some(learned), None, None)?;
+                let document = Document { learned: Some(learned), ..empty_document() };
+                print_document(arguments.learn.json, false, &document)?;
                 Ok(ExitCode::SUCCESS)
             }
             None => learn_priorities(&arguments.learn),
@@ -73,7 +76,7 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     }
     host.may_trace().map_err(|e| anyhow!("{e}, or learn from a recording with --replay"))?;
     let stop = signals::listen()?;
-    let mut lessons = Lessons::live(&host, arguments.watch)?;
+    let mut lessons = Lessons::live(&host, arguments.watch, arguments.selective)?;
     let apply = arguments.apply;
     let links = arguments.watch;
     confine(Kept { urgency: true, priorities: apply, journal: apply, links, ..Kept::default() })?;
@@ -83,11 +86,18 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     stop.check_abort()?;
     let mut learned = lessons.report_learned(&host)?;
     let aim = Aim { apply, force: arguments.force };
+    let basis = Basis { known: &learned.associations, selection: lessons.selection() };
     let (json, watch) = (arguments.json, arguments.watch);
-    let (plan, applied) = plan_and_apply(aim, (&host, &access), &learned.associations, true)?;
+    let (plan, applied) = plan_and_apply(aim, (&host, &access), basis, true)?;
     let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty());
     learned.associations.extend(pinned_now(&host)?);
-    print_document(json, watch, Some(learned), Some(plan), applied)?;
+    let (learned, plan) = (Some(learned), Some(plan));
+    print_document(json, watch, &Document { learned, plan, applied, ..empty_document() })?;
+    if arguments.selective && apply && !watch {
+        console::print_note(
+            "threads that are ordinary now stay so if they serve a task later; --watch follows them",
+        );
+    }
     if arguments.watch {
         lessons.start_watch(&host)?;
         keep_learning(aim, (arguments.interval, json), (&host, &access), &mut lessons, &stop)?;

@@ -3,14 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use irqpath_model::tune::TunePlan;
+use irqpath_model::tune::{Document, LiveThread, OrdinaryThread, TuneChange, TunePlan};
 use irqpath_report::text;
 use irqpath_system::Host;
 use irqpath_system::change::RealAccess;
 use irqpath_system::tune::TuneError;
 
 use super::lessons::{Lessons, STEP};
-use super::plan::{Aim, plan_and_apply, print_document};
+use super::plan::{Aim, Basis, empty_document, plan_and_apply, print_document};
 use crate::host::signals::Stop;
 use crate::output::console;
 
@@ -27,21 +27,22 @@ pub fn keep_learning(
         let started = Instant::now();
         lessons.listen(interval, stop, || {})?;
         let learned = lessons.report_learned(host)?;
-        let (plan, applied) =
-            match plan_and_apply(aim, (host, access), &learned.associations, false) {
-                // Somebody else's turn; the next look will do.
-                Err(TuneError::Journal(error)) if error.is_locked() => {
-                    console::print_note(&error.to_string());
-                    continue;
-                }
-                other => other?,
-            };
+        let basis = Basis { known: &learned.associations, selection: lessons.selection() };
+        let (plan, applied) = match plan_and_apply(aim, (host, access), basis, false) {
+            // Somebody else's turn; the next look will do.
+            Err(TuneError::Journal(error)) if error.is_locked() => {
+                console::print_note(&error.to_string());
+                continue;
+            }
+            other => other?,
+        };
         let news = match &applied {
             Some(applied) => !applied.is_nothing(),
-            None => (&plan.changes, &plan.take_back) != (&last.changes, &last.take_back),
+            None => what_changes(&plan) != what_changes(&last),
         };
         if news && json {
-            print_document(json, true, None, Some(plan.clone()), applied)?;
+            let plan = Some(plan.clone());
+            print_document(json, true, &Document { plan, applied, ..empty_document() })?;
         } else if news {
             console::print_page(&text::tune::render_changes(&plan, applied.as_ref()))?;
         }
@@ -50,4 +51,8 @@ pub fn keep_learning(
         std::thread::sleep(STEP.saturating_sub(started.elapsed()));
     }
     Ok(())
+}
+
+fn what_changes(plan: &TunePlan) -> (&[TuneChange], &[LiveThread], &[OrdinaryThread]) {
+    (&plan.changes, &plan.take_back, &plan.ordinary)
 }
