@@ -94,6 +94,7 @@ const ALLOWED: [&str; 23] = [
     "sys/devices/virtual/workqueue/*/cpumask",
     "sys/class/net/*/queues/*/rps_cpus",
     "sys/class/net/*/queues/*/xps_cpus",
+    "sys/class/net/*/threaded",
     "sys/fs/cgroup/cgroup.subtree_control",
     "sys/fs/cgroup/irqpath.shield",
     "sys/fs/cgroup/irqpath.shield/run",

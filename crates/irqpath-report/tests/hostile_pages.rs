@@ -131,6 +131,17 @@ fn priorities_that_were_set_show_names_as_text() {
         undone: undone(),
     };
     assert_clean(&text::render_changes(&plan, Some(&applied)), 5);
+    let ordinary = vec![tune::OrdinaryThread { thread: thread(), why: name() }];
+    let kept = vec![tune::KeptThread { thread: thread(), why: name() }];
+    let refused = tune::PacketState::Refused(name());
+    let device = tune::PacketDevice { name: name(), state: refused };
+    let packets = tune::Packets { devices: vec![device], offers: vec![] };
+    let document = tune::Document {
+        plan: Some(TunePlan { ordinary, kept, ..TunePlan::default() }),
+        packets: Some(packets),
+        ..tune::Document::default()
+    };
+    assert_clean(&text::format_document(&document), 4);
     let reset = tune::Reset { was_tuned: true, undone: undone(), damaged: vec![] };
     assert_clean(&text::render_reset(&reset), 3);
 }

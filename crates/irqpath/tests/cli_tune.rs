@@ -85,11 +85,12 @@ fn a_recording_gives_the_table_and_no_plan() {
 
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
-    let table: [(&[&str], &[&str]); 6] = [
+    let table: [(&[&str], &[&str]); 7] = [
         (&["--apply", "--dry-run"], &["--apply", "--dry-run"]),
         (&["--replay", "x", "--apply"], &["--replay", "--apply"]),
         (&["--learn", "0"], &["above 0"]),
         (&["--replay", "x", "--selective"], &["--replay", "--selective"]),
+        (&["--replay", "x", "--packets"], &["--replay", "--packets"]),
         (&["--replay", "/nonexistent/x"], &["/nonexistent/x"]),
         (&["again"], &["again"]),
     ];

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Association, LiveThread, PinFile, TunePlan};
+use super::{Association, LiveThread, Packets, PinFile, TunePlan};
 use crate::Loss;
 use crate::change::{Refusal, Undone};
 
@@ -110,6 +110,9 @@ pub struct Document {
     /// The same: what should be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<TunePlan>,
+    /// With `--packets`: what was or would be done to network devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
     /// With `--apply`: what was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,

@@ -7,6 +7,7 @@
 //! that is loaded again has new threads with the old names.
 
 mod document;
+mod packets;
 mod pins;
 
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use document::{Applied, Changed, Document, Learned, Reset, Status, Tuned, TunedNow};
 
+pub use packets::{PacketDevice, PacketState, Packets};
 pub use pins::{MAX_PINS, Pin, PinFile, SECONDARY};
 
 use crate::{Comm, Origin, Scheduling, TaskId};

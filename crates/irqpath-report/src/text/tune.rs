@@ -4,8 +4,8 @@
 use irqpath_model::LossReason;
 use irqpath_model::change::{LeftReason, Undone};
 use irqpath_model::tune::{
-    Applied, Association, Document, Learned, LeftAlone, LiveThread, Pin, Reset, Status, TunePlan,
-    TunedNow, WrongOrder,
+    Applied, Association, Document, Learned, LeftAlone, LiveThread, PacketDevice, PacketState,
+    Packets, Pin, Reset, Status, TunePlan, TunedNow, WrongOrder,
 };
 
 use super::Page;
@@ -15,6 +15,7 @@ use super::table::{Column, Table};
 /// A run: the table, what is wrong, what was or would be done, what was left and why.
 pub fn format_document(document: &Document) -> Page {
     let mut text = document.learned.as_ref().map(render_learned).unwrap_or_default();
+    text.append_page(&document.packets.as_ref().map(render_packets).unwrap_or_default());
     let Some(plan) = &document.plan else { return text };
     for pair in &plan.wrong {
         let (thread, task) = (&pair.thread, &pair.task);
@@ -45,6 +46,27 @@ pub fn format_document(document: &Document) -> Page {
     let would_set = !plan.changes.is_empty() || !plan.ordinary.is_empty();
     if document.applied.is_none() && would_set {
         text.add_line("Nothing was changed; --apply does it.");
+    }
+    text
+}
+
+fn render_packets(packets: &Packets) -> Page {
+    let mut text = Page::default();
+    for PacketDevice { name, state } in &packets.devices {
+        let words = match state {
+            PacketState::Already => "threads poll it already",
+            PacketState::WouldSwitch => "would be polled by threads, if it has NAPI",
+            PacketState::Switched => "threads poll it now",
+            PacketState::NoNapi => "has no NAPI, nothing to do",
+            PacketState::Unsupported => "this kernel has no threaded NAPI (Linux 5.12)",
+            PacketState::ChangedMeanwhile => "somebody switched the threads off again, left so",
+            PacketState::Missing => "no such network device",
+            PacketState::Refused(reason) => reason,
+        };
+        text.add_line(format_args!("packets of {name}: {words}"));
+    }
+    for offer in &packets.offers {
+        text.add_line(format_args!("not set, but this kernel offers: {offer}"));
     }
     text
 }
@@ -293,10 +315,21 @@ mod tests {
         };
         let (kept, ordinary) = (vec![kept], vec![ordinary]);
         let plan = Some(TunePlan { kept, ordinary, ..TunePlan::default() });
-        let document = Document { plan, ..Document::default() };
+        let device = |name: &str, state| PacketDevice { name: name.to_owned(), state };
+        let devices = vec![
+            device("eth0", PacketState::WouldSwitch),
+            device("veth0", PacketState::NoNapi),
+            device("eth1", PacketState::Refused("Operation not permitted".to_owned())),
+        ];
+        let packets = Some(Packets { devices, offers: vec!["busy polling".to_owned()] });
+        let document = Document { plan, packets, ..Document::default() };
         assert_eq!(
             format_document(&document),
-            "would make ordinary: irq/9-acpi (51, f:50): wakes no real-time task\n\
+            "packets of eth0: would be polled by threads, if it has NAPI\n\
+             packets of veth0: has no NAPI, nothing to do\n\
+             packets of eth1: Operation not permitted\n\
+             not set, but this kernel offers: busy polling\n\
+             would make ordinary: irq/9-acpi (51, f:50): wakes no real-time task\n\
              stays real-time: irq/24-sound (50, f:81): 24:sound wakes jackd (70)\n\
              Nothing was changed; --apply does it.\n"
         );

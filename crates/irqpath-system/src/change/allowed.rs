@@ -74,6 +74,7 @@ impl Allowed {
             {
                 Some(Form::Mask)
             }
+            ["sys", "class", "net", device, "threaded"] if is_name(device) => Some(Form::Text),
             ["proc", "sys", "kernel", "watchdog_cpumask"] => Some(Form::List),
             ["proc", "sys", "kernel", "timer_migration"]
             | ["proc", "sys", "vm", "stat_interval"] => Some(Form::Text),

@@ -192,6 +192,7 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
         intent(mask("proc/irq/1/smp_affinity_list"), "1", "2"),
         intent(mask("sys/devices/virtual/workqueue/../cpumask"), "1", "2"),
         intent(mask("sys/class/net/../queues/rx-0/rps_cpus"), "1", "2"),
+        intent(file("sys/class/net/../threaded", Form::Text), "1", "2"),
         intent(mask("/proc/irq/1/smp_affinity"), "1", "2"),
         intent(file("sys/fs/cgroup/a/cpuset.cpus", Form::List), "1", "2"),
         intent(file("sys/fs/cgroup/irqpath.shield/../a/cpuset.cpus", Form::List), "1", "2"),

@@ -6,6 +6,9 @@
 //! rule to know: a plan is made while the journal's lock is held, from what is there then.
 
 mod export;
+mod packets;
+#[cfg(test)]
+mod packets_tests;
 mod pins;
 #[cfg(test)]
 mod pins_tests;
@@ -21,6 +24,7 @@ use std::path::PathBuf;
 use irqpath_model::tune::LiveThread;
 
 pub use export::{describe_associations, find_actions, make_pins};
+pub use packets::{Devices, list_devices, plan_new_threads, switch_devices};
 pub use pins::{
     MAX_PIN_FILE, PinList, all_pins, format_pins, parse_pins, read_pins, remove_pins, resolve_pins,
     write_pins,

@@ -25,6 +25,7 @@ Examples:
   irqpath tune --learn 2m --apply    learn longer, then set the priorities
   irqpath tune --apply --watch       stay: new tasks, new devices, tasks that are gone
   irqpath tune --selective           what serves no real-time task would become ordinary
+  irqpath tune --packets=eth0        what a thread for each queue of eth0 would do
   irqpath tune status                what is tuned now, and why
   irqpath tune reset                 put every priority back as it was
   irqpath tune pin eth0 --task stop  an interrupt that never came yet serves this task
@@ -158,6 +159,12 @@ pub struct TuneLearn {
     /// another thread. With --watch, real-time again at the next check after they serve one
     #[arg(long, conflicts_with = "replay")]
     pub selective: bool,
+
+    /// Let threads poll these network devices (threaded NAPI; without names all that can), each just
+    /// above the highest real-time task that it wakes. Says what else the kernel offers receivers
+    #[arg(long, value_name = "DEVICE,...", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all", conflicts_with = "replay")]
+    pub packets: Option<String>,
 
     /// Change priorities that were set by hand, too
     #[arg(long)]

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use irqpath_analysis::learn::{Wakeups, keep_ordinary, plan_priorities, select_ordinary};
-use irqpath_model::tune::{Applied, Association, Document, LiveThread, TunePlan};
+use irqpath_model::tune::{Applied, Association, Document, LiveThread, Packets, TunePlan};
 use irqpath_model::{SCHEMA_VERSION, TaskId};
 use irqpath_report::text;
 use irqpath_source::launch::set_scheduling;
 use irqpath_system::Host;
 use irqpath_system::change::RealAccess;
-use irqpath_system::tune::{self, TuneError};
+use irqpath_system::tune::{self, Devices, TuneError};
 
 use crate::output::console;
 
@@ -97,6 +97,26 @@ pub fn plan_and_apply(
     let threads = host.live_threads();
     let held = tune::held_priorities(host, &threads)?;
     Ok((planner(&threads, &held), None))
+}
+
+/// Switch the devices of `--packets`, or say what would be switched. Until receivers are known, the new
+/// threads are as urgent as those that served the packets before.
+pub fn prepare_packets(
+    (host, access): (&Host, &RealAccess),
+    list: &str,
+    apply: bool,
+) -> anyhow::Result<Packets> {
+    let devices = Devices::from_list(list);
+    if !apply {
+        return Ok(tune::list_devices(host, access, &devices)?);
+    }
+    let known = tune::known_associations(host)?;
+    let packets = tune::switch_devices(host, access, &devices, &known)?;
+    let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
+        tune::plan_new_threads(&packets, threads, held)
+    };
+    tune::apply_plan(host, access, &known, &planner, true)?;
+    Ok(packets)
 }
 
 pub fn print_document(json: bool, one_line: bool, document: &Document) -> anyhow::Result<()> {

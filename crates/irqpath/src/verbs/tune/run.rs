@@ -16,7 +16,8 @@ use super::args::{Tune, TuneLearn, TuneVerb};
 use super::lessons::{self, Lessons};
 use super::pin;
 use super::plan::{
-    Aim, Basis, empty_document, open_host, pinned_now, plan_and_apply, print_document,
+    Aim, Basis, empty_document, open_host, pinned_now, plan_and_apply, prepare_packets,
+    print_document,
 };
 use super::watch::keep_learning;
 use crate::host::signals;
@@ -78,6 +79,8 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let stop = signals::listen()?;
     let mut lessons = Lessons::live(&host, arguments.watch, arguments.selective)?;
     let apply = arguments.apply;
+    let prepare = |list: &String| prepare_packets((&host, &access), list, apply);
+    let packets = arguments.packets.as_ref().map(prepare).transpose()?;
     let links = arguments.watch;
     confine(Kept { urgency: true, priorities: apply, journal: apply, links, ..Kept::default() })?;
     let progress = Progress::start("learning", Some(arguments.learn));
@@ -92,7 +95,7 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty());
     learned.associations.extend(pinned_now(&host)?);
     let (learned, plan) = (Some(learned), Some(plan));
-    print_document(json, watch, &Document { learned, plan, applied, ..empty_document() })?;
+    print_document(json, watch, &Document { learned, packets, plan, applied, ..empty_document() })?;
     if arguments.selective && apply && !watch {
         console::print_note(
             "threads that are ordinary now stay so if they serve a task later; --watch follows them",
