@@ -33,6 +33,18 @@ fn the_watch_follows_what_happens_and_leaves_what_others_set() {
     // Priorities of the threads of intsight0 and intsight1.
     for (when, want) in [
         ("begin", "50 50"),
+        ("pinned, no task yet", "50 50"),
+        ("unpinned", "50 50"),
+        ("pinned at boot", "91 50"),
+        ("learned nothing of it", "91 50"),
+        ("the pin wins", "91 0"),
+        ("no pin", "50 50"),
+        ("selective, no task", "0 0"),
+        ("selective, a task", "81 0"),
+        ("selective, the task is gone", "0 0"),
+        ("selective, the driver again", "0 0"),
+        ("selective, another task", "81 0"),
+        ("selective, reset", "50 50"),
         ("the other one by hand", "50 33"),
         ("served", "81 33"),
         ("the task's priority", "76 33"),
@@ -48,6 +60,14 @@ fn the_watch_follows_what_happens_and_leaves_what_others_set() {
         let line = format!("{when}: {want}");
         assert!(said.lines().any(|l| l == line), "no '{line}' in:\n{said}{context}");
     }
+    for name in ["never.txt", "never-still.txt"] {
+        let count = text(name).split_whitespace().nth(1).map(str::to_owned);
+        assert_eq!(count.as_deref(), Some("0"), "its interrupt came: {}", text(name));
+    }
+    let selective = text("selective.txt");
+    let stays =
+        selective.lines().any(|l| l.starts_with("stays real-time: ") && l.contains("pinned"));
+    assert!(stays && selective.contains("wakes no real-time task"), "{selective}");
     let documents: Vec<Value> =
         watch.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(documents.len() >= 5, "one for each change: {watch}");

@@ -39,6 +39,52 @@ end_task() {
 }
 
 say begin 50
+
+# An emergency stop: its interrupt has not come since the boot, and its task is there.
+irqpath tune pin intsight0 --task stop > pin.txt
+cp "$(command -v waiter)" /bin/stop
+say "pinned, no task yet" 50
+stop -d /dev/intsight0 -n 1 -t 600000000000 -p 90 > /dev/null 2>&1 &
+stop=$!
+sleep 0.2
+grep -E ' intsight0$' /proc/interrupts > never.txt
+irqpath tune export -o /tmp/pins.toml > /dev/null
+irqpath tune unpin intsight0 > /dev/null
+say "unpinned" 50
+# What the service does first at each boot.
+irqpath tune apply /tmp/pins.toml > apply.txt
+say "pinned at boot" 91
+irqpath tune --apply --learn 200ms > /dev/null 2> learn.txt
+say "learned nothing of it" 91
+irqpath tune --apply --selective --learn 200ms > selective.txt 2>&1
+say "the pin wins" 91
+grep -E ' intsight0$' /proc/interrupts > never-still.txt
+kill "$stop"
+wait "$stop" || true
+printf 'version = 1\n' > /tmp/none.toml
+irqpath tune apply /tmp/none.toml > /dev/null
+irqpath tune reset > /dev/null
+say "no pin" 50
+
+# Who serves nobody is ordinary, and real-time again when it serves a task.
+irqpath tune --apply --selective --watch --learn 200ms --interval 200ms > watched.txt 2>&1 &
+watch=$!
+say "selective, no task" 0
+start_task 80
+say "selective, a task" 81
+end_task "$task"
+say "selective, the task is gone" 0
+rmmod intsight
+insmod /modules/intsight.ko
+say "selective, the driver again" 0
+start_task 80
+say "selective, another task" 81
+kill "$watch"
+wait "$watch"
+end_task "$task"
+irqpath tune reset > /dev/null
+say "selective, reset" 50
+
 prio 33 "irq/$(line_of intsight1)-"
 waiter -d /dev/intsight1 -n 100000 -t 5000000 -p 85 > /dev/null 2>&1 &
 other=$!
