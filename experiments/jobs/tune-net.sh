@@ -79,6 +79,7 @@ arrived=$(($(cat "$N"/received) - $(cat "$N"/answered) + $(cat "$N"/overflowed))
 cat "/results/$SERIES.sink"* | awk -v arrived=$arrived '/^# port/ { came += $5; wrong += $7 }
 	END { print "arrived", arrived; print "lost", arrived - came; print "disordered", wrong + 0 }' \
 	>> "/results/$SERIES.values"
+echo "overflowed $(cat "$N"/overflowed)" >> "/results/$SERIES.values"
 if [ -n "${TUNE+set}" ]; then
 	irqpath tune reset >> "/results/$SERIES.tune.txt" 2>&1
 fi
