@@ -321,6 +321,12 @@ fn what_is_decided_for_the_threads_of_a_chain() {
             "11=41 10:AboveHarmlessly 11below7",
         ),
         (
+            "a NAPI thread for a higher receiver, too",
+            "5 7 irq/5-dev napi/e-1,5 8 napi/e-1",
+            "10 irq/5-dev f:50,11 napi/e-1 o:0,7 app f:20,8 app f:40,9 app f:30",
+            "11=41 10:AboveHarmlessly 11below8",
+        ),
+        (
             "ksoftirqd in the chain",
             "5 7 ksoftirqd/0",
             "10 irq/5-dev f:50,11 ksoftirqd/0 o:0,12 ksoftirqd/1 o:0,7 app f:40",

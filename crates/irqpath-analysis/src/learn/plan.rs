@@ -47,6 +47,7 @@ impl std::fmt::Display for Because<'_> {
 }
 
 /// What a thread should get.
+#[derive(Clone, Copy)]
 struct Want<'a> {
     thread: &'a LiveThread,
     role: Role<'a>,
@@ -66,6 +67,7 @@ pub fn plan_priorities(
 ) -> TunePlan {
     let mut plan = TunePlan::default();
     let mut wanted = find_serving(known, threads, &mut plan);
+    lift_wakers(&mut wanted, known, threads);
     lift_primaries(&mut wanted, threads);
     for want in wanted.values() {
         decide_change(want, threads, held, force, &mut plan);
@@ -166,6 +168,25 @@ pub(super) fn find_pairs(threads: &[LiveThread]) -> Vec<(&LiveThread, &LiveThrea
 
 pub(super) fn thread_role(thread: &LiveThread) -> Option<Role<'_>> {
     thread.kernel.then(|| Role::from_comm(&thread.comm))?
+}
+
+/// An interrupt thread that wakes a NAPI thread goes as high: one poll serves packets of many wakeups,
+/// so that the interrupt's thread may have carried few of those that reach the highest task.
+fn lift_wakers<'a>(
+    wanted: &mut BTreeMap<TaskId, Want<'a>>,
+    known: &[Association],
+    threads: &'a [LiveThread],
+) {
+    for one in known {
+        let carriers = one.carriers.iter().flat_map(|c| find_named(c.comm.as_str(), threads));
+        let (napi, others): (Vec<_>, Vec<_>) =
+            carriers.partition(|(_, role)| matches!(role, Role::Napi));
+        let highest = napi.iter().filter_map(|(thread, _)| wanted.get(&thread.id));
+        let Some(&highest) = highest.max_by_key(|want| want.priority) else { continue };
+        for (thread, role) in others.into_iter().filter(|(_, role)| role.irq().is_some()) {
+            raise_wish(wanted, Want { thread, role, ..highest });
+        }
+    }
 }
 
 /// The primary thread of a secondary one that carries goes above it.
