@@ -97,11 +97,11 @@ fresh_root() {
 # shellcheck disable=SC2317 # reached through step
 manifests() { scripts/manifests.sh | tee -a "$log"; }
 
-# The fuzzer finds the same whatever runs beside it, and the last guests leave it a CPU.
+# The fuzzer finds the same whatever runs beside it, and the last guests count instructions.
 fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-120}
 start_fuzz() {
   if ! c++ --version >/dev/null 2>&1; then return; fi
-  IRQPATH_FUZZ_SECONDS=$fuzz_seconds IRQPATH_FUZZ_JOBS=$((cores > 2 ? cores / 2 : 1)) \
+  IRQPATH_FUZZ_SECONDS=$fuzz_seconds IRQPATH_FUZZ_JOBS=$cores \
     setsid scripts/fuzz.sh >"$fuzz_log" 2>&1 &
   fuzz=$!
 }

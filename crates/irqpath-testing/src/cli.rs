@@ -20,7 +20,7 @@ pub fn irqpath() -> Command {
 pub fn release_binary() -> PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
-        let status = std::process::Command::new(env!("CARGO"))
+        let status = forget_package(&mut std::process::Command::new(env!("CARGO")))
             .args(["build", "--locked", "--quiet", "--release", "-p", "irqpath"])
             .current_dir(project_root())
             .status();
@@ -28,6 +28,17 @@ pub fn release_binary() -> PathBuf {
         target_directory().join("release/irqpath")
     };
     BINARY.get_or_init(build).clone()
+}
+
+/// Without what cargo tells a test of its package. ring is compiled again when that changes, and
+/// everything that uses it, which is the whole command.
+fn forget_package(command: &mut std::process::Command) -> &mut std::process::Command {
+    let is_told =
+        |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|of| name.starts_with(of));
+    for (name, _) in env::vars_os().filter(|(name, _)| is_told(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// The root of the checkout.
@@ -70,6 +81,34 @@ pub fn is_root(test: &str) -> bool {
         eprintln!("skipped: {test}: needs root");
     }
     root
+}
+
+/// Memory of a process, bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// What it has now.
+    pub resident: u64,
+    /// The most that it ever had.
+    pub peak: u64,
+    /// The BPF maps that it has open, which the kernel keeps for it.
+    pub tables: u64,
+}
+
+/// Memory of a process; `None` if it has ended.
+pub fn read_memory(pid: u32) -> Option<Memory> {
+    let number = |text: &str, key: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let infos = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).ok()?;
+    let memlock =
+        |info: std::fs::DirEntry| number(&std::fs::read_to_string(info.path()).ok()?, "memlock:");
+    Some(Memory {
+        resident: number(&status, "VmRSS:")? << 10,
+        peak: number(&status, "VmHWM:")? << 10,
+        tables: infos.flatten().filter_map(memlock).sum(),
+    })
 }
 
 /// Whether a program is there.

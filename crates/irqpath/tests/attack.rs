@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use irqpath_model::{PathSummary, Summary};
 use irqpath_testing::attack;
-use irqpath_testing::cli::{is_root, release_binary};
+use irqpath_testing::cli::{is_root, read_memory, release_binary};
 
 const SECONDS: u64 = 20;
 /// How long a trace lasts, and when in it the tasks sleep whose wakeups are counted: after every
@@ -82,21 +82,6 @@ fn copy_reachable(directory: &Path) -> PathBuf {
     program
 }
 
-/// Peak memory of a process, and of the tables that it has open, bytes.
-fn read_memory(pid: u32) -> Option<(u64, u64)> {
-    let number = |text: &str, key: &str| -> Option<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).ok()?;
-    let memlock = infos
-        .flatten()
-        .filter_map(|info| number(&fs::read_to_string(info.path()).ok()?, "memlock:"))
-        .sum();
-    Some((number(&status, "VmHWM:")? << 10, memlock))
-}
-
 /// Trace until it ends. Returns what it printed and its peak memory.
 fn trace_to_end(arguments: &[&str]) -> (String, u64) {
     let child = Command::new(release_binary())
@@ -112,8 +97,8 @@ fn trace_to_end(arguments: &[&str]) -> (String, u64) {
         move || {
             let (mut process, mut tables) = (0, 0);
             while !done.load(Ordering::Relaxed) {
-                if let Some((rss, memlock)) = read_memory(pid) {
-                    (process, tables) = (rss.max(process), memlock.max(tables));
+                if let Some(memory) = read_memory(pid) {
+                    (process, tables) = (memory.peak.max(process), memory.tables.max(tables));
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
