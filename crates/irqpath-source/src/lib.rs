@@ -12,6 +12,7 @@
 //!   what a task that measures asks of the kernel.
 //!
 //! - [`confine`]: what a process gives up once its programs are attached.
+//! - [`allocator`]: how much freed memory a process keeps that is left on.
 //! - [`launch`]: priorities of tasks, and locked memory for a program about to be started.
 //!
 //! This is the only crate with `unsafe`.
@@ -22,6 +23,7 @@ use std::time::Duration;
 use irqpath_files::output::OutputError;
 use irqpath_model::{Comm, CpuList, Event, Origin, PathStats, Point, Snapshot};
 
+pub mod allocator;
 pub mod bpf;
 pub mod confine;
 pub mod helper;

@@ -25,6 +25,10 @@ pub fn open_live(config: &Config) -> anyhow::Result<Box<dyn Source>> {
 /// Of `/proc/self/status`, which has two kilobytes.
 const MAX_STATUS: u64 = 1 << 20;
 
+/// Of an agent: 3 MiB, twice that while it grows. Paths that need more are explained in part, which is
+/// counted.
+const UNBOUNDED_TRANSITIONS: usize = 1 << 16;
+
 /// A measurement that runs: its source, what is computed from it, and the files that it fills.
 pub struct Session {
     source: Box<dyn Source>,
@@ -70,7 +74,9 @@ impl Session {
         streams: Streams,
         threshold_ns: Option<u64>,
     ) -> Self {
-        let config = EngineConfig { threshold_ns, keep: None, ..EngineConfig::default() };
+        let max_transitions = UNBOUNDED_TRANSITIONS;
+        let config =
+            EngineConfig { threshold_ns, keep: None, max_transitions, ..Default::default() };
         Self::start_engine(source, names, streams, config)
     }
 

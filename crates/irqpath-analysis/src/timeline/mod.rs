@@ -147,6 +147,7 @@ impl Timeline {
         tail.sort_by_key(|e| e.seq);
         tail.dedup_by_key(|e| e.seq);
         self.entries.extend(tail);
+        self.late.shrink_to(CHECKPOINT_EVERY);
         self.rewind_to(at);
     }
 
@@ -233,8 +234,17 @@ impl Timeline {
         }
         self.stolen.prune_before(self.entries.front().map_or(self.base.ns, |e| e.ns));
         self.nr_settled = self.entries.len();
+        self.give_back_memory();
         while self.checkpoints.front().is_some_and(|state| state.seq <= self.base.seq) {
             self.checkpoints.pop_front();
+        }
+    }
+
+    /// What one burst needed is not kept for ever: a CPU after the other would take the bound of all.
+    fn give_back_memory(&mut self) {
+        let enough = 2 * self.entries.len().max(CHECKPOINT_EVERY);
+        if self.entries.capacity() > 2 * enough {
+            self.entries.shrink_to(enough);
         }
     }
 

@@ -16,7 +16,7 @@ use irqpath_report::text::Page;
 use irqpath_source::bpf::flight::RecordingSource;
 use irqpath_source::confine::{self, Kept};
 use irqpath_source::realtime::now_ns;
-use irqpath_source::{Config, Source};
+use irqpath_source::{Config, Source, allocator};
 use irqpath_system::Host;
 
 use super::args::Agent;
@@ -63,6 +63,7 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     host.may_trace().map_err(|missing| anyhow!("{missing}"))?;
+    allocator::give_back_freed();
     let (stop, reload) = signals::listen_and_reload()?;
     let listeners = listen::open(&settings.listen, settings.web_config.is_some())?;
     let mut manager = Manager::from_environment();
@@ -220,6 +221,7 @@ impl Running {
                 recording.go_round()?;
             }
             self.retire_idle()?;
+            self.last.take_if(|(at, _)| at.elapsed() >= FRESH);
             let waiting: Vec<Ask> = questions.try_iter().collect();
             if !waiting.is_empty() {
                 let exposed = self.expose_fresh()?;
@@ -259,9 +261,7 @@ impl Running {
     }
 
     fn expose_fresh(&mut self) -> anyhow::Result<Arc<Exposed>> {
-        if let Some((at, exposed)) = &self.last
-            && at.elapsed() < FRESH
-        {
+        if let Some((_, exposed)) = &self.last {
             return Ok(Arc::clone(exposed));
         }
         let exposed = Arc::new(self.expose()?);
