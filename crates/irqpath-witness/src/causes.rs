@@ -168,12 +168,15 @@ fn blame_difference(
     }
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Kind::Cause };
     let (start_ns, end_ns) = (first.start_ns, last.end_ns);
-    // Do they fit better to a CPU that was not waited for all the time?
-    let fits_elsewhere = occupied.cpus().into_iter().any(|cpu| {
-        let elsewhere = [Window { cpu, start_ns, end_ns }];
-        elsewhere != windows
-            && find_excess(causes, &occupied.share_out(&elsewhere)).0 <= excess_ns / 2
-    });
+    // Do they fit better to a CPU that was not waited for all the time? The idle task of another one
+    // has the same number.
+    let is_idle = worst == Named::Known(Who::Task(0));
+    let fits_elsewhere = !is_idle
+        && occupied.cpus().into_iter().any(|cpu| {
+            let elsewhere = [Window { cpu, start_ns, end_ns }];
+            elsewhere != windows
+                && find_excess(causes, &occupied.share_out(&elsewhere)).0 <= excess_ns / 2
+        });
     if fits_elsewhere {
         Kind::WrongCpu
     } else if truth.ns_of(Who::Steal) + truth.unsure_ns >= excess_ns / 2 {

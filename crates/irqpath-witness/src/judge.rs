@@ -92,7 +92,9 @@ impl Judge {
                 causes::judge_causes(&self.occupied, record, wakeup, (span, stage), slack_ns)
             }));
         }
-        if wakeup.chain.is_unsure {
+        // Two wakeups while a task goes to sleep may each be the one that counts.
+        let is_false = found.iter().any(|difference| difference.kind.is_false_join());
+        if wakeup.chain.is_unsure || (is_false && self.is_racing(record)) {
             found.retain(|difference| !difference.kind.is_false_join());
             found.push(Difference::new(Kind::Unsure, record, 0, ""));
         }
