@@ -35,6 +35,13 @@ impl Host {
         }
     }
 
+    /// Major and minor number of the kernel; `None` if its release does not begin with them.
+    pub(crate) fn kernel_version(&self) -> Option<(u32, u32)> {
+        let release = self.read_fact("proc/sys/kernel/osrelease")?;
+        let mut parts = release.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+
     /// A file that cannot be read is none that says a policy is on.
     fn policies_on(&self) -> Vec<String> {
         let all = policy::read_policies(self).unwrap_or_default();

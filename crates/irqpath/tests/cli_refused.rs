@@ -113,7 +113,7 @@ fn shields_that_cannot_be_had() {
     }
     let nowhere = ["shield", "attach", "no-such-unit", "--cpus", "0"];
     let line = error_line(&irqpath().args(nowhere).output().unwrap());
-    // Without cpusets of version 2, or with a kernel before 6.10, no unit is looked for.
+    // Without cpusets of version 2, or with a kernel before 6.11, no unit is looked for.
     let parts = ["there is no cgroup of a unit", "cannot make a partition there: "];
     assert!(parts.iter().any(|part| line.contains(part)), "{line}");
     if !Path::new("/var/lib/irqpath/shield.journal").exists() {

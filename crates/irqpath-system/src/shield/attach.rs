@@ -21,10 +21,10 @@ pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, Sh
     if !cgroup.unusable.is_empty() {
         return Err(reason(&cgroup.unusable));
     }
-    // Since 6.7 there is `cpuset.cpus.exclusive`; before 6.10 it had to be a part of `cpuset.cpus`,
-    // of every cgroup above, too.
-    if Snapshot::read_version(host).is_some_and(|version| version < (6, 10)) {
-        let text = "it needs Linux 6.10; use irqpath shield set --task, or a newer kernel";
+    // Since 6.7 there is `cpuset.cpus.exclusive`; before 6.11 (737bb142a00d) it had to be a part of
+    // `cpuset.cpus`, of every cgroup above, too.
+    if host.kernel_version().is_some_and(|version| version < (6, 11)) {
+        let text = "it needs Linux 6.11; use irqpath shield set --task, or a newer kernel";
         return Err(reason(text));
     }
     let path = find_cgroup(host, &cgroup.mount, name)?;

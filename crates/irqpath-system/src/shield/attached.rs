@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cgroups of units and containers that have CPUs for themselves: where they are, and what makes
-//! their partitions. The kernel calls these remote (Linux 6.10): every cgroup above hands the CPUs
+//! their partitions. The kernel calls these remote (Linux 6.11): every cgroup above hands the CPUs
 //! down in `cpuset.cpus.exclusive`, and need not be a partition itself.
 //!
 //! `handed` makes the steps from here and takes them back.

@@ -129,7 +129,7 @@ impl Snapshot {
         let config = host.kernel_config(&release);
         let option = |name| Some((name, config.as_ref()?.is_set(name)));
         let tasks = host.read_tasks();
-        let version = Self::read_version(host);
+        let version = host.kernel_version();
         Ok(Self {
             nohz_full: cpus(&isolation.nohz_full),
             rcu_nocbs: cpus(&isolation.rcu_nocbs),
@@ -153,12 +153,7 @@ impl Snapshot {
 
     /// Whether this host can have partitions.
     pub(super) fn read_cgroup(host: &Host) -> Cgroup {
-        read_cgroup(host, Self::read_version(host))
-    }
-
-    /// Major and minor number of the kernel.
-    pub(super) fn read_version(host: &Host) -> Option<(u32, u32)> {
-        parse_version(&host.read_fact("proc/sys/kernel/osrelease")?)
+        read_cgroup(host, host.kernel_version())
     }
 
     /// Reads everything, and finds what `wanted` names.
@@ -191,12 +186,6 @@ impl Snapshot {
     pub fn parameter(&self, name: &str) -> Option<&str> {
         find_parameter(&self.cmdline, name)
     }
-}
-
-/// Major and minor number of a kernel release.
-fn parse_version(release: &str) -> Option<(u32, u32)> {
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 fn read_irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {

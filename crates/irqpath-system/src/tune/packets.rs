@@ -185,7 +185,7 @@ fn list_offers(host: &Host) -> Vec<String> {
              between polls, and a packet may wait for the timeout"
                 .to_owned(),
         );
-        if host.kernel_at_least(6, 13) {
+        if host.kernel_version().is_some_and(|version| version >= (6, 13)) {
             offers.push(
                 "irq_suspend_timeout (netlink, per NAPI): its interrupt stays off while an \
                  application polls with epoll"
@@ -194,16 +194,4 @@ fn list_offers(host: &Host) -> Vec<String> {
         }
     }
     offers
-}
-
-impl Host {
-    /// True if the running kernel is this version or a later one.
-    fn kernel_at_least(&self, major: u32, minor: u32) -> bool {
-        let release = self.read("proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(found)), Some(Ok(below))) => (found, below) >= (major, minor),
-            _ => false,
-        }
-    }
 }

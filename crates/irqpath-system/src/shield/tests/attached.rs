@@ -114,9 +114,9 @@ fn names_and_paths_lead_to_one_cgroup_or_nowhere() {
 
 #[test]
 fn a_kernel_that_cannot_says_what_to_do() {
-    let old = with_units().with_file("proc/sys/kernel/osrelease", "6.9.9\n");
+    let old = with_units().with_file("proc/sys/kernel/osrelease", "6.10.14\n");
     assert!(
-        refusal(&old, "motor", "3").contains("it needs Linux 6.10; use irqpath shield set --ta")
+        refusal(&old, "motor", "3").contains("it needs Linux 6.11; use irqpath shield set --ta")
     );
     let without = with_units().with_file(&format!("{ROOT}/cgroup.controllers"), "cpu io\n");
     assert!(refusal(&without, "motor", "3").contains("no cpuset controller"));

@@ -172,7 +172,7 @@ pub struct Switches {
 #[derive(Debug, Args)]
 pub struct ShieldAttach {
     /// A unit of the system that runs, or the path of a cgroup from the root of the hierarchy, with
-    /// a slash: /kubepods/pod7. It gets a partition of its own (Linux 6.10)
+    /// a slash: /kubepods/pod7. It gets a partition of its own (Linux 6.11)
     #[arg(value_name = "UNIT|CGROUP")]
     pub cgroup: String,
 
