@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use irqpath_model::tune::Document;
 use irqpath_report::text;
 use irqpath_source::confine::{Kept, confine};
@@ -86,7 +86,12 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let progress = Progress::start("learning", Some(arguments.learn));
     lessons.listen(arguments.learn, &stop, || progress.tick())?;
     drop(progress);
-    stop.check_abort()?;
+    let aborted = stop.check_abort();
+    if packets.is_some() && apply {
+        aborted.context("the devices stay switched until `irqpath tune reset`")?;
+    } else {
+        aborted?;
+    }
     let mut learned = lessons.report_learned(&host)?;
     let aim = Aim { apply, force: arguments.force };
     let basis = Basis { known: &learned.associations, selection: lessons.selection() };
