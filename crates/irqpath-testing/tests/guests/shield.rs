@@ -114,8 +114,14 @@ fn holds_storms(outcome: &Outcome, mechanism: &str) {
 fn version_2() {
     let Some(outcome) = kills(Flavour::Stock, "v2", 1) else { return };
     holds_killed(&outcome, "cgroup partition");
-    let run = outcome.results.file_text("run.txt").unwrap();
-    assert!(run.contains("0::/irqpath.shield/run"), "{run}");
+    let text = |name: &str| outcome.results.file_text(name).unwrap();
+    assert!(text("run.txt").contains("0::/irqpath.shield/run"), "{}", text("run.txt"));
+    assert!(text("checks").contains("after an attached unit"), "{}", text("checks"));
+    assert!(
+        text("attached.txt").contains("/system.slice/motor.service"),
+        "{}",
+        text("attached.txt")
+    );
 }
 
 #[test]

@@ -49,6 +49,13 @@ if has_group; then
   put $group/cpuset.mems 0
   put $group/cgroup.procs $member
 fi
+# A unit, as systemd makes it.
+unit=/sys/fs/cgroup/system.slice/motor.service
+if [ "$VERSION" = v2 ]; then
+  sleep 100000 & worker=$!
+  mkdir -p $unit
+  put $unit/cgroup.procs $worker
+fi
 hoststate before
 grep -c ^t before > nr_tasks
 
@@ -122,6 +129,25 @@ wait $two || fail 'two of two'
 irqpath shield reset > /dev/null || fail 'reset after two at once'
 same 'after two at once'
 
+# The unit gets a CPU of its own where it is, and gives it back; so it does after a kill.
+if [ "$VERSION" = v2 ]; then
+  irqpath shield attach motor --cpus 3 > attach.txt 2>&1 || fail "attach: $(cat attach.txt)"
+  state=$(cat $unit/cpuset.cpus.partition)
+  [ "$state" = isolated ] || fail "the partition of the unit is $state"
+  [ "$(affinity $worker)" = 3 ] || fail "the unit's task has $(affinity $worker)"
+  [ "$(affinity $free)" = 0-2 ] || fail "the free task has $(affinity $free) beside the unit"
+  grep -q '^0::/system.slice/motor.service$' "/proc/$worker/cgroup" || fail 'the unit lost its task'
+  irqpath shield status > attached.txt 2>&1 || fail "status: $(cat attached.txt)"
+  irqpath shield reset > reset.txt 2>&1 || fail "reset of attach: $(cat reset.txt)"
+  [ "$(affinity $worker)" = 0-3 ] || fail "the unit's task has $(affinity $worker) afterwards"
+  same 'after an attached unit'
+  for n in 3 9 40; do
+    killat $n irqpath shield attach motor --cpus 3 > /dev/null 2>&1
+    irqpath shield reset > reset.txt 2>&1 || fail "reset after kill $n of attach: $(cat reset.txt)"
+    same "killed at write $n of attach"
+  done
+fi
+
 # kill_at WHAT SET N: kill WHAT at its Nth write; SET is done before. False when WHAT ended before.
 kill_at() {
   [ -z "$2" ] || irqpath shield set --cpus 2-3 > /dev/null || fail "set before kill $3 of $1"
@@ -188,5 +214,5 @@ while [ $round -lt "$STORM" ]; do
   wait $forks
   cat forks.txt >> forked
 done
-kill $free $bound $member
+kill $free $bound $member $worker
 [ -e failures ] || touch failures
