@@ -30,7 +30,8 @@ pub fn complete(out: &str) {
             let words: Vec<&str> = entry.split(':').collect();
             let ns: u64 = words[0].parse().expect("a time");
             assert!(ns >= last, "CPU {cpu}, transition {nr} goes back: {entry}");
-            assert!(nr % 64 != 0 || words[1] == "5", "CPU {cpu}, {nr} restates no task: {entry}");
+            let tells_task = ["5", "6"].contains(&words[1]);
+            assert!(nr % 64 != 0 || tells_task, "CPU {cpu}, {nr} restates no task: {entry}");
             last = ns;
         }
     }
@@ -104,6 +105,17 @@ fn a_chunk_restates_the_hardirqs_that_it_begins_in() {
         assert_eq!(entries.take(begin.len()).collect::<Vec<_>>(), begin, "{nr}");
         complete(&out);
     }
+}
+
+/// As a switch it would say that the task before ran until then.
+#[test]
+fn a_chunk_restates_an_unseen_task_as_unseen() {
+    let hidden = "0 9000 switch 13\n0 9100 hidden 10\n0 9200 irq_entry 42 1\n0 9201 irq_exit 42 1";
+    let Some(out) = run(&format!("{}{hidden}", hardirqs(31))) else { return };
+    let left = chunks(&out, "left");
+    let second = left.iter().find(|chunk| chunk.seq == 64).unwrap();
+    assert_eq!(second.entries[..3], ["9200:6:0:10:20:app", "9200:6:0:10:20:app", "9200:1:1:42"]);
+    complete(&out);
 }
 
 #[test]
