@@ -7,8 +7,7 @@
 #
 # --quick is what `make test` runs for a suite that this machine is not: unit tests, guest programs byte
 # for byte, the oldest kernels with what its clang made, and the demo without the irqpath kernel;
-# compiled without optimisation, and with this machine's lab cache, which also keeps what was compiled
-# there.
+# compiled without optimisation, and with this machine's lab cache.
 #
 # scripts/root.sh makes the root and says which mirror it uses. The demo traces this machine. Rust and
 # the crates come from here, because Debian's Rust is too old. Needs root and debootstrap.
@@ -56,8 +55,7 @@ inside() {
   local settings=(PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     CARGO_HOME=/opt/cargo CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0)
   if [[ $quick == 1 ]]; then
-    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_TARGET_DIR="/opt/lab/fresh/$suite"
-      CARGO_PROFILE_RELEASE_OPT_LEVEL=0
+    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=0
       CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
   fi
   if [[ -n ${IRQPATH_REBUILD_KERNEL:-} ]]; then settings+=(IRQPATH_REBUILD_KERNEL="$IRQPATH_REBUILD_KERNEL"); fi
