@@ -4,10 +4,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use irqpath_model::change::{Target, Value};
+use irqpath_model::change::{Left, Target, Value};
 use irqpath_model::{CpuList, Scheduling};
 
 use crate::Host;
@@ -149,6 +150,31 @@ fn write_scheduling(host: &Host, tid: u32, scheduling: Scheduling) -> io::Result
 /// What is thrown where a test wants the process to die. Only destructors run, which do what the
 /// kernel does for a killed process: close files and drop the lock.
 pub struct Killed;
+
+/// Has `run` die one step later each time, on a new machine, until it lives to its end. `undo` must then
+/// leave nothing changed, and returns what it could not undo. Returns how often `run` died.
+pub fn die_at_each_step(
+    make: impl Fn() -> Fake,
+    access: impl Fn(&Fake) -> FakeAccess,
+    run: impl Fn(&Fake, &FakeAccess),
+    undo: impl Fn(&Host, &FakeAccess) -> Vec<Left>,
+) -> u32 {
+    let mut deaths = 0;
+    loop {
+        let fake = make();
+        let before = fake.read_all();
+        let dying = access(&fake);
+        dying.steps_left.set(Some(deaths));
+        let end = catch_unwind(AssertUnwindSafe(|| run(&fake, &dying)));
+        assert_eq!(undo(&fake.host(), &access(&fake)), [], "killed at step {deaths}");
+        assert_eq!(fake.read_all(), before, "killed at step {deaths}");
+        match end {
+            Ok(()) => return deaths,
+            Err(payload) => assert!(payload.is::<Killed>(), "at step {deaths}"),
+        }
+        deaths += 1;
+    }
+}
 
 /// Where the hierarchy of a [`Fake`] is mounted.
 const MOUNT: &str = "sys/fs/cgroup";

@@ -34,7 +34,7 @@ pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, Sh
     if let Some(found) = foreign.filter(|found| found != cpus) {
         return Err(ShieldError::ForeignPartition { path, cpus: found });
     }
-    let set = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let set = Entry::parse(content.wanted);
     let none = || Wanted { cpus: CpuList::default(), ..asked.clone() };
     let mut wanted = set.map_or_else(none, |entry| entry.wanted);
     if let Some(old) = wanted.attached.remove(&path) {
@@ -57,7 +57,7 @@ pub fn attach(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Set, ShieldError> {
     let content = peek_journal(host, OWNER)?;
-    let before = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let before = Entry::parse(content.wanted);
     let done = set(host, access, wanted, is_stopped)?;
     let failed = |label: &str| wanted.attached.keys().any(|path| label == obstacle_label(path));
     let obstacle = done.obstacles.iter().find(|o| failed(&o.label));

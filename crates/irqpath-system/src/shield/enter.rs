@@ -48,7 +48,7 @@ pub fn bind_irqs(
     }
     check_irqs(host, names)?;
     let content = peek_journal(host, OWNER)?;
-    let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let entry = Entry::parse(content.wanted);
     let mut wanted = entry.ok_or(ShieldError::NotSet)?.wanted;
     let cpus = choose_cpus(host, cpus, &wanted.cpus)?;
     wanted.irqs.extend(names.iter().map(|name| (name.clone(), cpus.clone())));

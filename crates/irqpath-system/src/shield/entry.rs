@@ -24,9 +24,16 @@ pub(crate) struct Entry {
     pub since_ticks: u64,
 }
 
+impl Entry {
+    /// From what a journal has for it; `None` if that says nothing of a shield.
+    pub(super) fn parse(wanted: Option<serde_json::Value>) -> Option<Self> {
+        serde_json::from_value(wanted?).ok()
+    }
+}
+
 /// What is wanted, as the journal says.
 pub(super) fn read_entry(journal: &Journal) -> Option<Entry> {
-    serde_json::from_value(journal.content().wanted.clone()?).ok()
+    Entry::parse(journal.content().wanted.clone())
 }
 
 /// How a shield stands. Whether there is a partition is known best by the one who asks.

@@ -53,7 +53,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
         gone_with_boot: content.gone_with_boot,
         damaged: content.damaged,
     };
-    let entry = content.wanted.and_then(|wanted| serde_json::from_value::<Entry>(wanted).ok());
+    let entry = Entry::parse(content.wanted);
     let Some(Entry { wanted, .. }) = entry else { return Ok(status) };
     let snapshot = Snapshot::read_for(host, access, &wanted, &ledger)?;
     let plan = plan_shield(&snapshot, &wanted, &ledger);

@@ -2,12 +2,11 @@
 //! Threaded NAPI on a machine made of files: which devices are switched, and that all goes back.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use irqpath_model::tune::{PacketState, Packets};
 
 use super::*;
-use crate::testing::{Fake, FakeAccess, Killed};
+use crate::testing::{Fake, FakeAccess, die_at_each_step};
 
 /// Two devices with NAPI, one without, one that is threaded already, and one of an old kernel.
 fn machine() -> Fake {
@@ -136,25 +135,11 @@ fn a_kernel_offers_what_it_has() {
 
 #[test]
 fn killed_between_any_two_steps_devices_and_threads_are_as_before() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = machine();
-        let before = fake.read_all();
-        let dying = access(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            let packets = switch(&fake, &dying, "all");
-            lift(&fake, &dying, &packets);
-        }));
-        let access = access(&fake);
-        let reset = reset(&fake.host(), &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match done {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let run = |fake: &Fake, dying: &FakeAccess| {
+        let packets = switch(fake, dying, "all");
+        lift(fake, dying, &packets);
+    };
+    let undo = |host: &Host, access: &FakeAccess| reset(host, access).unwrap().undone.left;
+    let deaths = die_at_each_step(machine, access, run, undo);
     assert!(deaths > 8, "{deaths}");
 }

@@ -3,7 +3,6 @@
 //! two steps of that.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use irqpath_model::change::LeftReason;
 use irqpath_model::tune::{
@@ -11,7 +10,7 @@ use irqpath_model::tune::{
 };
 
 use super::*;
-use crate::testing::{Fake, FakeAccess, Killed};
+use crate::testing::{Fake, FakeAccess, die_at_each_step};
 
 const KTHREAD: u64 = 0x0020_0000;
 
@@ -171,31 +170,22 @@ fn without_the_right_nothing_is_written() {
     assert!(!journal(&fake));
 }
 
+/// What `run` does dies at each of its steps; a status and a reset follow.
+fn die_and_reset(run: impl Fn(&Fake, &FakeAccess)) -> u32 {
+    die_at_each_step(machine, FakeAccess::new, run, |host, access| {
+        status(host, access).unwrap();
+        reset(host, access).unwrap().undone.left
+    })
+}
+
 #[test]
 fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = machine();
-        let before = fake.read_all();
-        let dying = FakeAccess::new(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            run(&fake, &dying, 81);
-            run(&fake, &dying, 91);
-            run(&fake, &dying, 0);
-            run(&fake, &dying, 61);
-        }));
-        let access = FakeAccess::new(&fake);
-        status(&fake.host(), &access).unwrap();
-        let reset = reset(&fake.host(), &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match done {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let deaths = die_and_reset(|fake, dying| {
+        run(fake, dying, 81);
+        run(fake, dying, 91);
+        run(fake, dying, 0);
+        run(fake, dying, 61);
+    });
     assert!(deaths > 15, "{deaths}");
 }
 
@@ -240,27 +230,11 @@ fn an_ordinary_thread_that_is_gone_or_was_made_again_is_no_error() {
 
 #[test]
 fn killed_between_any_two_steps_ordinary_threads_are_put_back() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = machine();
-        let before = fake.read_all();
-        let dying = FakeAccess::new(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            select(&fake, &dying, &[50, 51]);
-            select(&fake, &dying, &[51]);
-            run(&fake, &dying, 81);
-            select(&fake, &dying, &[50]);
-        }));
-        let access = FakeAccess::new(&fake);
-        let reset = reset(&fake.host(), &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match done {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let deaths = die_and_reset(|fake, dying| {
+        select(fake, dying, &[50, 51]);
+        select(fake, dying, &[51]);
+        run(fake, dying, 81);
+        select(fake, dying, &[50]);
+    });
     assert!(deaths > 20, "{deaths}");
 }

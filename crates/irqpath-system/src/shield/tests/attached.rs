@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cgroups of others that get CPUs for themselves: made, found, refused, killed and taken back.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::*;
-use crate::testing::Killed;
 
 const ROOT: &str = "sys/fs/cgroup";
 const SLICE: &str = "sys/fs/cgroup/system.slice";
@@ -234,29 +231,11 @@ fn what_others_have_begun_to_use_stays_and_an_invalid_partition_goes() {
 
 #[test]
 fn killed_between_any_two_steps_it_is_undone_exactly() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = with_units();
-        let before = fake.read_all();
-        let dying = FakeAccess::new(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let host = fake.host();
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            attach_to(&host, &dying, "motor", "3").unwrap();
-            attach_to(&host, &dying, "kubepods/pod7", "2").unwrap();
-            set(&host, &dying, &wanted("3")).unwrap();
-            reset(&host, &dying).unwrap();
-        }));
-        let access = FakeAccess::new(&fake);
-        status(&host, &access).unwrap();
-        let reset = reset(&host, &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match run {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let deaths = die_and_reset(with_units, FakeAccess::new, |host, dying| {
+        attach_to(host, dying, "motor", "3").unwrap();
+        attach_to(host, dying, "kubepods/pod7", "2").unwrap();
+        set(host, dying, &wanted("3")).unwrap();
+        reset(host, dying).unwrap();
+    });
     assert!(deaths > 100, "{deaths}");
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What makes the CPU itself slow is changed on shielded CPUs alone, and put back.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use irqpath_model::shield::ObstacleKind;
 
 use super::*;
-use crate::testing::Killed;
 
 const NEW: [Switch; 6] = [
     Switch::Idle,
@@ -72,28 +69,11 @@ fn each_switch_changes_its_own_on_shielded_cpus() {
 
 #[test]
 fn killed_between_any_two_steps_the_cpu_is_as_it_was() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = slow_machine();
-        let before = fake.read_all();
-        let dying = FakeAccess::new(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            set(&fake.host(), &dying, &only("3", &NEW)).unwrap();
-            set(&fake.host(), &dying, &only("2", &[Switch::Idle, Switch::Governor])).unwrap();
-            reset(&fake.host(), &dying).unwrap();
-        }));
-        let access = FakeAccess::new(&fake);
-        status(&fake.host(), &access).unwrap();
-        let reset = reset(&fake.host(), &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match run {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let deaths = die_and_reset(slow_machine, FakeAccess::new, |host, dying| {
+        set(host, dying, &only("3", &NEW)).unwrap();
+        set(host, dying, &only("2", &[Switch::Idle, Switch::Governor])).unwrap();
+        reset(host, dying).unwrap();
+    });
     assert!(deaths > 30, "{deaths}");
 }
 

@@ -19,7 +19,7 @@ use irqpath_model::shield::{Mechanism, Set, Wanted};
 use super::*;
 use crate::Host;
 use crate::change::Access;
-use crate::testing::{Fake, FakeAccess};
+use crate::testing::{Fake, FakeAccess, die_at_each_step};
 
 const KTHREAD: u64 = 0x0020_0000;
 const PER_CPU: u64 = 0x0420_0000;
@@ -98,6 +98,19 @@ fn set(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldE
 
 fn repair(host: &Host, access: &dyn Access) -> Result<Option<Set>, ShieldError> {
     super::repair(host, access, &|| false)
+}
+
+/// What `run` does dies at each of its steps; a status and a reset follow.
+fn die_and_reset(
+    make: impl Fn() -> Fake,
+    access: impl Fn(&Fake) -> FakeAccess,
+    run: impl Fn(&Host, &FakeAccess),
+) -> u32 {
+    let run = |fake: &Fake, dying: &FakeAccess| run(&fake.host(), dying);
+    die_at_each_step(make, access, run, |host, access| {
+        status(host, access).unwrap();
+        reset(host, access).unwrap().undone.left
+    })
 }
 
 fn wanted(cpus: &str) -> Wanted {

@@ -3,13 +3,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use irqpath_model::shield::{ObstacleKind, PlacedTask};
 
 use super::*;
-use crate::testing::Killed;
 
 const UNIT: &str = "sys/fs/cgroup/system.slice/motor.service/cgroup.procs";
 
@@ -171,32 +169,18 @@ fn one_thread_is_placed_without_the_others_of_its_process() {
 #[test]
 fn killed_between_any_two_steps_everything_named_goes_back() {
     for (make, at_least) in [(machine as fn() -> Fake, 60), (with_cgroups, 80)] {
-        let mut deaths = 0;
-        for kill_at in 0.. {
+        let make = || {
             let fake = with_unit(make()).with_task(42, 1, "control", "3", 0);
-            let fake = fake.with_file("sys/fs/cgroup/cgroup.procs", "40\n42\n");
-            let before = fake.read_all();
-            let dying = FakeAccess::new(&fake);
-            dying.steps_left.set(Some(kill_at));
-            let server = find_task(&fake.host(), "40").unwrap();
-            let run = catch_unwind(AssertUnwindSafe(|| {
-                let asked = name(wanted("3"), &["rtc", "disk"], std::slice::from_ref(&server));
-                set(&fake.host(), &dying, &asked).unwrap();
-                let asked = name(wanted("2-3"), &["rtc"], &[motor()]);
-                set(&fake.host(), &dying, &asked).unwrap();
-                reset(&fake.host(), &dying).unwrap();
-            }));
-            let access = FakeAccess::new(&fake);
-            status(&fake.host(), &access).unwrap();
-            let reset = reset(&fake.host(), &access).unwrap();
-            assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-            assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-            match run {
-                Ok(()) => break,
-                Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-            }
-            deaths += 1;
-        }
+            fake.with_file("sys/fs/cgroup/cgroup.procs", "40\n42\n")
+        };
+        let deaths = die_and_reset(make, FakeAccess::new, |host, dying| {
+            let server = find_task(host, "40").unwrap();
+            let asked = name(wanted("3"), &["rtc", "disk"], std::slice::from_ref(&server));
+            set(host, dying, &asked).unwrap();
+            let asked = name(wanted("2-3"), &["rtc"], &[motor()]);
+            set(host, dying, &asked).unwrap();
+            reset(host, dying).unwrap();
+        });
         assert!(deaths > at_least, "{deaths}");
     }
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CPUs that share a core or a node with shielded ones: named, shielded, taken off and brought back.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::*;
-use crate::testing::Killed;
 
 /// Two cores of two threads, each core with a node.
 fn with_threads(fake: Fake) -> Fake {
@@ -98,28 +95,11 @@ fn memory_nodes_are_named_where_there_are_several() {
 
 #[test]
 fn killed_between_any_two_steps_the_siblings_are_back() {
-    let mut deaths = 0;
-    for kill_at in 0.. {
-        let fake = with_threads(with_cgroups());
-        let before = fake.read_all();
-        let dying = FakeAccess::new(&fake);
-        dying.steps_left.set(Some(kill_at));
-        let host = fake.host();
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            set(&host, &dying, &off("3", "2")).unwrap();
-            set(&host, &dying, &off("1", "")).unwrap();
-            reset(&host, &dying).unwrap();
-        }));
-        let access = FakeAccess::new(&fake);
-        status(&host, &access).unwrap();
-        let reset = reset(&host, &access).unwrap();
-        assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-        assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-        match run {
-            Ok(()) => break,
-            Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-        }
-        deaths += 1;
-    }
+    let make = || with_threads(with_cgroups());
+    let deaths = die_and_reset(make, FakeAccess::new, |host, dying| {
+        set(host, dying, &off("3", "2")).unwrap();
+        set(host, dying, &off("1", "")).unwrap();
+        reset(host, dying).unwrap();
+    });
     assert!(deaths > 60, "{deaths}");
 }

@@ -3,7 +3,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
 use irqpath_model::change::{LeftReason, Value};
@@ -11,7 +10,6 @@ use irqpath_model::shield::{Mechanism, ObstacleKind, Wanted};
 
 use super::*;
 use crate::change::Access as _;
-use crate::testing::Killed;
 
 const MANAGED: &str = "proc/irq/10/smp_affinity";
 
@@ -69,29 +67,13 @@ fn killed_between_any_two_steps_a_reset_finds_the_host_as_it_was() {
     for (make, at_least) in
         [(machine as fn() -> Fake, 60), (with_cgroups, 60), (with_kernel_shield, 40)]
     {
-        let mut deaths = 0;
-        for kill_at in 0.. {
-            let fake = make();
-            let before = fake.read_all();
-            let dying = access(&fake);
-            dying.steps_left.set(Some(kill_at));
-            let run = catch_unwind(AssertUnwindSafe(|| {
-                set(&fake.host(), &dying, &wanted("3")).unwrap();
-                dying.write("proc/irq/8/smp_affinity", "f").unwrap(); // drift
-                repair(&fake.host(), &dying).unwrap();
-                set(&fake.host(), &dying, &wanted("2-3")).unwrap();
-                reset(&fake.host(), &dying).unwrap();
-            }));
-            status(&fake.host(), &access(&fake)).unwrap();
-            let reset = reset(&fake.host(), &access(&fake)).unwrap();
-            assert_eq!(reset.undone.left, [], "killed at step {kill_at}");
-            assert_eq!(fake.read_all(), before, "killed at step {kill_at}");
-            match run {
-                Ok(()) => break,
-                Err(payload) => assert!(payload.is::<Killed>(), "at step {kill_at}"),
-            }
-            deaths += 1;
-        }
+        let deaths = die_and_reset(make, access, |host, dying| {
+            set(host, dying, &wanted("3")).unwrap();
+            dying.write("proc/irq/8/smp_affinity", "f").unwrap(); // drift
+            repair(host, dying).unwrap();
+            set(host, dying, &wanted("2-3")).unwrap();
+            reset(host, dying).unwrap();
+        });
         assert!(deaths > at_least, "{deaths}");
     }
 }
