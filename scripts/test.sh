@@ -101,8 +101,7 @@ manifests() { scripts/manifests.sh | tee -a "$log"; }
 fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-120}
 start_fuzz() {
   if ! c++ --version >/dev/null 2>&1; then return; fi
-  IRQPATH_FUZZ_SECONDS=$fuzz_seconds IRQPATH_FUZZ_JOBS=$cores \
-    setsid scripts/fuzz.sh >"$fuzz_log" 2>&1 &
+  IRQPATH_FUZZ_SECONDS=$fuzz_seconds setsid scripts/fuzz.sh >"$fuzz_log" 2>&1 &
   fuzz=$!
 }
 
