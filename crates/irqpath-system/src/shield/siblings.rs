@@ -9,7 +9,6 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Target, Value};
 use irqpath_model::shield::{Obstacle, ObstacleKind, Switch, Wanted};
 
-use super::entry::Entry;
 use super::latency::CPUS;
 use super::topology::online_file;
 use super::{OWNER, ShieldError, Snapshot};
@@ -20,7 +19,8 @@ use crate::{Host, Task};
 /// The siblings of CPUs that are to be shielded. One that the shield has taken off still is one,
 /// although the kernel says nothing of the core of a CPU that is off.
 pub fn siblings_of(host: &Host, cpus: &CpuList) -> Result<CpuList, ShieldError> {
-    let before = Entry::parse(peek_journal(host, OWNER)?.wanted).map(|entry| entry.wanted);
+    let before = peek_journal(host, OWNER)?.wanted;
+    let before = before.and_then(|wanted| serde_json::from_value::<Wanted>(wanted).ok());
     let before = before.filter(|before| !before.cpus.is_disjoint(cpus));
     let off = before.map_or_else(CpuList::default, |before| before.offline);
     let off = off.difference(&host.online_cpus()?);
