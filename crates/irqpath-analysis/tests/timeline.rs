@@ -122,6 +122,77 @@ fn an_exit_without_entry_tells_what_ran_before() {
 }
 
 #[test]
+fn an_interrupt_between_a_softirqs_time_and_its_number_does_not_delay_it() {
+    let overtaken = [
+        (10, switch(task(5, "a", 120))),
+        // Read at 20 and numbered after two handlers, one of which was nested.
+        (40, hardirq(DISK)),
+        (50, hardirq(NIC)),
+        (55, HardirqExit),
+        (60, HardirqExit),
+        (20, softirq(SoftirqVec::NetRx)),
+        // The same at its end: an interrupt that the softirq's time does not contain.
+        (80, Stolen { duration_ns: 3 }),
+        (80, hardirq(DISK)),
+        (85, HardirqExit),
+        (70, SoftirqExit),
+        (90, switch(idle())),
+    ];
+    let want = [
+        (10, "a"),
+        (20, "net_rx"),
+        (40, "36"),
+        (50, "40"),
+        (55, "36"),
+        (60, "net_rx"),
+        (70, "a"),
+        (77, "stolen"),
+        (80, "36"),
+        (85, "a"),
+    ];
+    check(&timeline(&overtaken), 10, 90, &want);
+
+    // The same in pieces, late, and repeated.
+    let whole = block(0, &overtaken);
+    let mut pieces = Timeline::default();
+    for range in [0..4, 7..11, 2..7, 0..11] {
+        pieces.ingest_block(whole[range].to_vec());
+    }
+    check(&pieces, 10, 90, &want);
+}
+
+#[test]
+fn no_transition_moves_before_half_a_handler_or_across_a_hole() {
+    // The clock cannot have been read inside a handler that had begun; a switch is no handler.
+    let half = timeline(&[
+        (10, switch(task(5, "a", 120))),
+        (20, hardirq(DISK)),
+        (40, HardirqExit),
+        (30, softirq(SoftirqVec::NetRx)),
+        (60, switch(task(6, "b", 120))),
+        (50, SoftirqExit),
+        (70, switch(idle())),
+    ]);
+    check(&half, 10, 70, &[(10, "a"), (20, "36"), (40, "net_rx"), (60, "b")]);
+    let mut holed = Timeline::default();
+    let all = block(
+        0,
+        &[
+            (10, switch(task(5, "a", 120))),
+            (15, switch(task(5, "a", 120))),
+            (30, hardirq(DISK)),
+            (40, HardirqExit),
+            (20, softirq(SoftirqVec::NetRx)),
+            (50, SoftirqExit),
+            (60, switch(idle())),
+        ],
+    );
+    holed.ingest_block(all[..1].to_vec());
+    holed.ingest_block(all[3..].to_vec());
+    check(&holed, 40, 60, &[(40, "net_rx"), (50, "-")]);
+}
+
+#[test]
 fn a_hole_is_not_explained_and_nothing_is_known_after_it() {
     let mut all = block(
         0,

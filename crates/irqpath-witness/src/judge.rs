@@ -146,7 +146,8 @@ impl Judge {
         found.extend(Point::ALL.iter().copied().filter_map(|point| {
             let (is, was) = (record.stamps[point.index()], chain.stamp(point));
             let (kind, ns) = self.judge_stamps(is, was)?;
-            Some(difference(kind, ns, &format!("{point} {was:?}")))
+            let by_ns = was.and_then(|was| self.occupied.read_by_ns(was.cpu, was.ns));
+            Some(difference(kind, ns, &format!("{point} {is:?}, was {was:?}, read by {by_ns:?}")))
         }));
         let enclosed = found.iter().filter(|d| d.kind == Kind::Enclosed);
         let allowed_ns = TOLERANCE_NS + enclosed.map(|d| d.ns).sum::<u64>();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Who occupied one CPU, from its transitions.
 //!
-//! Neighbours: `state.rs` says what a transition means, `segments.rs` cuts a window into
-//! segments, `spans.rs` keeps NMIs and stolen time, `set.rs` holds one timeline per CPU.
+//! Neighbours: `state.rs` says what a transition means, `order.rs` finds the place of one that an
+//! interrupt overtook, `segments.rs` cuts a window into segments, `spans.rs` keeps NMIs and stolen
+//! time, `set.rs` holds one timeline per CPU.
 //!
 //! Transitions are kept in order of their numbers, each with the frame that holds from it until
 //! the next one. A block that arrives late goes into its place, and everything after it is
@@ -10,6 +11,7 @@
 //! never explained. Memory is bounded by pruning; the state at the cut is kept, so that pruning
 //! does not change what comes later.
 
+mod order;
 mod segments;
 mod set;
 mod spans;
@@ -168,24 +170,35 @@ impl Timeline {
 
     /// Work out the frames of new entries.
     fn settle_entries(&mut self) {
-        for at in self.nr_settled..self.entries.len() {
-            let entry = &mut self.entries[at];
-            let (hole, repair) =
-                self.head.apply_step(entry.seq, entry.ns, entry.step, entry.task.as_ref());
-            entry.hole = hole;
-            entry.unseen = false;
-            entry.ns = self.head.ns;
-            entry.hardirq = self.head.hardirq();
-            entry.softirq = self.head.softirq();
-            entry.task = self.head.task().cloned();
-            self.repair_before(at, repair);
-            self.nr_since_checkpoint += 1;
-            if self.nr_since_checkpoint == CHECKPOINT_EVERY {
-                self.checkpoints.push_back(self.head.clone());
-                self.nr_since_checkpoint = 0;
+        while self.nr_settled < self.entries.len() {
+            let at = self.nr_settled;
+            let place = order::place_of(&self.entries, at);
+            if place < at {
+                order::move_forward(&mut self.entries, at, place);
+                self.rewind_to(place);
+            } else {
+                self.settle_entry(at);
             }
         }
-        self.nr_settled = self.entries.len();
+    }
+
+    fn settle_entry(&mut self, at: usize) {
+        let entry = &mut self.entries[at];
+        let (hole, repair) =
+            self.head.apply_step(entry.seq, entry.ns, entry.step, entry.task.as_ref());
+        entry.hole = hole;
+        entry.unseen = false;
+        entry.ns = self.head.ns;
+        entry.hardirq = self.head.hardirq();
+        entry.softirq = self.head.softirq();
+        entry.task = self.head.task().cloned();
+        self.repair_before(at, repair);
+        self.nr_settled = at + 1;
+        self.nr_since_checkpoint += 1;
+        if self.nr_since_checkpoint == CHECKPOINT_EVERY {
+            self.checkpoints.push_back(self.head.clone());
+            self.nr_since_checkpoint = 0;
+        }
     }
 
     /// An exit without entry tells what ran before entry `at`. Never reaches across a hole:
