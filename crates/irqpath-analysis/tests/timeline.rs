@@ -162,6 +162,26 @@ fn an_interrupt_between_a_softirqs_time_and_its_number_does_not_delay_it() {
 }
 
 #[test]
+fn a_softirq_is_not_delayed_by_a_handler_that_began_a_chunk() {
+    let with_restated = |restated| {
+        timeline(&[
+            (10, switch(task(5, "a", 120))),
+            (40, restated),
+            (40, hardirq(DISK)),
+            (60, HardirqExit),
+            (20, softirq(SoftirqVec::NetRx)),
+            (70, SoftirqExit),
+            (90, switch(idle())),
+        ])
+    };
+    let want = [(10, "a"), (20, "net_rx"), (40, "36"), (60, "net_rx"), (70, "a")];
+    check(&with_restated(switch(task(5, "a", 120))), 10, 90, &want);
+    // Another task is a real switch, which the softirq did not overtake.
+    let other = with_restated(switch(task(6, "b", 120)));
+    check(&other, 10, 90, &[(10, "a"), (40, "36"), (60, "net_rx"), (70, "b")]);
+}
+
+#[test]
 fn no_transition_moves_before_half_a_handler_or_across_a_hole() {
     // The clock cannot have been read inside a handler that had begun; a switch is no handler.
     let half = timeline(&[

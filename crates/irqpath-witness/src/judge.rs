@@ -136,7 +136,10 @@ impl Judge {
         if chain.origin != record.origin {
             found.push(difference(Kind::WrongOrigin, 0, &format!("{:?}", chain.origin)));
         }
-        if Outcome::Ended(record.end) != wakeup.outcome {
+        // Whether it runs is a guess of both; the witness saw later that it did not.
+        let guessed = record.end == PathEnd::AlreadyRunning;
+        let is_switched_in = guessed && chain.stamp(Point::SwitchIn).is_some();
+        if Outcome::Ended(record.end) != wakeup.outcome || is_switched_in {
             found.push(difference(Kind::End, 0, &format!("{:?}", wakeup.outcome)));
             return found; // the points after it differ for that reason
         }

@@ -28,6 +28,7 @@ pub(super) fn place_of(entries: &VecDeque<Entry>, at: usize) -> usize {
             Step::HardirqExit => nr_open += 1,
             Step::HardirqEntry(_) if nr_open > 0 => nr_open -= 1,
             Step::Stolen => {}
+            Step::SwitchIn if nr_open == 0 && is_restated(entries, i) => {}
             _ => break,
         }
         if nr_open == 0 {
@@ -35,6 +36,14 @@ pub(super) fn place_of(entries: &VecDeque<Entry>, at: usize) -> usize {
         }
     }
     place
+}
+
+/// True for the task that a handler restated at its start, because its number began a chunk.
+fn is_restated(entries: &VecDeque<Entry>, at: usize) -> bool {
+    let tid = |i: usize| entries.get(i).and_then(|entry| entry.task.as_ref()).map(|task| task.tid);
+    let begins_handler = |entry: &Entry| !entry.step.is_outside_hardirq();
+    let before = at.checked_sub(1).and_then(tid);
+    before.is_some() && before == tid(at) && entries.get(at + 1).is_some_and(begins_handler)
 }
 
 /// Move entry `at` to `place`. The numbers stay in order; the same ones are taken as before.
