@@ -43,6 +43,17 @@ fn a_mistake_is_named_before_anything_boots() {
         ("mode = \"exact\"", "mode = \"exact\"\nmodes = 1", "unknown field `modes`"),
         ("guest = { ", "guest = { turns = true, ", "unknown field `turns`"),
         ("mode = \"exact\"", "mode = \"slow\"", "unknown variant `slow`"),
+        (
+            "mode = \"exact\"",
+            "mode = \"exact\"\nns_per_instruction = 3",
+            "1, 2, 4, 8 or 16 ns, not 3",
+        ),
+        (
+            "mode = \"exact\"",
+            "mode = \"smp\"\nns_per_instruction = 4",
+            "needs a clock of instructions",
+        ),
+        ("mode = \"exact\"", "mode = \"exact\"\ndraws = 0", "draws is 0, needs 1 to 1000"),
         ("document = \"000\"", "document = \"042\"", "document 042 is no paper"),
     ];
     for (old, new, expected) in table {
@@ -57,6 +68,30 @@ fn a_mistake_is_named_before_anything_boots() {
 }
 
 /// A list that has lost values is still a valid one.
+#[test]
+fn a_variant_may_be_slower_than_its_experiment_says() {
+    let directory = tempfile::tempdir().expect("directory");
+    let text =
+        std::fs::read_to_string(project_root().join("experiments/ihm-timer.toml")).expect("file");
+    let slow =
+        text.replace("mode = \"exact\"", "mode = \"exact\"\nns_per_instruction = 4\ndraws = 20");
+    let slower = slow.replacen("flavour = ", "ns_per_instruction = 16\nflavour = ", 1);
+    let jobs = directory.path().join("jobs");
+    std::os::unix::fs::symlink(project_root().join("experiments/jobs"), jobs).expect("link");
+    let path = directory.path().join("ihm-timer.toml");
+    std::fs::write(&path, slower).expect("write");
+    let definition = Definition::read(&path).expect("definition");
+    let times: Vec<u32> =
+        definition.variants.iter().map(|v| definition.instruction_on(v).ns()).collect();
+    assert_eq!(times[0], 16);
+    assert!(times[1..].iter().all(|ns| *ns == 4), "{times:?}");
+    assert_eq!(definition.draws, 20);
+    // Another speed is another experiment.
+    let fast = Definition::read(&project_root().join("experiments/ihm-timer.toml")).expect("file");
+    assert_ne!(definition.recipe, fast.recipe);
+    assert_eq!((fast.draws, fast.ns_per_instruction.ns()), (1, 1));
+}
+
 #[test]
 fn the_matrix_of_ihm_contend_has_all_its_series_and_claims() {
     let path = project_root().join("experiments/ihm-contend.toml");

@@ -52,7 +52,7 @@ pub struct Reproduced {
     pub source: String,
     /// The workload in one sentence.
     pub workload: String,
-    /// True if one instruction is one nanosecond in it.
+    /// True if two runs are the same: one virtual CPU, whose clock counts its instructions.
     pub exact: bool,
     /// The kernels, in order.
     #[serde(alias = "columns")]
@@ -146,9 +146,16 @@ pub struct ReproducedVariant {
     pub directory: String,
     /// Splats (lockdep, KASAN, warnings) of a guest that went on, one line each.
     pub splats: Vec<String>,
-    /// Every metric by its name: what claims are about.
+    /// Every metric by its name: what claims are about. Of several draws, their medians.
     #[serde(default)]
     pub metrics: BTreeMap<String, f64>,
+    /// How long an instruction took, ns, where the clock counted them; none: one nanosecond, or it did
+    /// not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_instruction: Option<u32>,
+    /// Every metric of each draw, where there are several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub draws: BTreeMap<u32, BTreeMap<String, f64>>,
 }
 
 /// One claim of the document, and what each variant says to it.
@@ -191,6 +198,8 @@ pub enum OutcomeVerdict {
     Holds,
     /// There is no range: a figure that the claims beside it are to be read with.
     Stated,
+    /// An end of the range lies in the interval of the draws: more of them would tell.
+    Undecided,
     /// Outside; a finding, unless the claim is one that must hold.
     Differs,
     /// Could not be computed on this variant.
@@ -205,6 +214,11 @@ impl NotRun {
 }
 
 impl Reproduced {
+    /// True if its figures are numbers of instructions.
+    pub fn counts_instructions(&self) -> bool {
+        self.exact && self.variants.iter().all(|variant| variant.ns_per_instruction.is_none())
+    }
+
     /// True if a claim that must hold does not.
     pub fn has_failed(&self) -> bool {
         let fails = |outcome: &Outcome| {

@@ -4,6 +4,7 @@
 //! Every claim stands above its figures: claims are sentences and kernels are few, so a block per
 //! claim reads better than one wide table. A claim that does not hold is followed by the reason.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use irqpath_model::{
@@ -180,12 +181,19 @@ pub(crate) fn is_unexplained(claim: &Claim) -> bool {
     claim_reason(claim) == Some(NO_REASON)
 }
 
-pub(crate) fn unit_note(experiment: &Reproduced) -> &'static str {
-    if experiment.exact {
-        "exact; 1 ns is one instruction, and instructions are not cycles"
-    } else {
-        "not exact: several virtual CPUs"
+pub(crate) fn unit_note(experiment: &Reproduced) -> String {
+    if !experiment.exact {
+        return "not exact: several virtual CPUs".to_owned();
     }
+    if experiment.counts_instructions() {
+        return "exact; 1 ns is one instruction, and instructions are not cycles".to_owned();
+    }
+    let times = experiment.variants.iter().map(|variant| variant.ns_per_instruction.unwrap_or(1));
+    let times: BTreeSet<u32> = times.collect();
+    let times: Vec<String> = times.into_iter().map(|ns| ns.to_string()).collect();
+    let by = if times.len() > 1 { " by the variant" } else { "" };
+    let times = times.join(" or ");
+    format!("exact; an instruction takes {times} ns{by}, and is not a cycle")
 }
 
 pub(crate) fn verdict_word(verdict: OutcomeVerdict) -> &'static str {
@@ -193,6 +201,7 @@ pub(crate) fn verdict_word(verdict: OutcomeVerdict) -> &'static str {
         OutcomeVerdict::Holds => "holds",
         OutcomeVerdict::Stated => "stated",
         OutcomeVerdict::Differs => "differs",
+        OutcomeVerdict::Undecided => "undecided",
         OutcomeVerdict::Missing => "no figure",
     }
 }

@@ -16,7 +16,7 @@ use super::place::{Placed, Site, Sites, place_wanted};
 use super::settle::{Seen, Standing, settle};
 use super::store::{Store, StoredRun};
 use super::unit::{Batch, Unit};
-use crate::experiment::Parameter;
+use crate::experiment::Replaced;
 use crate::{Progress, Unit as Amount};
 
 /// Starts of a unit, beyond those that failed, after which nothing more is learned from it.
@@ -31,7 +31,7 @@ const GLANCE_AT_TASK: Duration = Duration::from_millis(1);
 pub struct Campaign<'a> {
     pub store: &'a Store,
     pub units: &'a [Unit],
-    pub parameters: &'a BTreeMap<String, Parameter>,
+    pub replaced: &'a Replaced,
     /// Share of the units that two workers run.
     pub verify_percent: u8,
     /// How often a unit may fail.
@@ -198,7 +198,7 @@ impl Campaign<'_> {
                 let batch = Batch {
                     number: first + batches.len() as u32,
                     exclude: (*exclude).clone(),
-                    parameters: self.parameters.clone(),
+                    replaced: self.replaced.clone(),
                     units: units.iter().map(|unit| self.units[*unit].clone()).collect(),
                 };
                 self.store.write_batch(&batch)?;

@@ -41,16 +41,17 @@ pub fn plan_units(
     let mut units = Vec::new();
     for definition in definitions.iter().filter(|definition| definition.mode == Mode::Exact) {
         for variant in definition.variants.iter().filter(|variant| options.wants(&variant.name)) {
-            let guest = experiment::prepare_variant(lab, definition, variant, options)?;
-            units.push(Unit {
-                experiment: definition.id.clone(),
-                variant: variant.name.clone(),
-                // No experiment has anything that a draw could change.
-                draw: 0,
-                limit_s: limit_s.unwrap_or(definition.time_limit_s + BESIDE_S),
-                memory_mib: guest.memory_mib(),
-                identity: guest.identify(0)?,
-            });
+            for draw in 0..options.draws_of(definition) {
+                let guest = experiment::prepare_variant(lab, definition, variant, options, draw)?;
+                units.push(Unit {
+                    experiment: definition.id.clone(),
+                    variant: variant.name.clone(),
+                    draw,
+                    limit_s: limit_s.unwrap_or(definition.time_limit_s + BESIDE_S),
+                    memory_mib: guest.memory_mib(),
+                    identity: guest.identify()?,
+                });
+            }
         }
     }
     Ok(units)
@@ -67,7 +68,7 @@ pub fn run_unit(
 ) -> Result<(), UnitError> {
     let lab = &Lab { cache: lab.cache.clone().sealed(), ..lab.clone() };
     let options = Options {
-        parameters: batch.parameters.clone(),
+        replaced: batch.replaced.clone(),
         irqpath: irqpath.map(Path::to_owned),
         // The campaign's, also where a worker has another checkout with the same content.
         commit: unit.identity.commit().to_owned(),
@@ -75,8 +76,8 @@ pub fn run_unit(
     };
     let definitions = experiment::read_all(&lab.project.experiments())?;
     let (definition, variant) = find_variant(&definitions, unit)?;
-    let guest = experiment::prepare_variant(lab, definition, variant, &options)?;
-    let identity = guest.identify(unit.draw)?;
+    let guest = experiment::prepare_variant(lab, definition, variant, &options, unit.draw)?;
+    let identity = guest.identify()?;
     let differences = identity.list_differences(&unit.identity);
     if !differences.is_empty() {
         let differences = differences.join(" and ");

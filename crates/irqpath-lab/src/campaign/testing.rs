@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Units for tests; nothing runs them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::unit::{Batch, Unit};
-use crate::experiment::Identity;
+use crate::experiment::{Identity, Replaced};
 
 pub fn make_batch(number: u32, nr_units: usize) -> Batch {
     let unit = |nr: usize| Unit {
@@ -18,7 +18,7 @@ pub fn make_batch(number: u32, nr_units: usize) -> Batch {
     Batch {
         number,
         exclude: BTreeSet::new(),
-        parameters: BTreeMap::new(),
+        replaced: Replaced::default(),
         units: (0..nr_units).map(unit).collect(),
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a campaign consists of: units, and the batches in which an engine gets them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Identity, Parameter};
+use crate::experiment::{Identity, Replaced};
 
 /// Of a worker's name.
 const MAX_NAME: usize = 64;
@@ -17,7 +17,7 @@ pub struct Unit {
     pub experiment: String,
     /// A kernel with its settings.
     pub variant: String,
-    /// Which of several phases; today's experiments have one, number 0.
+    /// Which of the variant's draws.
     pub draw: u32,
     /// Wall-clock limit, s, after which the engine ends it.
     pub limit_s: u64,
@@ -38,13 +38,12 @@ impl Unit {
 
 /// Units that may run anywhere but on some workers. Its file is all that a worker reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Batch {
     /// Unique in the campaign, whoever starts it and how often.
     pub number: u32,
     pub exclude: BTreeSet<String>,
-    /// Of every experiment, instead of those in its file.
-    pub parameters: BTreeMap<String, Parameter>,
+    #[serde(flatten)]
+    pub replaced: Replaced,
     pub units: Vec<Unit>,
 }
 

@@ -3,12 +3,16 @@
 //!
 //! Claims are data: a value made of one to three metrics, and the range in which the claim holds.
 //! A metric is named `series.metric`, or `series.interval.metric` for results with intervals;
-//! `variant:` in front takes it from another variant. Nothing here rounds: printing does.
+//! `variant:` in front takes it from another variant. Where a variant has several draws, the value is
+//! computed in each of them, and the interval of their median decides. Nothing here rounds: printing
+//! does.
 
 use std::collections::BTreeMap;
 
 use irqpath_model::{Claim, Outcome, OutcomeVerdict, ReproducedVariant};
 use serde::Deserialize;
+
+use super::estimate::Estimate;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,10 +67,12 @@ pub struct Range {
 /// What became of a claim on one variant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// The value is in the range.
-    Holds(f64),
-    /// The value is outside of it.
-    Differs(f64),
+    /// The value, or its whole interval, is in the range.
+    Holds(Estimate),
+    /// It is outside of it.
+    Differs(Estimate),
+    /// An end of the range lies in the interval: more draws would tell.
+    Undecided(Estimate),
     /// A metric does not exist on this variant.
     Missing(String),
 }
@@ -78,6 +84,17 @@ impl Range {
     /// True if the value lies in it.
     pub fn contains(&self, value: f64) -> bool {
         self.min.is_none_or(|min| value >= min) && self.max.is_none_or(|max| value <= max)
+    }
+
+    fn judge(&self, estimate: Estimate) -> Verdict {
+        let (low, high) = estimate.ends();
+        let is_outside =
+            self.min.is_some_and(|min| high < min) || self.max.is_some_and(|max| low > max);
+        match self.contains(low) && self.contains(high) {
+            true => Verdict::Holds(estimate),
+            false if is_outside => Verdict::Differs(estimate),
+            false => Verdict::Undecided(estimate),
+        }
     }
 }
 
@@ -110,35 +127,69 @@ impl Check {
         self.variants.is_empty() || self.variants.iter().any(|name| name == variant)
     }
 
-    /// What became of it on one variant.
-    pub fn judge(&self, variant: &str, figures: &Figures) -> Verdict {
-        let value = self.value.compute(|name| {
-            let (place, metric) = name.split_once(':').unwrap_or((variant, name));
-            let value = figures.get(place).and_then(|metrics| metrics.get(metric));
-            value.copied().ok_or_else(|| format!("{place}: {metric}"))
-        });
-        match value {
+    /// What became of it on one variant, by the figures of each draw.
+    pub fn judge(&self, variant: &str, draws: &[Figures]) -> Verdict {
+        let compute = |figures: &Figures| {
+            self.value.compute(|name| {
+                let (place, metric) = name.split_once(':').unwrap_or((variant, name));
+                let value = figures.get(place).and_then(|metrics| metrics.get(metric));
+                value.copied().ok_or_else(|| format!("{place}: {metric}"))
+            })
+        };
+        match draws.iter().map(compute).collect::<Result<_, _>>().map(Estimate::of_draws) {
             Err(missing) => Verdict::Missing(missing),
-            Ok(value) if self.expect.contains(value) => Verdict::Holds(value),
-            Ok(value) => Verdict::Differs(value),
+            Ok(None) => Verdict::Missing(format!("{variant}: a draw")),
+            Ok(Some(estimate)) => self.expect.judge(estimate),
+        }
+    }
+
+    /// The other variants that its value is made of.
+    fn other_variants(&self) -> impl Iterator<Item = &str> {
+        self.value.metric_names().into_iter().filter_map(|name| Some(name.split_once(':')?.0))
+    }
+}
+
+/// The figures of every draw that a variant and the `others` have; a variant with one draw has the same
+/// in each.
+fn list_draws(variant: &str, others: &[&str], variants: &[ReproducedVariant]) -> Vec<Figures> {
+    let takes_part = |name: &str| name == variant || others.contains(&name);
+    let parts: Vec<_> = variants.iter().filter(|known| takes_part(&known.name)).collect();
+    let drawn = || parts.iter().map(|known| &known.draws).filter(|draws| !draws.is_empty());
+    let of_draw = |number: Option<u32>| -> Figures {
+        let metrics = |known: &&ReproducedVariant| {
+            let of_draw = number.and_then(|number| known.draws.get(&number));
+            (known.name.clone(), of_draw.unwrap_or(&known.metrics).clone())
+        };
+        parts.iter().map(metrics).collect()
+    };
+    match drawn().next() {
+        None => vec![of_draw(None)],
+        Some(first) => {
+            let in_all = |number: &&u32| drawn().all(|draws| draws.contains_key(*number));
+            first.keys().filter(in_all).map(|number| of_draw(Some(*number))).collect()
         }
     }
 }
 
 /// The claim on each of the variants that it is about.
 pub(super) fn evaluate_check(check: &Check, variants: &[ReproducedVariant]) -> Claim {
-    let figures: Figures =
-        variants.iter().map(|variant| (variant.name.clone(), variant.metrics.clone())).collect();
+    let others: Vec<&str> = check.other_variants().collect();
     let holds = if check.expect == Range::default() {
         OutcomeVerdict::Stated
     } else {
         OutcomeVerdict::Holds
     };
     let outcome = |variant: &ReproducedVariant| {
-        let (ours, verdict) = match check.judge(&variant.name, &figures) {
-            Verdict::Holds(value) => (format_value(&check.value, value), holds),
-            Verdict::Differs(value) => {
-                (format_outside(&check.value, value, check.expect), OutcomeVerdict::Differs)
+        let draws = list_draws(&variant.name, &others, variants);
+        let within = |of: &Estimate| {
+            format!("{}{}", format_value(&check.value, of.value), format_interval(&check.value, of))
+        };
+        let (ours, verdict) = match check.judge(&variant.name, &draws) {
+            Verdict::Holds(of) => (within(&of), holds),
+            Verdict::Undecided(of) => (within(&of), OutcomeVerdict::Undecided),
+            Verdict::Differs(of) => {
+                let outside = format_outside(&check.value, of.value, check.expect);
+                (outside + &format_interval(&check.value, &of), OutcomeVerdict::Differs)
             }
             Verdict::Missing(_) => (String::new(), OutcomeVerdict::Missing),
         };
@@ -153,6 +204,14 @@ pub(super) fn evaluate_check(check: &Check, variants: &[ReproducedVariant]) -> C
         must: check.must,
         outcomes: variants.iter().filter(|c| check.applies_to(&c.name)).map(outcome).collect(),
     }
+}
+
+/// Behind a value: its interval, where it has one.
+fn format_interval(value: &Value, of: &Estimate) -> String {
+    let Some(interval) = of.interval else { return String::new() };
+    let end = |number| format_value(value, number);
+    let (low, high, nr_draws) = (end(interval.low), end(interval.high), interval.nr_draws);
+    format!(" ({low} to {high}, {nr_draws} draws)")
 }
 
 /// A value with the unit that its computation gives it.
@@ -205,14 +264,14 @@ fn format_range(value: &Value, range: Range) -> String {
 mod tests {
     use super::*;
 
-    fn make_figures() -> Figures {
+    fn make_figures() -> Vec<Figures> {
         let metrics = |pairs: &[(&str, f64)]| {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
         };
-        BTreeMap::from([
+        vec![BTreeMap::from([
             ("rt".to_owned(), metrics(&[("softirq.q50", 400.0), ("workqueue.q50", 2000.0)])),
             ("stock".to_owned(), metrics(&[("softirq.q50", 200.0)])),
-        ])
+        ])]
     }
 
     fn parse_check(text: &str) -> Check {
@@ -233,7 +292,7 @@ mod tests {
             let verdict =
                 parse_check(&format!("{value}\nexpect = {{}}")).judge("rt", &make_figures());
             let Verdict::Holds(found) = verdict else { panic!("{value}: {verdict:?}") };
-            assert!((found - expected).abs() < 1e-9, "{value}: {found}");
+            assert!((found.value - expected).abs() < 1e-9, "{value}: {found:?}");
         }
     }
 
@@ -252,7 +311,39 @@ mod tests {
             check.judge("stock", &make_figures()),
             Verdict::Missing("stock: workqueue.q50".to_owned())
         );
-        assert_eq!(check.judge("rt", &make_figures()), Verdict::Differs(2000.0));
+        assert_eq!(check.judge("rt", &make_figures()), Verdict::Differs(Estimate::single(2000.0)));
+    }
+
+    #[test]
+    fn the_interval_of_the_draws_decides() {
+        let drawn = |name: &str, values: &[f64]| ReproducedVariant {
+            name: name.to_owned(),
+            metrics: [("s.n".to_owned(), values[0])].into(),
+            draws: (0..).zip(values.iter().map(|v| [("s.n".to_owned(), *v)].into())).collect(),
+            ..ReproducedVariant::default()
+        };
+        let rt = drawn("rt", &[10.0, 12.0, 11.0, 13.0, 14.0, 16.0]);
+        let judge = |max: f64| {
+            let check =
+                parse_check(&format!("value = {{ metric = 's.n' }}\nexpect = {{ max = {max:?} }}"));
+            let mut claim = evaluate_check(&check, std::slice::from_ref(&rt));
+            let outcome = claim.outcomes.remove(0);
+            (outcome.verdict, outcome.ours)
+        };
+        let shown = "12.500 (10 to 16, 6 draws)".to_owned();
+        assert_eq!(judge(16.0), (OutcomeVerdict::Holds, shown.clone()));
+        assert_eq!(judge(12.6), (OutcomeVerdict::Undecided, shown.clone()));
+        assert_eq!(judge(9.0), (OutcomeVerdict::Differs, shown));
+        // A ratio is one of the same draw, and a variant with one draw has the same in each.
+        let check = parse_check("value = { ratio = ['s.n', 'other:s.n'] }\nexpect = { max = 2.0 }");
+        let other = drawn("other", &[5.0, 6.0, 5.5, 6.5, 7.0, 8.0]);
+        let once = ReproducedVariant { draws: BTreeMap::new(), ..other.clone() };
+        for (other, ours) in
+            [(other, "2.00 (2.00 to 2.00, 6 draws)"), (once, "2.50 (2.00 to 3.20, 6 draws)")]
+        {
+            let claim = evaluate_check(&check, &[rt.clone(), other]);
+            assert_eq!(claim.outcomes[0].ours, ours);
+        }
     }
 
     #[test]

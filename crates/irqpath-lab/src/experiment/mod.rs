@@ -6,7 +6,9 @@
 
 mod claims;
 mod definition;
+mod draw;
 mod error;
+mod estimate;
 mod figures;
 mod identity;
 mod manifest;
@@ -19,7 +21,9 @@ pub use definition::{
     CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series,
     Source, Variant, read_all,
 };
+pub use draw::Draw;
 pub use error::ExperimentError;
+pub use estimate::Estimate;
 pub use figures::{Attributed, SeriesResult};
 pub use identity::Identity;
 pub use manifest::{Damage, MANIFEST, Manifest};
@@ -30,6 +34,6 @@ pub use results::{
     write_table,
 };
 pub use run::{
-    Options, PreparedGuest, Remains, Runs, VariantRun, find_complete, prepare_variant,
+    Options, PreparedGuest, Remains, Replaced, Runs, VariantRun, find_complete, prepare_variant,
     run_experiments,
 };

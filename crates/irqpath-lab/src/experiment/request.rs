@@ -23,7 +23,7 @@ pub fn check_request(
     }
     let parameters: BTreeSet<&str> =
         definitions.iter().flat_map(|definition| definition.parameter_names()).collect();
-    match options.parameters.keys().find(|name| !parameters.contains(name.as_str())) {
+    match options.replaced.parameters.keys().find(|name| !parameters.contains(name.as_str())) {
         Some(name) => {
             Err(ExperimentError::NoParameter { name: name.clone(), known: list(parameters) })
         }
@@ -40,7 +40,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::experiment::{Parameter, read_all};
+    use crate::experiment::{Parameter, Replaced, read_all};
 
     #[test]
     fn what_no_experiment_has_is_refused() {
@@ -51,7 +51,10 @@ mod tests {
             let parameters = parameter.map(|name| (name.to_owned(), Parameter::Number(1)));
             let options = Options {
                 variants: variant.map(str::to_owned).into_iter().collect(),
-                parameters: parameters.into_iter().collect(),
+                replaced: Replaced {
+                    parameters: parameters.into_iter().collect(),
+                    ..Replaced::default()
+                },
                 ..Options::default()
             };
             check_request(&all, &options).map_err(|error| error.to_string())

@@ -4,8 +4,8 @@
 //! Why each flag of mode exact is there:
 //!
 //! * `thread=single -smp 1`: two virtual CPUs take turns by host time.
-//! * `-icount shift=0,sleep=off`: one instruction is one nanosecond; idle time is skipped, not
-//!   waited for.
+//! * `-icount shift=0,sleep=off`: one instruction is one nanosecond, 16 with shift 4; idle time is
+//!   skipped, not waited for.
 //! * `rr=record,rrfile=/dev/null`: what is recorded is of no use here, but recording takes a lock
 //!   that keeps QEMU's main loop from skipping idle time while the virtual CPU is on its way to
 //!   halt: it would skip to a timer's time plus what that CPU had not yet accounted, once in some
@@ -129,10 +129,12 @@ fn push_accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator
             args.push_pair("-smp", cpus.to_string());
         }
     }
+    let shift = machine.instruction.shift();
     match accelerator {
         Accelerator::TcgExact => {
             args.push_pair("-accel", "tcg,thread=single");
-            args.push_pair("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null");
+            let counts = format!("shift={shift},sleep=off,rr=record,rrfile=/dev/null");
+            args.push_pair("-icount", counts);
             args.push_pair("-rtc", "clock=vm,base=2020-01-01");
             args.push_pair("-seed", "1");
         }
@@ -141,7 +143,7 @@ fn push_accelerator(args: &mut Args, machine: &Machine, accelerator: Accelerator
         // Recording is for one virtual CPU only.
         Accelerator::TcgCounted => {
             args.push_pair("-accel", "tcg,thread=single");
-            args.push_pair("-icount", "shift=0,sleep=off");
+            args.push_pair("-icount", format!("shift={shift},sleep=off"));
             args.push_pair("-rtc", "clock=vm,base=2020-01-01");
             args.push_pair("-seed", "1");
         }

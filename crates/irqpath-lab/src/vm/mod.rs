@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a guest in QEMU and brings its results back.
 //!
-//! Four modes. *Exact*: one virtual CPU, one instruction is one nanosecond, two runs are
-//! identical to the byte; figures are path lengths in instructions. *Smp*: several virtual CPUs
+//! Four modes. *Exact*: one virtual CPU, one instruction is one nanosecond (or 2, 4, 8, 16), two runs
+//! are identical to the byte; figures are path lengths in instructions. *Smp*: several virtual CPUs
 //! by KVM where it works, else by QEMU's translator with a thread each. *Turns*: several virtual
 //! CPUs by the translator on one thread. *Counted*: the same, on a clock of instructions. Figures of
 //! all but the first are times, are not exact, and are marked so.
 //!
-//! `args` decides how QEMU is called, `jail` what it may do, `inherit` gives it its files, `run` watches it, `result` reads what the guest left,
+//! `args` decides how QEMU is called, `instruction` how fast its virtual CPU is, `jail` what it may do, `inherit` gives it its files, `run` watches it, `result` reads what the guest left,
 //! `splat` finds what its kernel complained about, `accel` tries KVM, `tsc` knows the host's clock, `shell` is
 //! for people.
 
@@ -18,6 +18,7 @@ mod control;
 mod direct;
 mod error;
 mod inherit;
+mod instruction;
 mod jail;
 mod memory;
 mod outcome;
@@ -29,6 +30,7 @@ mod tsc;
 mod version;
 
 pub use error::VmError;
+pub use instruction::InstructionTime;
 pub use outcome::{Ending, Outcome, Stage};
 pub use result::{HEAD_LEN, Head, JobEnd, ResultError, Results, State as ResultState};
 pub use splat::{Splat, SplatKind, find_splats};
@@ -45,14 +47,14 @@ use crate::kernel::{Arch, Kernel};
 /// How the guest's time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// One virtual CPU, one instruction is one nanosecond, nothing depends on the host.
+    /// One virtual CPU, an instruction takes the same time always, nothing depends on the host.
     Exact,
     /// Several virtual CPUs in real time.
     Smp { cpus: u32 },
     /// Several virtual CPUs that take turns on one of the host: slower, but QEMU before 8.1 has no
     /// trouble then with a guest that patches its code all the time.
     Turns { cpus: u32 },
-    /// The same, and one instruction of any of them is one nanosecond for all: a busy host does not
+    /// The same, and each instruction of any of them takes the same time of all: a busy host does not
     /// stretch what is measured. Not exact: who is next, and after how many, is up to QEMU.
     Counted { cpus: u32 },
 }
@@ -100,6 +102,8 @@ pub struct Machine {
     /// The kernel as packaged: `vmlinuz-...`.
     pub image: PathBuf,
     pub mode: Mode,
+    /// Where the clock counts instructions: in modes exact and counted.
+    pub instruction: InstructionTime,
     pub memory_mib: u32,
     /// Room for the results, MiB; a power of two.
     pub result_mib: u32,
@@ -120,6 +124,7 @@ impl Machine {
             arch: kernel.arch,
             image: kernel.image.clone(),
             mode: Mode::Exact,
+            instruction: InstructionTime::default(),
             memory_mib: 1024,
             result_mib: 64,
             append: String::new(),

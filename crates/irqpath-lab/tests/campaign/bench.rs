@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A campaign in a directory of its own, and the faults of its units.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +10,7 @@ use irqpath_lab::Progress;
 use irqpath_lab::campaign::engine::{Engine, Local};
 use irqpath_lab::campaign::{Campaign, CampaignError, Report, Store, Unit};
 use irqpath_lab::experiment::Identity;
+use irqpath_lab::experiment::Replaced;
 use tempfile::TempDir;
 
 use super::unit::unit_command;
@@ -117,7 +117,7 @@ impl Bench {
         let campaign = Campaign {
             store: &store,
             units: &self.units,
-            parameters: &BTreeMap::new(),
+            replaced: &Replaced::default(),
             verify_percent: self.verify_percent,
             attempts: self.attempts,
             progress: &Progress::hidden(),

@@ -53,23 +53,25 @@ pub fn write_reproduction(
     w.write_all(page.as_bytes())
 }
 
-/// How many of some outcomes hold, differ, and have no figure.
-fn count_verdicts<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 3] {
-    let mut nr = [0; 3];
+/// How many of some outcomes hold, differ, are undecided, and have no figure.
+fn count_verdicts<'a>(claims: impl Iterator<Item = &'a Claim>) -> [usize; 4] {
+    let mut nr = [0; 4];
     for outcome in claims.flat_map(|claim| &claim.outcomes) {
         match outcome.verdict {
             OutcomeVerdict::Holds => nr[0] += 1,
             OutcomeVerdict::Differs => nr[1] += 1,
-            OutcomeVerdict::Missing => nr[2] += 1,
+            OutcomeVerdict::Undecided => nr[2] += 1,
+            OutcomeVerdict::Missing => nr[3] += 1,
             OutcomeVerdict::Stated => {}
         }
     }
     nr
 }
 
-fn verdict_counts([holds, differs, missing]: [usize; 3]) -> String {
-    let missing = if missing > 0 { format!(", {missing} without a figure") } else { String::new() };
-    format!("{holds} hold, {differs} differ{missing}")
+fn verdict_counts([holds, differs, undecided, missing]: [usize; 4]) -> String {
+    let some = |nr, what| if nr > 0 { format!(", {nr} {what}") } else { String::new() };
+    let (undecided, missing) = (some(undecided, "undecided"), some(missing, "without a figure"));
+    format!("{holds} hold, {differs} differ{undecided}{missing}")
 }
 
 fn overall_verdict(table: &Reproduction) -> String {
@@ -173,13 +175,13 @@ fn render_outcome(outcome: &Outcome) -> Markup {
     let class = match outcome.verdict {
         OutcomeVerdict::Holds | OutcomeVerdict::Stated => "holds",
         OutcomeVerdict::Differs => "differs",
-        OutcomeVerdict::Missing => "missing",
+        OutcomeVerdict::Undecided | OutcomeVerdict::Missing => "missing",
     };
     html! { (outcome.ours) " " span class=(class) { (verdict_word(outcome.verdict)) } }
 }
 
 fn render_figures(experiment: &Reproduced) -> Markup {
-    let unit = if experiment.exact { "instructions" } else { "ns" };
+    let unit = if experiment.counts_instructions() { "instructions" } else { "ns" };
     let headings = figure_headings(&experiment.figures);
     let same = |a: &Figures, b: &Figures| a.variant == b.variant;
     html! {

@@ -64,11 +64,15 @@ fn count_summary(table: &Reproduction) -> String {
         0 => String::new(),
         nr => format!(" {nr} of the claims that differ have no\nreason yet."),
     };
+    let undecided = match count(OutcomeVerdict::Undecided) {
+        0 => String::new(),
+        nr => format!(" The draws of {nr} decide nothing yet."),
+    };
     let run = table.experiments.iter().filter(|e| e.made.is_some()).count();
     format!(
         "{run} of {} experiments were run. A claim counts once for each kernel that it is about and \
          was run on.\n{} claims hold, {} differ and {} have no figure; {} figures are stated without \
-         a claim.{unexplained}",
+         a claim.{undecided}{unexplained}",
         table.experiments.len(),
         count(OutcomeVerdict::Holds),
         count(OutcomeVerdict::Differs),
@@ -114,7 +118,11 @@ fn write_experiments(
         let [holds, differs, stated] =
             [OutcomeVerdict::Holds, OutcomeVerdict::Differs, OutcomeVerdict::Stated]
                 .map(|verdict| count_verdict(experiment, verdict));
-        writeln!(out, "| {link} | {title} | {holds} | {differs} | {stated} |")?;
+        let undecided = match count_verdict(experiment, OutcomeVerdict::Undecided) {
+            0 => String::new(),
+            nr => format!(", {nr} undecided"),
+        };
+        writeln!(out, "| {link} | {title} | {holds} | {differs}{undecided} | {stated} |")?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! Everything here is checked when the file is read, so that a typing error costs no boot.
 
 mod matrix;
+mod problems;
 mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,7 @@ use super::claims::Check;
 use super::error::ExperimentError;
 use crate::cache::Inputs;
 use crate::kernel::{Arch, Flavour};
+use crate::vm::InstructionTime;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +39,13 @@ pub struct Definition {
     pub guest: GuestNeeds,
     /// Wall-clock limit of one guest, s.
     pub time_limit_s: u64,
+    /// How long an instruction takes, where the guest's clock counts them; a variant may say another.
+    #[serde(default)]
+    pub ns_per_instruction: InstructionTime,
+    /// How many guests each variant has, each at another phase of what is arbitrary in it: see
+    /// [`crate::experiment::Draw`].
+    #[serde(default = "default_draws")]
+    pub draws: u32,
     /// Kernels to run on.
     #[serde(rename = "variant", alias = "column")]
     pub variants: Vec<Variant>,
@@ -86,7 +95,7 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// One virtual CPU, one instruction is one nanosecond, two runs are identical.
+    /// One virtual CPU, an instruction always takes the same time, two runs are identical.
     Exact,
     /// Several virtual CPUs; figures are not exact and are marked so.
     Smp,
@@ -94,6 +103,13 @@ pub enum Mode {
     Turns,
     /// The same, on a clock of instructions: see [`crate::vm::Mode::Counted`].
     Counted,
+}
+
+impl Mode {
+    /// True if virtual time is a number of instructions.
+    pub const fn counts_instructions(self) -> bool {
+        matches!(self, Self::Exact | Self::Counted)
+    }
 }
 
 impl std::fmt::Display for Mode {
@@ -162,6 +178,10 @@ fn default_memory_mib() -> u32 {
     1024
 }
 
+fn default_draws() -> u32 {
+    1
+}
+
 /// One kernel that the experiment runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -177,6 +197,9 @@ pub struct Variant {
     /// Kernel parameters of this variant alone, beside the experiment's.
     #[serde(default)]
     pub append: String,
+    /// Instead of the experiment's.
+    #[serde(default)]
+    pub ns_per_instruction: Option<InstructionTime>,
 }
 
 fn default_arch() -> Arch {
@@ -319,6 +342,11 @@ impl Definition {
         Ok(definition)
     }
 
+    /// How long an instruction takes on a variant.
+    pub fn instruction_on(&self, variant: &Variant) -> InstructionTime {
+        variant.ns_per_instruction.unwrap_or(self.ns_per_instruction)
+    }
+
     /// Series that exist on a variant.
     pub fn series_on(&self, variant: &Variant) -> impl Iterator<Item = &Series> {
         let flavour = variant.flavour;
@@ -354,86 +382,11 @@ impl Definition {
         };
         self.gate.iter().flat_map(|gate| &gate.metrics).filter(is_on)
     }
-
-    fn find_problem(&self, stem: &str) -> Option<String> {
-        if self.id != stem {
-            return Some(format!("id is {}, the file is {stem}.toml", self.id));
-        }
-        if self.variants.is_empty() || self.series.is_empty() {
-            return Some("needs at least one variant and one series".to_owned());
-        }
-        let document = &self.source.document;
-        if !irqpath_report::markdown::is_listed_paper(document) {
-            return Some(format!(
-                "document {document} is no paper that the reproduction page lists"
-            ));
-        }
-        find_repeated(self.variants.iter().map(|variant| &variant.name))
-            .or_else(|| find_repeated(self.series.iter().map(|series| &series.name)))
-            .map(|name| format!("{name} is there twice"))
-            .or_else(|| self.checks.iter().find_map(|check| self.check_problem(check)))
-            .or_else(|| self.flame_problem())
-            .or_else(|| self.count_problem())
-            .or_else(|| self.gate_problem())
-    }
-
-    fn check_problem(&self, check: &Check) -> Option<String> {
-        let is_variant = |name: &str| self.variants.iter().any(|variant| variant.name == name);
-        if let Some(variant) = check.variants.iter().find(|variant| !is_variant(variant)) {
-            let claim = &check.claim;
-            return Some(format!(
-                "the check {claim:?} names the variant {variant}, which is not there"
-            ));
-        }
-        for name in check.value.metric_names() {
-            let (variant, metric) = name.split_once(':').unwrap_or(("", name));
-            if !variant.is_empty() && !is_variant(variant) {
-                return Some(format!("{name}: there is no variant {variant}"));
-            }
-            let series = series_of(metric);
-            if !self.series.iter().any(|known| known.name == series) {
-                return Some(format!("{name}: there is no series {series}"));
-            }
-        }
-        None
-    }
-
-    fn gate_problem(&self) -> Option<String> {
-        let known = |metric: &&String| self.series.iter().any(|s| s.name == series_of(metric));
-        let stranger = self.gate.iter().flat_map(|gate| &gate.metrics).find(|m| !known(m))?;
-        Some(format!("the gate watches {stranger}, and there is no such series"))
-    }
-
-    /// The recording has the paths of all series one after the other, so that those which are
-    /// drawn must be the first on every variant.
-    fn flame_problem(&self) -> Option<String> {
-        let drawn = &self.flame.as_ref()?.series;
-        let first = |variant| self.series_on(variant).map(|series| &series.name).take(drawn.len());
-        let fits = |variant| first(variant).eq(drawn);
-        (drawn.is_empty() || !self.variants.iter().all(fits)).then(|| {
-            format!("flame names the series {}, which are not the first", drawn.join(", "))
-        })
-    }
-
-    fn count_problem(&self) -> Option<String> {
-        let count = self.count.as_ref()?;
-        let is_there = self.series.iter().any(|series| series.name == count.series);
-        if !is_there {
-            return Some(format!("counts {}, and there is no such series", count.series));
-        }
-        let both = "a path is drawn by flame or counted, not both in one guest";
-        self.flame.is_some().then(|| both.to_owned())
-    }
 }
 
 /// A metric is SERIES.FIGURE.
 fn series_of(metric: &str) -> &str {
     metric.split_once('.').map_or(metric, |(series, _)| series)
-}
-
-fn find_repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    let mut seen = BTreeSet::new();
-    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 /// All definitions in a directory, by id.

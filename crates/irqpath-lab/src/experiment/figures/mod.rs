@@ -26,6 +26,7 @@ use irqpath_system::Host;
 
 use super::definition::{Definition, Mode, Series};
 use crate::own;
+use crate::vm::InstructionTime;
 
 /// What one series of one variant came to.
 #[derive(Debug, Clone, Default)]
@@ -51,10 +52,10 @@ impl SeriesResult {
     }
 }
 
-/// Reads the results of a series; the error says which file has what.
+/// Reads the results of a series of a variant with its speed; the error says which file has what.
 pub fn read_series(
     definition: &Definition,
-    variant: &str,
+    of: (&str, InstructionTime),
     series: &Series,
     results: &Path,
 ) -> Result<SeriesResult, String> {
@@ -65,7 +66,7 @@ pub fn read_series(
         return Ok(result);
     }
     if at("").join("csv_results").is_dir() {
-        let (bench, lengths) = analyse_runs(definition, variant, &at(""))?;
+        let (bench, lengths) = analyse_runs(definition, of, &at(""))?;
         result.bench = bench;
         result.samples.push((BOTTOM_HALF.to_owned(), lengths));
         if let Some(first) = result.bench.first() {
@@ -117,14 +118,15 @@ fn read_trace(
 /// intsight's runs by each clock, and their lengths by the first one.
 fn analyse_runs(
     definition: &Definition,
-    variant: &str,
+    (variant, instruction): (&str, InstructionTime),
     raw: &Path,
 ) -> Result<(Vec<BenchSeries>, Vec<u64>), String> {
     let mut capture = read_raw(raw, &[], Room::OTHERS).map_err(|error| error.to_string())?;
     let counts = |name: &str| Host::new(raw.join(name)).interrupt_counts().ok();
     capture.before = counts("before");
     capture.after = counts("after");
-    let options = Options { is_exact: definition.mode == Mode::Exact, set: variant.to_owned() };
+    let is_exact = definition.mode == Mode::Exact && instruction.is_one();
+    let options = Options { is_exact, set: variant.to_owned() };
     let clocks: Vec<_> = capture.runs.clocks().collect();
     let analyse =
         |clock| bench::analyse_series(&capture, clock, &options).map_err(|e| e.to_string());

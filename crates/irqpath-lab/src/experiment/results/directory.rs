@@ -17,7 +17,7 @@ use irqpath_system::Host;
 use crate::experiment::definition::Definition;
 use crate::experiment::manifest::{MANIFEST, Manifest};
 use crate::experiment::run::{Remains, VariantRun};
-use crate::vm::Outcome;
+use crate::vm::{InstructionTime, Outcome};
 
 /// Digits of the digest that name an exact run.
 const RUN_ID_DIGITS: usize = 32;
@@ -30,7 +30,7 @@ pub fn store_variant(
     command: &[String],
     started_at: &str,
 ) -> Result<(), OutputError> {
-    let directory = open_directory(out, &definition.id, &run.variant.name)?;
+    let directory = open_directory(out, &definition.id, &run.variant.name, run.draw.number)?;
     write_result(definition, run, &directory, command, started_at)?;
     let wall_ms = u64::try_from(run.outcome.wall.as_millis()).unwrap_or(u64::MAX);
     list_files(&directory, &run.identity.key(), wall_ms)
@@ -100,7 +100,7 @@ fn make_run_id(run: &VariantRun) -> String {
 /// results of a run that went well; returns where.
 pub fn store_remains(remains: &Remains, out: &Directory) -> Result<Directory, OutputError> {
     let variant = format!("{} failed", remains.variant);
-    let directory = open_directory(out, &remains.experiment, &variant)?;
+    let directory = open_directory(out, &remains.experiment, &variant, 0)?;
     store_words(&remains.outcome, &directory)?;
     Ok(directory)
 }
@@ -152,7 +152,7 @@ fn read_meta(run: &VariantRun) -> Result<Meta, OutputError> {
         host: format!("lab guest, {}", run.variant.name),
         duration_ns: run.outcome.job_ns.unwrap_or_default(),
         source: describe_source(run),
-        is_exact: run.outcome.exact,
+        is_exact: run.outcome.exact && run.instruction.is_one(),
         kernel,
         cpu: host.cpu_info(),
         isolation: host.isolation(),
@@ -165,20 +165,29 @@ fn read_meta(run: &VariantRun) -> Result<Meta, OutputError> {
 
 fn describe_source(run: &VariantRun) -> String {
     if run.outcome.exact {
-        "lab, exact: 1 ns is one instruction".to_owned()
+        format!("lab, exact: {}", describe_speed(run.instruction))
     } else {
         "lab, several virtual CPUs: not exact".to_owned()
     }
 }
 
-/// Where a variant's result directory lies below the table.
-pub fn variant_directory(experiment: &str, variant: &str) -> String {
-    format!("{experiment}/{}", name_in(variant))
+/// How a guest's clock counts; `irqpath compare` knows an exact run by what stands before it.
+fn describe_speed(instruction: InstructionTime) -> String {
+    match instruction.ns() {
+        1 => "1 ns is one instruction".to_owned(),
+        ns => format!("an instruction takes {ns} ns"),
+    }
 }
 
-/// The name of a variant's directory in that of its experiment.
-fn name_in(variant: &str) -> String {
-    variant.replace([' ', '/'], "-")
+/// Where the result directory of a variant's draw lies below the table.
+pub fn variant_directory(experiment: &str, variant: &str, draw: u32) -> String {
+    format!("{experiment}/{}", name_in(variant, draw))
+}
+
+/// The name of its directory in that of its experiment.
+fn name_in(variant: &str, draw: u32) -> String {
+    let name = variant.replace([' ', '/'], "-");
+    if draw > 0 { format!("{name}-draw-{draw}") } else { name }
 }
 
 /// Opens the same directory below `out`, and makes it if it is missing.
@@ -186,8 +195,9 @@ pub(super) fn open_directory(
     out: &Directory,
     experiment: &str,
     variant: &str,
+    draw: u32,
 ) -> Result<Directory, OutputError> {
-    out.create_directory(experiment)?.create_directory(name_in(variant))
+    out.create_directory(experiment)?.create_directory(name_in(variant, draw))
 }
 
 #[cfg(test)]
@@ -199,9 +209,12 @@ mod tests {
         let below = tempfile::tempdir().unwrap();
         let out = Directory::open(below.path(), false).unwrap();
         for variant in ["rt x86-64", "6.12-rt", "a/b failed"] {
-            let stored = open_directory(&out, "ihm-net", variant).unwrap();
-            assert_eq!(stored.path(), below.path().join(variant_directory("ihm-net", variant)));
-            assert!(stored.path().is_dir(), "{variant}");
+            for draw in [0, 7] {
+                let stored = open_directory(&out, "ihm-net", variant, draw).unwrap();
+                let place = variant_directory("ihm-net", variant, draw);
+                assert_eq!(stored.path(), below.path().join(place));
+                assert!(stored.path().is_dir(), "{variant}");
+            }
         }
     }
 }

@@ -99,7 +99,7 @@ pub fn write_page(
     directory.write(name, |page| {
         let mut drawn = Vec::new();
         for (experiment, runs) in table.experiments.iter().zip(runs) {
-            for run in runs {
+            for run in runs.iter().filter(|run| run.draw.number == 0) {
                 drawn.extend(pictures::draw_pictures(experiment, run)?);
             }
         }

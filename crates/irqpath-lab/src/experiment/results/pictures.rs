@@ -31,7 +31,7 @@ fn make_picture(experiment: &str, title: String, svg: String) -> Picture {
 /// Titles and pictures of the last interval of all series.
 fn draw_distributions(experiment: &Reproduced, run: &VariantRun) -> Vec<(String, String)> {
     let series: Vec<_> = run.series.iter().filter(|series| !series.lengths().is_empty()).collect();
-    let unit = if experiment.exact { "instructions" } else { "ns" };
+    let unit = if experiment.counts_instructions() { "instructions" } else { "ns" };
     let draw = |part: &[&SeriesResult]| {
         let interval = part[0].samples.last().map_or("", |(interval, _)| interval);
         let names: Vec<_> = part.iter().map(|series| series.name.as_str()).collect();

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use irqpath_files::input;
 use irqpath_files::output::{Directory, OutputError};
-use irqpath_model::{Made, Meta, Reproduced, Reproduction, Summary};
+use irqpath_model::{Made, Meta, Reproduced, ReproducedVariant, Reproduction, Summary};
 use irqpath_report::{html, json};
 use serde::de::DeserializeOwned;
 
 use super::directory::{list_files, open_directory, write_result};
-use super::table::tabulate_experiment;
+use super::table::{tabulate_experiment, take_medians};
 use super::{ResultsError, collect, store_merged};
 use crate::experiment::definition::Definition;
 use crate::experiment::manifest::Manifest;
@@ -51,8 +51,10 @@ pub fn copy_unit(
     out: &Directory,
     (made, started_at): (&Made, &str),
 ) -> Result<(), ResultsError> {
-    let variant = row.variants.first().map_or("", |variant| &variant.name);
-    let directory = open_directory(out, &row.id, variant)?;
+    let drawn = row.variants.first();
+    let variant = drawn.map_or("", |variant| &variant.name);
+    let draw = drawn.and_then(|variant| variant.draws.keys().next().copied()).unwrap_or(0);
+    let directory = open_directory(out, &row.id, variant, draw)?;
     for name in manifest.files.keys().filter(|name| *name != ROW) {
         let from = unit.join(name);
         directory.write(name, |file| io::copy(&mut input::open(&from)?, file).map(drop))?;
@@ -77,16 +79,40 @@ pub fn store_rows(
 ) -> Result<Reproduction, ResultsError> {
     let mut table = Reproduction::new(&made.irqpath_version, made.command.clone());
     for definition in definitions {
-        let of_it = rows.iter().filter(|row| row.id == definition.id);
+        let of_it: Vec<&Reproduced> = rows.iter().filter(|row| row.id == definition.id).collect();
+        let of_it = merge_draws(&of_it);
         let merge = |all: Option<Reproduced>, row: &Reproduced| match all {
             Some(all) => Some(collect::merge_variants(definition, row, &all)),
             None => Some(row.clone()),
         };
-        let merged = of_it.fold(None, merge);
+        let merged = of_it.iter().fold(None, merge);
         table.experiments.extend(merged.map(|row| Reproduced { made: Some(made.clone()), ..row }));
     }
     store_merged(directory, definitions, &table, &[])?;
     Ok(table)
+}
+
+/// The units of each variant as one: their draws together, and of the rest what the first draw has.
+fn merge_draws(rows: &[&Reproduced]) -> Vec<Reproduced> {
+    let mut merged: Vec<Reproduced> = Vec::new();
+    for row in rows {
+        let Some(new) = row.variants.first() else { continue };
+        let same = |known: &&mut Reproduced| known.variants[0].name == new.name;
+        match merged.iter_mut().find(same) {
+            Some(known) => {
+                let first = |variant: &ReproducedVariant| variant.draws.keys().next().copied();
+                let mut draws = std::mem::take(&mut known.variants[0].draws);
+                if first(new) < draws.keys().next().copied() {
+                    *known = (*row).clone();
+                }
+                draws.extend(new.draws.clone());
+                known.variants[0].draws = draws;
+                take_medians(&mut known.variants[0]);
+            }
+            None => merged.push((*row).clone()),
+        }
+    }
+    merged
 }
 
 fn parse_file<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
@@ -99,7 +125,6 @@ fn parse_file<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::ReproducedVariant;
 
     const FILE: &str = r#"
 id = "one"
@@ -146,5 +171,26 @@ check = [{ claim = "It is less", paper = "2", value = { ratio = ["s.n", "stock:s
         // One of them alone says that the other is not there.
         let table = store_rows(&[definition], &rows[..1], &made, &out).unwrap();
         assert_eq!(table.experiments[0].not_run.len(), 1);
+    }
+
+    #[test]
+    fn the_draws_of_a_variant_are_one_row_whatever_their_order() {
+        let drawn = |variant: &str, draw: u32, value: f64| {
+            let metrics: std::collections::BTreeMap<_, _> = [("s.n".to_owned(), value)].into();
+            let draws = [(draw, metrics.clone())].into();
+            let name = variant.to_owned();
+            let variants = vec![ReproducedVariant { name, metrics, draws, ..Default::default() }];
+            Reproduced { title: draw.to_string(), variants, ..Reproduced::default() }
+        };
+        let rows =
+            [drawn("rt", 2, 9.0), drawn("stock", 0, 1.0), drawn("rt", 0, 3.0), drawn("rt", 1, 4.0)];
+        let merged = merge_draws(&rows.iter().collect::<Vec<_>>());
+        let names: Vec<_> = merged.iter().map(|row| row.variants[0].name.as_str()).collect();
+        assert_eq!(names, ["rt", "stock"]);
+        // What is not of all draws is that of the first one.
+        assert_eq!(merged[0].title, "0");
+        let variant = &merged[0].variants[0];
+        assert_eq!(variant.draws.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(variant.metrics["s.n"], 4.0);
     }
 }

@@ -7,6 +7,7 @@ use irqpath_model::{Figures as Rows, Made, NotRun, Reproduced, ReproducedVariant
 use super::directory::variant_directory;
 use crate::experiment::claims::evaluate_check;
 use crate::experiment::definition::{Definition, Mode, Variant};
+use crate::experiment::estimate::Estimate;
 use crate::experiment::run::{Options, VariantRun};
 
 /// Why a variant of a run of some variants is none.
@@ -19,12 +20,15 @@ pub fn tabulate_experiment(
     options: &Options,
     made: &Made,
 ) -> Reproduced {
-    let variants: Vec<_> = runs.iter().map(|run| tabulate_variant(definition, run)).collect();
+    let of_variants = runs.chunk_by(|a, b| a.variant.name == b.variant.name);
+    let variants: Vec<_> = of_variants.map(|runs| tabulate_variant(definition, runs)).collect();
+    let firsts: Vec<_> =
+        runs.chunk_by(|a, b| a.variant.name == b.variant.name).map(|runs| &runs[0]).collect();
     Reproduced {
         claims: definition.checks.iter().map(|check| evaluate_check(check, &variants)).collect(),
         variants,
-        figures: runs.iter().flat_map(collect_rows).collect(),
-        slow: runs.iter().flat_map(collect_slow).collect(),
+        figures: firsts.iter().flat_map(|run| collect_rows(run)).collect(),
+        slow: firsts.iter().flat_map(|run| collect_slow(run)).collect(),
         not_run: not_run(definition, runs, options),
         recipe: options.describe_recipe(definition),
         made: Some(made.clone()),
@@ -107,14 +111,36 @@ fn describe_source(definition: &Definition) -> String {
     format!("document {}, {}", source.document, source.section)
 }
 
-fn tabulate_variant(definition: &Definition, run: &VariantRun) -> ReproducedVariant {
-    ReproducedVariant {
+/// Every draw of a variant, the first one first.
+fn tabulate_variant(definition: &Definition, runs: &[VariantRun]) -> ReproducedVariant {
+    let run = &runs[0];
+    let drawn = runs.iter().filter(|run| run.draw.of > 1);
+    let mut variant = ReproducedVariant {
         name: run.variant.name.clone(),
         kernel: format!("{} {}", run.kernel.release, run.kernel.package_version),
         image_sha256: run.kernel.sha256.clone(),
         kernel_digest: run.kernel.digest.clone(),
-        directory: variant_directory(&definition.id, &run.variant.name),
-        splats: run.outcome.splats.iter().map(|s| format!("{}: {}", s.kind, s.title)).collect(),
+        directory: variant_directory(&definition.id, &run.variant.name, run.draw.number),
+        splats: runs
+            .iter()
+            .flat_map(|run| &run.outcome.splats)
+            .map(|s| format!("{}: {}", s.kind, s.title))
+            .collect(),
         metrics: run.named_metrics(),
-    }
+        ns_per_instruction: Some(run.instruction.ns()).filter(|ns| *ns > 1),
+        draws: drawn.map(|run| (run.draw.number, run.named_metrics())).collect(),
+    };
+    take_medians(&mut variant);
+    variant
+}
+
+/// Makes the metrics of a variant with draws the medians of theirs. One that a draw lacks has none.
+pub(super) fn take_medians(variant: &mut ReproducedVariant) {
+    let Some(first) = variant.draws.values().next() else { return };
+    let median = |metric: &String| {
+        let of_draws = variant.draws.values().map(|metrics| metrics.get(metric).copied());
+        let estimate = Estimate::of_draws(of_draws.collect::<Option<Vec<f64>>>()?)?;
+        Some((metric.clone(), estimate.value))
+    };
+    variant.metrics = first.keys().filter_map(median).collect();
 }

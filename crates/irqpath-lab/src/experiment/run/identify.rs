@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{Options, Prepared, VariantRun, boot_guest, prepare_guest};
+use super::prepare::{Prepared, prepare_guest, prepare_shared};
+use super::{Options, VariantRun, boot_guest};
 use crate::Lab;
 use crate::cache::{Inputs, hash_file};
 use crate::experiment::definition::{Definition, Variant};
+use crate::experiment::draw::Draw;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::identity::{COMMIT, Identity};
 use crate::experiment::manifest::Manifest;
@@ -20,14 +22,17 @@ const BESIDE_MIB: u32 = 512;
 /// A guest of one variant, ready to be started.
 pub struct PreparedGuest<'a>(Prepared<'a>);
 
-/// Provides everything that a variant needs; nothing is made at its start.
+/// Provides everything that a draw of a variant needs; nothing is made at its start.
 pub fn prepare_variant<'a>(
     lab: &Lab,
     definition: &'a Definition,
     variant: &'a Variant,
     options: &Options,
+    number: u32,
 ) -> Result<PreparedGuest<'a>, ExperimentError> {
-    let prepared = prepare_guest(lab, definition, variant, options)?;
+    let shared = prepare_shared(lab, definition, variant, options)?;
+    let draw = Draw { number, of: options.draws_of(definition) };
+    let prepared = prepare_guest(lab, (definition, variant), options, &shared, draw)?;
     let failed = |source| ExperimentError::Vm {
         experiment: definition.id.clone(),
         variant: variant.name.clone(),
@@ -39,8 +44,8 @@ pub fn prepare_variant<'a>(
 
 impl Prepared<'_> {
     /// What decides the bytes that this guest leaves.
-    pub(super) fn identify(&self, draw: u32) -> Result<Identity, ExperimentError> {
-        let Prepared { definition, variant, kernel, machine, initramfs, commit, .. } = self;
+    pub(super) fn identify(&self) -> Result<Identity, ExperimentError> {
+        let Prepared { definition, variant, draw, kernel, machine, initramfs, commit, .. } = self;
         let library = match &machine.plugin {
             Some(plugin) => {
                 let digest = hash_file(&plugin.library);
@@ -50,14 +55,19 @@ impl Prepared<'_> {
             None => String::new(),
         };
         let devices = format!(
-            "{:?} {:?} {} {} {}",
-            machine.mode, machine.devices, machine.memory_mib, machine.result_mib, machine.append
+            "{:?} {} {:?} {} {} {}",
+            machine.mode,
+            machine.instruction,
+            machine.devices,
+            machine.memory_mib,
+            machine.result_mib,
+            machine.append
         );
         let guest = Inputs::new("initramfs", 1).bytes("archive", &initramfs.bytes).key();
         Ok(Identity::new([
             ("experiment", format!("{} {}", definition.id, definition.recipe)),
             ("variant", variant.name.clone()),
-            ("draw", draw.to_string()),
+            ("draw", draw.number.to_string()),
             (COMMIT, commit.clone()),
             ("kernel", kernel.sha256.clone()),
             ("guest", guest),
@@ -70,8 +80,8 @@ impl Prepared<'_> {
 }
 
 impl PreparedGuest<'_> {
-    pub fn identify(&self, draw: u32) -> Result<Identity, ExperimentError> {
-        self.0.identify(draw)
+    pub fn identify(&self) -> Result<Identity, ExperimentError> {
+        self.0.identify()
     }
 
     /// Of the guest and of what the host needs beside it.
@@ -85,27 +95,44 @@ impl PreparedGuest<'_> {
     }
 }
 
-/// The variants of these experiments, of those asked for, that have a whole result of today's files
-/// in their directories. `locate` tells the directory of one below that of the results.
+/// The variants of these experiments, of those asked for, all of whose draws have a whole result of
+/// today's files in their directories. `locate` tells the directory of a draw.
 pub fn find_complete(
     lab: &Lab,
     definitions: &[&Definition],
     options: &Options,
-    locate: impl Fn(&Definition, &Variant) -> PathBuf,
+    locate: impl Fn(&Definition, &Variant, u32) -> PathBuf,
 ) -> Result<BTreeSet<(String, String)>, ExperimentError> {
     let mut complete = BTreeSet::new();
     for definition in definitions {
         for variant in definition.variants.iter().filter(|variant| options.wants(&variant.name)) {
-            let directory = locate(definition, variant);
-            // Without a list there is nothing to compare, and a guest takes a second to prepare.
-            if Manifest::read(&directory).is_err() {
-                continue;
-            }
-            let identity = prepare_variant(lab, definition, variant, options)?.identify(0)?;
-            if Manifest::check(&directory, &identity.key()).is_ok() {
+            let directories = (0..options.draws_of(definition))
+                .map(|draw| locate(definition, variant, draw))
+                .collect::<Vec<_>>();
+            if is_complete(lab, (definition, variant), options, &directories)? {
                 complete.insert((definition.id.clone(), variant.name.clone()));
             }
         }
     }
     Ok(complete)
+}
+
+fn is_complete(
+    lab: &Lab,
+    (definition, variant): (&Definition, &Variant),
+    options: &Options,
+    directories: &[PathBuf],
+) -> Result<bool, ExperimentError> {
+    // Without a list there is nothing to compare, and a guest takes a second to prepare.
+    if directories.iter().any(|directory| Manifest::read(directory).is_err()) {
+        return Ok(false);
+    }
+    let shared = prepare_shared(lab, definition, variant, options)?;
+    for (draw, directory) in Draw::all(options.draws_of(definition)).zip(directories) {
+        let guest = prepare_guest(lab, (definition, variant), options, &shared, draw)?;
+        if Manifest::check(directory, &guest.identify()?.key()).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

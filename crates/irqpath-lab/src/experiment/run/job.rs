@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::experiment::definition::{Definition, Parameter, Variant};
+use crate::experiment::draw::Draw;
 
 /// Files that describe a machine; the host reads their copies below `/results/host`.
 const FACTS: &[&str] = &[
@@ -30,16 +31,18 @@ const FACTS: &[&str] = &[
 const COUNTS: &[&str] = &["proc/interrupts", "proc/softirqs"];
 
 /// The script for one variant; busybox runs it in the guest. `quick` are parameters that replace
-/// those of the definition. With `symbols` the guest
+/// those of the definition. It is the same for each of the `draws`. With `symbols` the guest
 /// leaves the addresses of its kernel's functions, for who attributes instructions to them.
 pub fn format_script(
     definition: &Definition,
     variant: &Variant,
     quick: &BTreeMap<String, Parameter>,
+    draws: u32,
     symbols: bool,
 ) -> String {
     let mut text = String::from("set -e\n");
     append_copies(&mut text, FACTS, "host");
+    text.push_str(&Draw::script(draws));
     for series in definition.series_on(variant) {
         let mut parameters = definition.merge_parameters(variant, series);
         parameters.extend(quick.clone());

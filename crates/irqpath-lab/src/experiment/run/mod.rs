@@ -7,82 +7,41 @@
 
 mod identify;
 mod job;
+mod options;
+mod prepare;
 mod workers;
 
 pub use identify::{PreparedGuest, find_complete, prepare_variant};
+pub use options::{Options, Replaced};
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::definition::{CountedPath, Definition, FlamePath, Mode, Parameter, Variant};
+use super::definition::{CountedPath, Definition, FlamePath, Variant};
+use super::draw::Draw;
 use super::error::ExperimentError;
 use super::figures::{self, Attributed, SeriesResult};
 use super::identity::Identity;
-use crate::flame::{PathMarks, Plugin};
-use crate::guest::{Guest, Initramfs};
-use crate::kernel::{self, Arch, Flavour, Kernel, module};
+use crate::kernel::Kernel;
 use crate::own;
-use crate::vm::{Machine, Outcome};
+use crate::vm::{InstructionTime, Outcome};
 use crate::{Lab, Unit};
-
-/// Virtual CPUs of a guest that is not exact.
-const SMP_CPUS: u32 = 4;
-/// Room for a guest's results, MiB: the most that arm64's 32-bit PCI window takes.
-const RESULT_MIB: u32 = 256;
+use prepare::{Prepared, prepare_guest, prepare_shared};
 
 /// File of the plugin's recording.
 const RECORDING: &str = "path.recording";
-/// A kernel stack, bytes: `THREAD_SIZE`, which KASAN doubles.
-const STACK_SIZE: u64 = 16384;
 
-/// Most of the guest's time that a job may take, s: ten days, mostly idle.
-const GUEST_LIMIT_S: u64 = 864_000;
-
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Only variants with one of these names; empty means all.
-    pub variants: Vec<String>,
-    /// Not these variants of these experiments: they have results already.
-    pub complete: BTreeSet<(String, String)>,
-    /// Parameters that replace those of the definition, for a quick look.
-    pub parameters: BTreeMap<String, Parameter>,
-    /// The irqpath binary for guests that need it.
-    pub irqpath: Option<PathBuf>,
-    /// Of the checkout; empty if unknown.
-    pub commit: String,
-    /// With the parameters that each definition has for the gate.
-    pub gate: bool,
-    /// Attribute every instruction of the experiment's path, where it names one.
-    pub attribute: bool,
-}
-
-impl Options {
-    /// The definition's recipe; parameters that were replaced make it another one.
-    pub fn describe_recipe(&self, definition: &Definition) -> String {
-        let replaced = self.parameters.iter().map(|(name, value)| format!(" {name}={value}"));
-        std::iter::once(definition.recipe.clone()).chain(replaced).collect()
-    }
-
-    /// Whether a variant of this name was asked for.
-    pub fn wants(&self, variant: &str) -> bool {
-        self.variants.is_empty() || self.variants.iter().any(|name| name == variant)
-    }
-
-    /// Whether a variant shall run.
-    pub fn runs(&self, experiment: &str, variant: &str) -> bool {
-        let is_complete = |(of, name): &(String, String)| of == experiment && name == variant;
-        self.wants(variant) && !self.complete.iter().any(is_complete)
-    }
-}
-
-/// One variant after its run.
+/// One draw of a variant after its run.
 #[derive(Debug)]
 pub struct VariantRun {
     pub variant: Variant,
+    /// Which of its draws.
+    pub draw: Draw,
+    /// How long an instruction took, where the clock counted them.
+    pub instruction: InstructionTime,
     /// What decided its bytes, if it is exact.
     pub identity: Identity,
     /// On what it ran.
@@ -121,19 +80,6 @@ pub struct Remains {
     pub outcome: Outcome,
 }
 
-/// A guest that is ready to be started.
-struct Prepared<'a> {
-    definition: &'a Definition,
-    variant: &'a Variant,
-    kernel: Kernel,
-    machine: Machine,
-    initramfs: Initramfs,
-    /// Where the plugin leaves its recording, if the path is attributed or counted.
-    recording: Option<TempDir>,
-    /// See [`Options::commit`].
-    commit: String,
-}
-
 /// What became of some experiments.
 #[derive(Debug, Default)]
 pub struct Runs {
@@ -156,9 +102,12 @@ pub fn run_experiments(
 ) -> Result<Runs, ExperimentError> {
     let mut guests = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
-        for variant in &definition.variants {
-            if options.runs(&definition.id, &variant.name) {
-                guests.push((index, prepare_guest(lab, definition, variant, options)?));
+        let wanted = |variant: &&Variant| options.runs(&definition.id, &variant.name);
+        for variant in definition.variants.iter().filter(wanted) {
+            let shared = prepare_shared(lab, definition, variant, options)?;
+            for draw in Draw::all(options.draws_of(definition)) {
+                let of = (*definition, variant);
+                guests.push((index, prepare_guest(lab, of, options, &shared, draw)?));
             }
         }
     }
@@ -175,8 +124,9 @@ pub fn run_experiments(
             let run = boot_guest(lab, guest);
             if let Ok(run) = &run {
                 let (variant, wall) = (&run.variant.name, run.outcome.wall.as_secs_f64());
-                let id = &definitions[index].id;
-                lab.progress.print_note(&format!("{id} on {variant}: a guest of {wall:.1} s"));
+                let (id, draw) = (&definitions[index].id, run.draw.describe());
+                let note = format!("{id} on {variant}{draw}: a guest of {wall:.1} s");
+                lab.progress.print_note(&note);
             }
             lab.progress.set_done(nr_done());
             open[index].add_run(definitions[index], run, |runs| ended(index, runs))
@@ -212,8 +162,10 @@ impl Open {
         let failure = run.map(|run| runs.push(run)).err();
         *nr_open -= 1;
         if *nr_open == 0 {
-            let variants = &definition.variants;
-            runs.sort_by_key(|run| variants.iter().position(|c| c.name == run.variant.name));
+            let place = |run: &VariantRun| {
+                definition.variants.iter().position(|known| known.name == run.variant.name)
+            };
+            runs.sort_by_key(|run| (place(run), run.draw.number));
             ended(runs);
         }
         failure
@@ -230,133 +182,6 @@ struct Failure {
     remains: Option<Remains>,
 }
 
-impl Prepared<'_> {
-    fn is_exact(&self) -> bool {
-        self.definition.mode == Mode::Exact
-    }
-}
-
-fn prepare_guest<'a>(
-    lab: &Lab,
-    definition: &'a Definition,
-    variant: &'a Variant,
-    options: &Options,
-) -> Result<Prepared<'a>, ExperimentError> {
-    let kernel = Kernel::provide(lab, variant.flavour, variant.arch)?;
-    let initramfs = describe_guest(lab, definition, variant, &kernel, options)?.build(lab)?;
-    let mut machine = match definition.mode {
-        Mode::Exact => Machine::exact(&kernel),
-        Mode::Smp => Machine::smp(&kernel, SMP_CPUS),
-        Mode::Turns => Machine::turns(&kernel, SMP_CPUS),
-        Mode::Counted => Machine::counted(&kernel, SMP_CPUS),
-    }
-    .append_parameters(&definition.guest.append)
-    .append_parameters(&variant.append);
-    machine.memory_mib = definition.guest.memory_mib;
-    machine.result_mib = RESULT_MIB;
-    machine.limit_host = Duration::from_secs(definition.time_limit_s);
-    // Idle time is skipped and costs nothing; the host's limit is the one that counts.
-    machine.limit_guest = machine.limit_guest.map(|_| Duration::from_secs(GUEST_LIMIT_S));
-    let recording = load_plugin(lab, definition, options, variant.flavour, &mut machine)?;
-    // In turns only the tortures run, which have no use for it; a debug kernel takes half a minute
-    // to find out where its interrupt goes, each time that the module is loaded.
-    machine.devices.edu = variant.arch == Arch::X86_64 && definition.mode != Mode::Turns;
-    machine.devices.hpet = definition.guest.hpet;
-    let commit = options.commit.clone();
-    Ok(Prepared { definition, variant, kernel, machine, initramfs, recording, commit })
-}
-
-/// The path that the plugin records, if it is to.
-fn select_recorded<'a>(definition: &'a Definition, options: &Options) -> Option<&'a FlamePath> {
-    let flame = definition.flame.as_ref()?;
-    ((options.attribute || flame.always) && definition.mode == Mode::Exact).then_some(flame)
-}
-
-/// Loads a plugin where the experiment names a path.
-fn load_plugin(
-    lab: &Lab,
-    definition: &Definition,
-    options: &Options,
-    flavour: Flavour,
-    machine: &mut Machine,
-) -> Result<Option<TempDir>, ExperimentError> {
-    let flame = select_recorded(definition, options).map(|flame| (flame.from, flame.to));
-    let count = definition.count.as_ref().map(|count| (count.from, count.to));
-    let Some((from, to)) = flame.or(count) else { return Ok(None) };
-    let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
-    let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
-    let out = directory.path().join(RECORDING);
-    let (plugin, marks) = (Plugin::build(lab, machine.arch)?, PathMarks { from, to });
-    machine.plugin = Some(match flame {
-        Some(_) => plugin.for_machine(&out, &[marks], stack_size),
-        None => plugin.use_counter(&out, marks),
-    });
-    Ok(Some(directory))
-}
-
-fn describe_guest(
-    lab: &Lab,
-    definition: &Definition,
-    variant: &Variant,
-    kernel: &Kernel,
-    options: &Options,
-) -> Result<Guest, ExperimentError> {
-    let needs = &definition.guest;
-    let gate = definition.gate.as_ref().filter(|_| options.gate);
-    let mut replaced = gate.map(|gate| gate.parameters.clone()).unwrap_or_default();
-    replaced.extend(options.parameters.clone());
-    let jobs = lab.project.experiments().join("jobs");
-    let source = lab.project.kernel().join("module/intsight");
-    let mut guest = Guest::new(kernel)
-        .job(&job::format_script(
-            definition,
-            variant,
-            &replaced,
-            select_recorded(definition, options).is_some(),
-        ))
-        .file("/modules/intsight.ko", &module::build_module(lab, kernel, &source, &[])?, 0o644);
-    for script in needs.scripts() {
-        guest = guest.file(&format!("/jobs/{script}"), &jobs.join(script), 0o644);
-    }
-    for path in kernel.modules.iter().filter(|path| is_one_of(path, &needs.modules)) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        guest = guest.file(&format!("/modules/{name}"), path, 0o644);
-    }
-    for name in &needs.own_modules {
-        let built = module::build_module(lab, kernel, &lab.project.module_source(name), &[])?;
-        guest = guest.file(&format!("/modules/{name}.ko"), &built, 0o644);
-    }
-    for clock in &needs.clocks {
-        let built = module::build_module(lab, kernel, &source, &[("INTSIGHT_CLOCKS", clock)])?;
-        guest = guest.file(&format!("/modules/intsight-{clock}.ko"), &built, 0o644);
-    }
-    for name in &needs.programs {
-        guest = guest.own_program(name);
-    }
-    if !needs.selftests.is_empty() {
-        let source = kernel::provide_source(lab)?;
-        for test in &needs.selftests {
-            guest = guest.selftest(&source, test);
-        }
-    }
-    for name in &needs.host_programs {
-        guest = guest.program(name);
-    }
-    for path in &needs.host_files {
-        guest = guest.file(path, Path::new(path), 0o644);
-    }
-    if needs.irqpath {
-        let path = options.irqpath.as_deref().ok_or(ExperimentError::NoIrqpath)?;
-        guest = guest.program_file("irqpath", path);
-    }
-    Ok(guest)
-}
-
-/// True if the file's name without its ending is in the list.
-fn is_one_of(path: &Path, names: &[String]) -> bool {
-    path.file_stem().is_some_and(|stem| names.iter().any(|name| stem == name.as_str()))
-}
-
 fn boot_guest(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failure>> {
     let (experiment, variant) = (&prepared.definition.id, &prepared.variant.name);
     let failed = |source| ExperimentError::Vm {
@@ -365,7 +190,7 @@ fn boot_guest(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failu
         source: Box::new(source),
     };
     let identity =
-        prepared.identify(0).map_err(|error| Box::new(Failure { error, remains: None }))?;
+        prepared.identify().map_err(|error| Box::new(Failure { error, remains: None }))?;
     let outcome = prepared
         .machine
         .run(lab, &prepared.initramfs)
@@ -377,6 +202,8 @@ fn boot_guest(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failu
     match read {
         Ok((files, series, attributed)) => Ok(VariantRun {
             variant: prepared.variant.clone(),
+            draw: prepared.draw,
+            instruction: prepared.machine.instruction,
             identity,
             kernel: prepared.kernel,
             outcome,
@@ -385,7 +212,8 @@ fn boot_guest(lab: &Lab, prepared: Prepared<'_>) -> Result<VariantRun, Box<Failu
             attributed,
         }),
         Err(error) => {
-            let (experiment, variant) = (experiment.clone(), variant.clone());
+            let variant = format!("{variant}{}", prepared.draw.describe());
+            let experiment = experiment.clone();
             let remains = Some(Remains { experiment, variant, outcome });
             Err(Box::new(Failure { error, remains }))
         }
@@ -397,7 +225,7 @@ fn evaluate_outcome(
     prepared: &Prepared<'_>,
     outcome: &Outcome,
 ) -> Result<(TempDir, Vec<SeriesResult>, Vec<Attributed>), ExperimentError> {
-    let Prepared { definition, variant, recording, .. } = prepared;
+    let Prepared { definition, variant, machine, recording, .. } = prepared;
     let wrong = |what: String| ExperimentError::Result {
         experiment: definition.id.clone(),
         variant: variant.name.clone(),
@@ -405,7 +233,8 @@ fn evaluate_outcome(
     };
     let files = TempDir::new().map_err(|error| wrong(error.to_string()))?;
     outcome.results.extract_files(files.path()).map_err(|error| wrong(error.to_string()))?;
-    let read = |series| figures::read_series(definition, &variant.name, series, files.path());
+    let of = (variant.name.as_str(), machine.instruction);
+    let read = |series| figures::read_series(definition, of, series, files.path());
     let mut series =
         definition.series_on(variant).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     if let (Some(counted), Some(directory)) = (&definition.count, recording) {
@@ -415,7 +244,8 @@ fn evaluate_outcome(
         (Some(flame), Some(directory)) => {
             let kallsyms =
                 outcome.results.file_text("kallsyms").map_err(|e| wrong(e.to_string()))?;
-            attribute_path(flame, &directory.path().join(RECORDING), &kallsyms, &mut series)?
+            let path = directory.path().join(RECORDING);
+            attribute_path(flame, (&path, &kallsyms), machine.instruction, &mut series)?
         }
         _ => Vec::new(),
     };
@@ -439,12 +269,16 @@ fn count_loops(
 /// Attributes the experiment's path and adds the metrics of that to the series it is drawn of.
 fn attribute_path(
     flame: &FlamePath,
-    recording: &Path,
-    kallsyms: &str,
+    (recording, kallsyms): (&Path, &str),
+    instruction: InstructionTime,
     series: &mut [SeriesResult],
 ) -> Result<Vec<Attributed>, ExperimentError> {
     let drawn = &mut series[..flame.series.len()];
-    let measured: Vec<_> = drawn.iter().map(|s| (s.name.as_str(), s.lengths())).collect();
+    // The recording counts instructions, and the guest's clock their time.
+    let count = |lengths: &[u64]| lengths.iter().map(|ns| ns >> instruction.shift()).collect();
+    let counted: Vec<Vec<u64>> = drawn.iter().map(|series| count(series.lengths())).collect();
+    let named = drawn.iter().map(|series| series.name.as_str());
+    let measured: Vec<_> = named.zip(counted.iter().map(Vec::as_slice)).collect();
     let found = figures::attribute_paths(recording, kallsyms, flame, &measured)?;
     for (series, found) in drawn.iter_mut().zip(&found) {
         series.metrics.extend(found.list_metrics());

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum, ValueHint, value_parser};
 use irqpath_lab::experiment::Parameter;
 use irqpath_lab::kernel::{Arch, Flavour};
+use irqpath_lab::vm::InstructionTime;
 
 #[derive(Debug, Args)]
 #[command(after_help = LAB_HELP)]
@@ -63,6 +64,11 @@ pub struct LabFlame {
     /// Replace a parameter, for a quick look: REPS=100; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub set: Vec<(String, Parameter)>,
+
+    /// How long an instruction takes, ns, where the guest's clock counts them: 1, 2, 4, 8 or 16
+    /// [default: what the experiment's file says]
+    #[arg(long, value_name = "NS")]
+    pub ns_per_instruction: Option<InstructionTime>,
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +143,16 @@ pub struct LabRun {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub set: Vec<(String, Parameter)>,
 
+    /// How many times each variant runs, each at another phase of what is arbitrary; verdicts are then
+    /// about the interval of the median [default: what the experiment's file says]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub draws: Option<u32>,
+
+    /// How long an instruction takes, ns, where the guest's clock counts them: 1, 2, 4, 8 or 16
+    /// [default: what the experiment's file says]
+    #[arg(long, value_name = "NS")]
+    pub ns_per_instruction: Option<InstructionTime>,
+
     /// Leave out what has a whole result of today's files, kernels and programs in the output
     /// directory, as after a run that was stopped
     #[arg(long)]
@@ -188,6 +204,16 @@ pub struct LabCampaign {
     /// Replace a parameter of every series, for a quick look: REPS=1000; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub set: Vec<(String, Parameter)>,
+
+    /// How long an instruction takes, ns, where the guest's clock counts them: 1, 2, 4, 8 or 16
+    /// [default: what the experiment's file says]
+    #[arg(long, value_name = "NS")]
+    pub ns_per_instruction: Option<InstructionTime>,
+
+    /// How many times each variant runs, each at another phase of what is arbitrary; verdicts are then
+    /// about the interval of the median [default: what the experiment's file says]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub draws: Option<u32>,
 
     /// Units at a time on Slurm or Kubernetes [default: as many as Slurm allows, 1000 pods]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]

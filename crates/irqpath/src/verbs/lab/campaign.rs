@@ -2,7 +2,6 @@
 //! `irqpath lab campaign`: experiments as units on many workers; and `irqpath lab unit`, what a
 //! worker runs.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -12,7 +11,7 @@ use irqpath_lab::campaign::engine::{Engine, Kubernetes, Local, Slurm, UnitComman
 use irqpath_lab::campaign::{
     self, Campaign, Executed, Report, Store, Unit, UnitError, execute_task, find_worker,
 };
-use irqpath_lab::experiment::{self, Definition, Mode, Options, Parameter};
+use irqpath_lab::experiment::{self, Definition, Mode, Options, Replaced};
 use irqpath_model::{Reproduced, Reproduction};
 use irqpath_report::text::Page;
 
@@ -33,10 +32,14 @@ pub fn run(lab: &Lab, arguments: &LabCampaign) -> anyhow::Result<ExitCode> {
     engine.list_workers()?;
     let (made, started_at) = (describe_making(lab), meta::format_now());
     let store = Store::open(&arguments.output, true)?;
-    let parameters: BTreeMap<String, Parameter> = arguments.set.iter().cloned().collect();
+    let replaced = Replaced {
+        parameters: arguments.set.iter().cloned().collect(),
+        ns_per_instruction: arguments.ns_per_instruction,
+        draws: arguments.draws,
+    };
     let options = Options {
         variants: arguments.variants.clone(),
-        parameters: parameters.clone(),
+        replaced: replaced.clone(),
         irqpath: std::env::current_exe().ok(),
         commit: made.commit.clone(),
         ..Options::default()
@@ -48,7 +51,7 @@ pub fn run(lab: &Lab, arguments: &LabCampaign) -> anyhow::Result<ExitCode> {
     let campaign = Campaign {
         store: &store,
         units: &units,
-        parameters: &parameters,
+        replaced: &replaced,
         verify_percent: arguments.verify,
         attempts: arguments.attempts,
         progress: &lab.progress,

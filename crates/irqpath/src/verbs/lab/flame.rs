@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, Attributed, Definition, Options, VariantRun};
+use irqpath_lab::experiment::{self, Attributed, Definition, Options, Replaced, VariantRun};
 use irqpath_model::Reproduction;
 use irqpath_report::text::{Page, group_digits};
 
@@ -30,7 +30,12 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     let made = describe_making(lab);
     let options = Options {
         variants: arguments.variants.clone(),
-        parameters: arguments.set.iter().cloned().collect(),
+        replaced: Replaced {
+            parameters: arguments.set.iter().cloned().collect(),
+            ns_per_instruction: arguments.ns_per_instruction,
+            // A graph is of one path.
+            draws: Some(1),
+        },
         irqpath: std::env::current_exe().ok(),
         attribute: true,
         commit: made.commit.clone(),
@@ -47,7 +52,7 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
     }
     for run in runs.variants.iter().flatten() {
         experiment::store_variant(&definition, run, &output, &made.command, &started_at)?;
-        let directory = experiment::variant_directory(&definition.id, &run.variant.name);
+        let directory = experiment::variant_directory(&definition.id, &run.variant.name, 0);
         for path in &run.attributed {
             console::print_page(&told_path(&definition, run, path))?;
         }

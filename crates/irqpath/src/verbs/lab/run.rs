@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use irqpath_files::output::Directory;
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{self, Definition, Options, Results, Variant};
+use irqpath_lab::experiment::{self, Definition, Options, Replaced, Results, Variant};
 use irqpath_model::Reproduced;
 
 use super::args::LabRun;
@@ -26,8 +26,9 @@ fn find_complete(
     } else {
         Vec::new()
     };
-    let locate = |definition: &Definition, variant: &Variant| {
-        output.path().join(experiment::variant_directory(&definition.id, &variant.name))
+    let locate = |definition: &Definition, variant: &Variant, draw| {
+        let place = experiment::variant_directory(&definition.id, &variant.name, draw);
+        output.path().join(place)
     };
     let mut complete =
         experiment::find_complete(lab, wanted, options, locate).map_err(explain_experiment)?;
@@ -44,7 +45,11 @@ pub fn run(lab: &Lab, arguments: &LabRun) -> anyhow::Result<ExitCode> {
     let made = describe_making(lab);
     let mut options = Options {
         variants: arguments.variants.clone(),
-        parameters: arguments.set.iter().cloned().collect(),
+        replaced: Replaced {
+            parameters: arguments.set.iter().cloned().collect(),
+            ns_per_instruction: arguments.ns_per_instruction,
+            draws: arguments.draws,
+        },
         irqpath: std::env::current_exe().ok(),
         commit: made.commit.clone(),
         ..Options::default()
