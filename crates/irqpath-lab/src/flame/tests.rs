@@ -193,6 +193,25 @@ fn stacks_carry_names_and_their_sum_is_the_length() {
 }
 
 #[test]
+fn code_lines_are_those_of_the_instructions_that_ran_each_once() {
+    // 20 instructions of 4 bytes from the end of a line on, and one that straddles two lines.
+    let straddling = Block { address: KERNEL + 0x1fe, sizes: vec![4] };
+    let blocks = vec![make_block(KERNEL + 0x38, 20), make_block(KERNEL + 0x1000, 1), straddling];
+    let recording = Recording { blocks, ..make_recording() };
+    let lines =
+        |charges: Vec<Charge>| recording.count_code_lines(&Route { digest: (0, 0), charges });
+    let part = |first, count, times| Charge { node: 0, block: 0, first, count, times };
+    assert_eq!(lines(vec![make_charge(0, 0, 20, 1)]), 3);
+    // Twice, and in two chains: the same lines.
+    assert_eq!(lines(vec![make_charge(0, 0, 20, 7), make_charge(1, 0, 20, 1)]), 3);
+    assert_eq!(lines(vec![part(0, 2, 1)]), 1);
+    assert_eq!(lines(vec![part(1, 2, 1)]), 2);
+    assert_eq!(lines(vec![part(2, 16, 1), part(18, 2, 0)]), 1);
+    assert_eq!(lines(vec![make_charge(0, 1, 1, 1), make_charge(0, 2, 1, 1)]), 3);
+    assert_eq!(lines(Vec::new()), 0);
+}
+
+#[test]
 fn instances_are_found_by_length_and_compared_with_what_was_measured() {
     let recording = make_recording();
     let path = &recording.paths[0];

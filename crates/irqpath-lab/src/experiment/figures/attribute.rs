@@ -34,6 +34,8 @@ pub struct Attributed {
     pub median: Profile,
     /// Instructions of the longest one.
     pub worst: Profile,
+    /// Cache lines that the median instance's instructions lie in.
+    pub code_lines: u64,
     pub nr_instances: u64,
     /// Share of the instances that executed a function, percent, of those asked for.
     pub ran: Vec<(String, f64)>,
@@ -71,7 +73,8 @@ pub fn attribute_paths(
     let mut of_series = |measured: &Measured<'_>| {
         let path = slice_instances(whole, start + flame.skip, measured.1.len());
         start += flame.skip + measured.1.len();
-        let mut found = attribute_series(&path, &attribution, measured).ok_or_else(none)?;
+        let of = (&recording, &path);
+        let mut found = attribute_series(of, &attribution, measured).ok_or_else(none)?;
         found.ran = measure_executed(&path, &attribution, &flame.functions);
         Ok(found)
     };
@@ -80,7 +83,7 @@ pub fn attribute_paths(
 
 /// The instances of one series; none if there is no instance.
 fn attribute_series(
-    path: &PathRecording,
+    (recording, path): (&Recording, &PathRecording),
     attribution: &Attribution<'_>,
     (series, measured): &Measured<'_>,
 ) -> Option<Attributed> {
@@ -88,6 +91,7 @@ fn attribute_series(
     let shifted: Vec<u64> =
         measured.iter().map(|length| length.saturating_add_signed(-offset)).collect();
     let at = |q: f64| path.quantile_index(q).and_then(|instance| path.route_of(instance));
+    let code_lines = recording.count_code_lines(at(0.5)?);
     let (median, worst) =
         (attribution.profile_route(at(0.5)?), attribution.profile_route(at(1.0)?));
     let limit = path.quantile_index(0.95).map_or(0, |instance| path.instances[instance].length);
@@ -105,6 +109,7 @@ fn attribute_series(
         series: (*series).to_owned(),
         median,
         worst,
+        code_lines,
         nr_instances: path.instances.len() as u64,
         ran: Vec::new(),
         nr_slow,
@@ -186,7 +191,8 @@ fn name_growth(growth: &Growth) -> Option<String> {
 
 impl Attributed {
     /// Metrics of the series: `slow_runs`, `unexplained` (percent of them), `agree` (percent),
-    /// `attributed` (the median's instructions), and `ran.FUNCTION` (percent).
+    /// `attributed` (the median's instructions), `code_lines` (the cache lines that those lie in), and
+    /// `ran.FUNCTION` (percent).
     pub fn list_metrics(&self) -> Vec<(String, f64)> {
         let (same, other) = (self.agreement.nr_same() as u64, self.agreement.nr_other() as u64);
         let mut metrics = vec![
@@ -194,6 +200,7 @@ impl Attributed {
             ("unexplained".to_owned(), percent_of(self.nr_unexplained, self.nr_slow)),
             ("agree".to_owned(), percent_of(same, same + other)),
             ("attributed".to_owned(), self.median.total() as f64),
+            ("code_lines".to_owned(), self.code_lines as f64),
         ];
         metrics.extend(self.ran.iter().map(|(name, share)| (format!("ran.{name}"), *share)));
         metrics

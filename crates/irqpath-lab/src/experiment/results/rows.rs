@@ -191,6 +191,6 @@ check = [{ claim = "It is less", paper = "2", value = { ratio = ["s.n", "stock:s
         assert_eq!(merged[0].title, "0");
         let variant = &merged[0].variants[0];
         assert_eq!(variant.draws.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(variant.metrics["s.n"], 4.0);
+        assert_eq!(variant.metrics, [("s.n".to_owned(), 4.0)].into());
     }
 }

@@ -20,11 +20,15 @@
 
 mod parse;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::{FlameError, PathMarks};
 
 use crate::own;
+
+/// Of every x86-64 processor, and of most for arm64, bytes.
+const CACHE_LINE: u64 = 64;
 
 /// What the plugin saw on the way; for judging a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -212,6 +216,25 @@ impl Recording {
     /// [`FlameError::Recording`] or [`FlameError::Version`].
     pub fn parse(bytes: &[u8]) -> Result<Self, FlameError> {
         parse::parse_recording(bytes)
+    }
+
+    /// How many different cache lines the instructions of a route lie in: what a path without a warm
+    /// cache fetches, at least. Data are not counted.
+    pub fn count_code_lines(&self, route: &Route) -> u64 {
+        let mut lines = HashSet::new();
+        for charge in route.charges.iter().filter(|charge| charge.times > 0) {
+            let block = &self.blocks[charge.block as usize];
+            let (first, end) = (charge.first as usize, (charge.first + charge.count) as usize);
+            let mut address = block.address;
+            for (at, size) in block.sizes.iter().enumerate() {
+                let last = address.wrapping_add(u64::from(size.saturating_sub(1)));
+                if (first..end).contains(&at) {
+                    lines.extend([address / CACHE_LINE, last / CACHE_LINE]);
+                }
+                address = address.wrapping_add(u64::from(*size));
+            }
+        }
+        lines.len() as u64
     }
 
     /// The path between these marks, if it was asked for.

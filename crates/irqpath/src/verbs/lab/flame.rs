@@ -81,12 +81,13 @@ pub fn run(lab: &Lab, arguments: &LabFlame) -> anyhow::Result<ExitCode> {
 fn told_path(definition: &Definition, run: &VariantRun, path: &Attributed) -> Page {
     let (same, other) = (path.agreement.nr_same(), path.agreement.nr_other());
     let mut text = Page::from_line(format_args!(
-        "{} on {}, {}: {} paths, median {} instructions, worst {}",
+        "{} on {}, {}: {} paths, median {} instructions in {} cache lines of code, worst {}",
         definition.id,
         run.variant.name,
         path.series,
         path.nr_instances,
         path.median.total(),
+        path.code_lines,
         path.worst.total(),
     ));
     text.add_line(format_args!(
@@ -115,13 +116,14 @@ fn side_by_side(definition: &Definition, run: &VariantRun) -> Page {
         run.attributed.iter().filter(|path| is_baseline(&path.series)).collect();
     let mut rows = vec![vec!["instructions".to_owned(), "median".to_owned()]];
     rows[0].extend(baselines.iter().map(|base| format!("against {}", base.series)));
-    rows[0].push("worst".to_owned());
+    rows[0].extend(["worst", "code lines"].map(str::to_owned));
     for path in &run.attributed {
         let mut row = vec![path.series.clone(), group_digits(path.median.total())];
         row.extend(
             baselines.iter().map(|base| format_change(path.median.total(), base.median.total())),
         );
         row.push(group_digits(path.worst.total()));
+        row.push(group_digits(path.code_lines));
         rows.push(row);
     }
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
