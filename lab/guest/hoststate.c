@@ -24,8 +24,10 @@ static const char *const patterns[] = {
 	"/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/*/cpumask",
 	"/proc/sys/kernel/watchdog_cpumask", "/proc/sys/kernel/timer_migration",
 	"/proc/sys/net/core/rps_default_mask", "/sys/class/net/*/queues/*/?ps_cpus",
+	"/proc/sys/vm/stat_interval", "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
 	ROOT "/cgroup.subtree_control", ROOT "/cpuset.cpus*",
-	ROOT "/*/cgroup.subtree_control", ROOT "/*/cpuset.cpus", ROOT "/*/cpuset.cpus.partition",
+	ROOT "/*/cgroup.subtree_control", ROOT "/*/cpuset.cpus*",
+	ROOT "/*/*/cgroup.subtree_control", ROOT "/*/*/cpuset.cpus*",
 };
 
 struct line {
