@@ -87,6 +87,7 @@ check_test_packages() {
   need may trace-cmd trace-cmd 'is compared with' has trace-cmd
   need may debootstrap debootstrap 'makes the root of another Debian' has debootstrap
   need may systemd systemd 'starts the units in a guest' exists /lib/systemd/systemd
+  need may e2fsprogs e2fsprogs 'makes the disk of a guest with its own systemd' has mke2fs
   need may python3-venv python3-venv 'holds DuckDB, which runs the SQL of the pages' makes_environments
 }
 

@@ -15,7 +15,7 @@ use crate::own;
 
 /// Names the mirror: the address that has `dists/` below it.
 const VARIABLE: &str = "IRQPATH_DEBIAN_MIRROR";
-const KEYRING: &str = "debian-archive-keyring.gpg";
+pub(super) const KEYRING: &str = "debian-archive-keyring.gpg";
 /// Suites of Debian, without what may follow a dash.
 const SUITES: [&str; 9] =
     ["bookworm", "trixie", "forky", "duke", "sid", "unstable", "testing", "stable", "oldstable"];
@@ -48,6 +48,11 @@ impl Mirror {
     fn at(main: &str) -> Self {
         let main = main.trim_end_matches('/').to_owned();
         Self { security: format!("{main}-security"), main }
+    }
+
+    /// The address of the archive.
+    pub(super) fn main(&self) -> &str {
+        &self.main
     }
 
     /// Write the description of a suite, and the keys, to where apt reads them.

@@ -3,13 +3,14 @@
 //! what is needed to build a module for it.
 //!
 //! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `build`
-//! compiles ours from `source` and `config`, `module` builds against a kernel. Everything is a
-//! product of the cache: [`Kernel::provide`] returns at once what was made before.
+//! compiles ours from `source` and `config`, `module` builds against a kernel, `debian` makes a
+//! system for guests. Everything is a product of the cache: [`Kernel::provide`] returns at once what was made before.
 
 mod apt;
 mod archive;
 mod build;
 mod config;
+mod debian;
 mod error;
 mod flavour;
 mod image;
@@ -26,6 +27,7 @@ mod toolchain;
 
 pub use apt::Apt;
 pub use build::provide_source;
+pub use debian::provide_debian;
 pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};

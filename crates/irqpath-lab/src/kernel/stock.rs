@@ -18,9 +18,22 @@ use crate::own;
 use crate::{Lab, Unit};
 
 /// Version of the recipe below.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 /// Modules that guests may need and Debian does not build in; what one depends on stands before it.
-const MODULES: [&str; 6] = ["veth", "dummy", "failover", "net_failover", "virtio_net", "tun"];
+const MODULES: [&str; 12] = [
+    "veth",
+    "dummy",
+    "failover",
+    "net_failover",
+    "virtio_net",
+    "tun",
+    "virtio_blk",
+    "crc32c_generic",
+    "crc16",
+    "mbcache",
+    "jbd2",
+    "ext4",
+];
 
 /// Provide a stock kernel.
 pub(super) fn provide_stock(

@@ -37,6 +37,8 @@ pub struct Run<'a> {
     /// Number of the inherited socket for questions to QEMU. A socket with a name would be open to
     /// other users, and whoever reaches it can have QEMU run programs and write files.
     pub control: Option<i32>,
+    /// The guest's disk, which QEMU writes.
+    pub disk: Option<&'a Path>,
     /// The plugin as QEMU shall load it, and its arguments.
     pub plugin: Option<(&'a Path, &'a str)>,
     /// True if this QEMU can filter its own system calls.
@@ -85,6 +87,15 @@ pub fn build_arguments(machine: &Machine, run: &Run) -> Vec<OsString> {
                 ),
             );
         }
+    }
+    if let Some(path) = run.disk {
+        args.push_path(
+            "-drive",
+            "if=none,id=disk,format=raw,cache=unsafe,file.locking=off,file.filename=",
+            path,
+            "",
+        );
+        args.push_pair("-device", "virtio-blk-pci,drive=disk");
     }
     if let Some(fd) = run.control {
         args.push_pair("-chardev", format!("socket,id=control,fd={fd}"));

@@ -13,6 +13,7 @@ use std::process::Command;
 use command_fds::CommandFdExt as _;
 
 use super::VmError;
+use super::disk::Disk;
 use super::memory::Memory;
 
 use crate::own;
@@ -34,6 +35,12 @@ impl Inherited {
     /// Adds a file in memory and returns the path by which QEMU opens it.
     pub fn add_memory(&mut self, memory: &Memory) -> Result<PathBuf, VmError> {
         let handle = memory.clone_handle().map_err(VmError::at("memory".as_ref(), "shared"))?;
+        Ok(fd_path(self.add_fd(handle.into())))
+    }
+
+    /// Adds a disk that QEMU writes, and returns the path by which QEMU opens it.
+    pub fn add_disk(&mut self, disk: &Disk) -> Result<PathBuf, VmError> {
+        let handle = disk.clone_handle().map_err(VmError::at("disk".as_ref(), "shared"))?;
         Ok(fd_path(self.add_fd(handle.into())))
     }
 

@@ -7,7 +7,8 @@
 //! CPUs by the translator on one thread. *Counted*: the same, on a clock of instructions. Figures of
 //! all but the first are times, are not exact, and are marked so.
 //!
-//! `args` decides how QEMU is called, `instruction` how fast its virtual CPU is, `jail` what it may do, `inherit` gives it its files, `run` watches it, `result` reads what the guest left,
+//! `args` decides how QEMU is called, `instruction` how fast its virtual CPU is, `jail` what it may do,
+//! `inherit` gives it its files, `disk` is one that lasts, `run` watches it, `result` reads what the guest left,
 //! `splat` finds what its kernel complained about, `accel` tries KVM, `tsc` knows the host's clock, `shell` is
 //! for people.
 
@@ -16,6 +17,7 @@ mod args;
 mod breakpoint;
 mod control;
 mod direct;
+mod disk;
 mod error;
 mod inherit;
 mod instruction;
@@ -29,6 +31,7 @@ mod splat;
 mod tsc;
 mod version;
 
+pub use disk::Disk;
 pub use error::VmError;
 pub use instruction::InstructionTime;
 pub use outcome::{Ending, Outcome, Stage};
@@ -110,6 +113,8 @@ pub struct Machine {
     pub append: String,
     pub plugin: Option<PluginUse>,
     pub devices: Devices,
+    /// `/dev/vda` of the guest; what it writes there is there at the next run.
+    pub disk: Option<Disk>,
     /// Host time after which it is ended by force.
     pub limit_host: Duration,
     /// Guest time after which the job is killed; what it has written until then comes back.
@@ -130,6 +135,7 @@ impl Machine {
             append: String::new(),
             plugin: None,
             devices: Devices::default(),
+            disk: None,
             limit_host: Duration::from_secs(600),
             limit_guest: Some(Duration::from_secs(3600)),
         }

@@ -90,6 +90,7 @@ fn boot_once(
         Some(plugin) => Some(load_plugin(plugin, &shared, &mut inherited)?),
         None => None,
     };
+    let disk = machine.disk.as_ref().map(|disk| inherited.add_disk(disk)).transpose()?;
     let run = args::Run {
         accelerator,
         kernel: &inherited.add_file(&kernel)?,
@@ -97,6 +98,7 @@ fn boot_once(
         console: Some(&inherited.add_memory(&shared.console)?),
         results: Some(&inherited.add_memory(&shared.results)?),
         control: Some(inherited.add_fd(theirs.into())),
+        disk: disk.as_deref(),
         plugin: plugin.as_ref().map(|(library, arguments)| (library.as_path(), arguments.as_str())),
         sandbox: jail::has_sandbox(machine.arch),
         tsc_khz: tsc::known_khz(machine, accelerator),

@@ -34,6 +34,7 @@ pub fn run_shell(
         console: None,
         results: None,
         control: None,
+        disk: None,
         plugin: None,
         sandbox: jail::has_sandbox(machine.arch),
         tsc_khz: tsc::known_khz(machine, accelerator),

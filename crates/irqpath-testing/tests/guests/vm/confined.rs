@@ -60,6 +60,7 @@ impl Idle {
             append: directory.path().display().to_string(),
             plugin: None,
             devices: Devices::default(),
+            disk: None,
             limit_host: LIMIT,
             limit_guest: None,
         };
