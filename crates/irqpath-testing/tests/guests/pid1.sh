@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The job of pid1.rs, a service of the guest's systemd; KILLS, SEED and TUNE come before it. It runs once
+# a boot, and the disk keeps /results. What must not be goes into failures, each check into checks.
+
+fail() { echo "boot $boot: $*" >> failures; }
+check() { echo "$(cut -d ' ' -f 1 /proc/uptime) boot $boot: $*" >> checks; }
+# A boot that QEMU spoiled is made again by the lab, and begins where that one began.
+boot=$(cat next 2> /dev/null || echo 1)
+if [ -e next ]; then cp first.failures failures; cp first.checks checks; else rm -f failures checks; fi
+touch failures checks
+
+# expect WHAT FOUND WANTED
+expect() { [ "$2" = "$3" ] || fail "$1: '$2', not '$3'"; }
+# run_ok COMMAND...: its output is kept if it fails.
+run_ok() { "$@" > output 2>&1 || fail "$*: $(cat output)"; }
+# wait_for SECONDS COMMAND...
+wait_for() {
+	tries=$(($1 * 5))
+	shift
+	until "$@" > /dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { fail "never: $*"; return 1; }
+		sleep 0.2
+	done
+}
+# same WHAT FILE: the machine is as it was.
+same() {
+	hoststate "${2:-before}" 0-3 > diff.out 2>&1 || fail "$1: $(cat diff.out)"
+	[ -e /var/lib/irqpath/shield.journal ] && fail "$1: a journal is left"
+	check "$1"
+}
+
+affinity() { awk '/^Cpus_allowed_list:/ { print $2 }' "/proc/$1/status"; }
+main_pid() { systemctl show -p MainPID --value "$1"; }
+is_active() { [ "$(systemctl is-active "$1")" = active ]; }
+mask() { cat /proc/irq/default_smp_affinity; }
+mask_is() { [ "$(mask)" = "$1" ]; }
+partition() { cat "/sys/fs/cgroup/system.slice/$1/cpuset.cpus.partition" 2> /dev/null; }
+no_drift() { irqpath shield verify -d 100ms > verify.txt 2>&1; }
+
+# The unit keeps its cgroup, its limits, its log, its kill.
+attached_unit() {
+	systemctl start motor
+	wait_for 20 grep -q . /sys/fs/cgroup/system.slice/motor.service/cgroup.procs
+	run_ok irqpath shield attach motor --cpus 3
+	expect 'partition of motor' "$(partition motor.service)" isolated
+	pid=$(main_pid motor)
+	expect 'CPU of motor' "$(affinity "$pid")" 3
+	expect 'cgroup of motor' "$(cat /proc/"$pid"/cgroup)" 0::/system.slice/motor.service
+	expect 'systemctl show' "$(systemctl show -p ControlGroup --value motor)" /system.slice/motor.service
+	expect 'limit' "$(cat /sys/fs/cgroup/system.slice/motor.service/memory.max)" 67108864
+	systemctl kill -s USR1 --kill-whom=main motor
+	wait_for 20 eval 'journalctl -u motor -o cat | grep -q told'
+	check 'an attached unit is shown and logs as before'
+	for change in daemon-reload daemon-reexec 'set-property --runtime motor MemoryMax=48M'; do
+		# shellcheck disable=SC2086 # words of a command
+		run_ok systemctl $change
+		echo "after $change: partition $(partition motor.service)" >> seen
+		run_ok irqpath shield repair
+		expect "partition after $change" "$(partition motor.service)" isolated
+		expect "CPU of motor after $change" "$(affinity "$pid")" 3
+		check "attached, $change and a repair"
+	done
+	systemctl restart motor
+	echo "restarted: partition '$(partition motor.service)'" >> seen
+	run_ok irqpath shield repair
+	pid=$(main_pid motor)
+	expect 'partition after a restart' "$(partition motor.service)" isolated
+	expect 'CPU of motor after a restart' "$(affinity "$pid")" 3
+	check 'attached again after a restart'
+	procs=$(wc -l < /sys/fs/cgroup/system.slice/motor.service/cgroup.procs)
+	expect 'processes of motor' "$procs" 2
+	systemctl kill -s KILL motor
+	wait_for 20 eval '[ "$(systemctl is-active motor)" = failed ]'
+	expect 'after a kill by cgroup' "$(cat /sys/fs/cgroup/system.slice/motor.service/cgroup.procs 2> /dev/null)" ''
+	systemctl reset-failed motor
+	check 'killed by cgroup'
+	run_ok irqpath shield reset
+	same 'after an attached unit'
+}
+
+# CPUAffinity= inside of the unit's own partition: also after a restart.
+affine_unit() {
+	systemctl start pinned
+	run_ok irqpath shield attach pinned --cpus 3
+	expect 'CPU of pinned' "$(affinity "$(main_pid pinned)")" 3
+	systemctl restart pinned || fail 'pinned does not start again'
+	expect 'pinned' "$(systemctl is-active pinned)" active
+	run_ok irqpath shield repair
+	expect 'partition of pinned' "$(partition pinned.service)" isolated
+	expect 'CPU of pinned after a restart' "$(affinity "$(main_pid pinned)")" 3
+	run_ok irqpath shield reset
+	expect 'CPU of pinned afterwards' "$(affinity "$(main_pid pinned)")" 3
+	systemctl stop pinned
+	same 'after a unit with CPUAffinity='
+}
+
+# A cgroup that is a partition already is used as it is; AllowedCPUs= stays.
+given_partition() {
+	systemctl start limited motor
+	echo '+cpuset' > /sys/fs/cgroup/cgroup.subtree_control
+	echo '+cpuset' > /sys/fs/cgroup/system.slice/cgroup.subtree_control
+	motor=/sys/fs/cgroup/system.slice/motor.service
+	for directory in /sys/fs/cgroup/system.slice $motor; do echo 3 > $directory/cpuset.cpus.exclusive; done
+	echo root > $motor/cpuset.cpus.partition
+	expect 'partition by hand' "$(partition motor.service)" root
+	hoststate given
+	irqpath shield attach motor --cpus 2 > output 2>&1 && fail 'a partition of somebody else is taken'
+	grep -q CPUSetPartition output || fail "attach: $(cat output)"
+	run_ok irqpath shield attach motor --cpus 3
+	expect 'partition by hand, attached' "$(partition motor.service)" root
+	expect 'CPUs of limited' "$(affinity "$(main_pid limited)")" 0-1
+	run_ok irqpath shield reset
+	same 'after a partition that was there' given
+	echo member > $motor/cpuset.cpus.partition
+	systemctl stop motor limited
+	echo '' > /sys/fs/cgroup/system.slice/cpuset.cpus.exclusive
+	echo '-cpuset' > /sys/fs/cgroup/system.slice/cgroup.subtree_control
+	echo '-cpuset' > /sys/fs/cgroup/cgroup.subtree_control
+	same 'after units with AllowedCPUs='
+}
+
+# A shield while systemd reloads, is executed anew, and restarts units.
+reloads() {
+	systemctl start ordinary
+	run_ok irqpath shield set --cpus 2-3
+	for change in daemon-reload daemon-reexec 'restart ordinary' 'set-property --runtime ordinary CPUWeight=50'; do
+		# shellcheck disable=SC2086
+		run_ok systemctl $change
+		run_ok irqpath shield repair
+		no_drift || fail "drift after $change: $(cat verify.txt)"
+		expect "a unit after $change" "$(affinity "$(main_pid ordinary)")" 0-1
+		expect "the shield after $change" "$(cat /sys/fs/cgroup/irqpath.shield/cpuset.cpus.partition)" isolated
+		check "shielded, $change"
+	done
+	systemctl stop ordinary
+	run_ok irqpath shield reset
+	run_ok systemctl daemon-reload
+	same 'after reloads'
+}
+
+# random LIMIT: from 1 to LIMIT, the same for a seed.
+random() {
+	state=$(((state * 1103515245 + 12345) % 2147483648))
+	echo $((state / 65536 % $1 + 1)) > number
+	number=$(cat number)
+}
+
+# Until the file is gone: what it has begun, it ends.
+churn() {
+	while [ -e churning ]; do
+		systemctl start ordinary
+		systemd-run -q --collect --unit=churn --property=CPUWeight=20 /bin/sh -c 'sleep 0.3 & sleep 0.2' 2> /dev/null
+		systemctl stop ordinary
+	done
+}
+
+random_kills() {
+	state=$SEED
+	round=0
+	systemctl start motor
+	hoststate steady
+	while [ $round -lt "$KILLS" ]; do
+		round=$((round + 1))
+		touch churning
+		churn & churn=$!
+		random 4
+		case $number in
+			1) set -- set --cpus 2-3 ;;
+			2) set -- attach motor --cpus 3 ;;
+			3) set -- set --cpus 3 --siblings keep ;;
+			4)
+				run_ok irqpath shield set --cpus 2-3
+				set -- reset
+				;;
+		esac
+		random 160
+		at=$number
+		killat "$at" irqpath shield "$@" > /dev/null 2>&1
+		echo "kill $round: $* at $at: $?" >> kills
+		[ "$1" = reset ] || [ $((round % 3)) != 0 ] || run_ok irqpath shield set --cpus 3
+		run_ok irqpath shield reset
+		rm churning
+		wait $churn
+		systemctl stop churn 2> /dev/null
+		run_ok irqpath shield reset
+		same "kill $round: $* at $at" steady
+	done
+	systemctl stop motor
+	same 'after kills'
+}
+
+# Interrupt threads, where the kernel has them.
+line_of() { awk -v name="$1" '$NF == name { print $1 + 0 }' /proc/interrupts; }
+thread_of() { grep -l "^irq/$(line_of "$1")-" /proc/[0-9]*/comm | cut -d / -f 3; }
+priority_is() { [ "$(sed 's/.*) //' "/proc/$(thread_of intsight0)/stat" | cut -d ' ' -f 38)" = "$1" ]; }
+
+# What the agent answers; no program of a minimal Debian asks by HTTP.
+scrape() {
+	# shellcheck disable=SC2016
+	bash -c 'exec 3<> /dev/tcp/127.0.0.1/9464 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3' > metrics.txt
+}
+
+# Started by nobody but the boot, after one that ended in the middle of a set.
+shipped_units() {
+	grep -q 'the shield of an earlier boot ended with it' note || fail "the note: $(cat note)"
+	for unit in shield agent tune; do wait_for 300 is_active irqpath-$unit; done
+	wait_for 300 mask_is 7
+	wait_for 300 no_drift || fail "drift: $(cat verify.txt)"
+	wait_for 30 eval 'scrape; grep -q "^# TYPE irqpath_" metrics.txt'
+	check 'the units shield, serve and learn from boot on'
+	if [ "$TUNE" = 1 ]; then
+		waiter -d /dev/intsight0 -n 100000 -t 5000000 -p 80 > /dev/null 2>&1 &
+		waiter=$!
+		wait_for 300 priority_is 81
+		check 'tune serves the task'
+		systemctl stop irqpath-tune
+		wait_for 20 priority_is 50
+		kill $waiter
+		wait $waiter
+	fi
+	systemctl stop irqpath-shield irqpath-agent irqpath-tune
+	same 'after the units of a boot' first
+}
+
+# systemd lets the machine sleep; what drifted meanwhile only the hook repairs.
+sleep_hook() {
+	run_ok irqpath shield set --cpus 3
+	echo processors > /sys/power/pm_test
+	echo f > /proc/irq/default_smp_affinity
+	run_ok systemctl start systemd-suspend.service
+	mask_is 7 || fail "nothing repaired after sleep: mask $(mask)"
+	journalctl -b -u systemd-suspend -o cat > suspend.txt
+	no_drift || fail "drift after sleep: $(cat verify.txt)"
+	run_ok irqpath shield reset
+	same 'after sleep' first
+}
+
+begin() {
+	timeout 100 systemctl is-system-running --wait > running
+	[ "$(cat running)" = running ] || fail "$(cat running): $(systemctl --failed --no-legend)"
+	check 'systemd is running'
+}
+begin
+[ "$TUNE" = 0 ] || insmod /intsight.ko
+if [ $boot = 1 ]; then
+	hoststate before
+	cp before first
+	attached_unit
+	affine_unit
+	given_partition
+	reloads
+	random_kills
+	echo 'SHIELD=--cpus 3' > /etc/default/irqpath-shield
+	run_ok systemctl enable irqpath-shield irqpath-agent irqpath-tune note
+	cp failures first.failures
+	cp checks first.checks
+	echo 2 > next
+	sync
+	killat 160 irqpath shield set --cpus 2-3 > /dev/null 2>&1
+	mask_is 3 || { fail "the set was not in its middle: mask $(mask)"; cp failures first.failures; sync; }
+	# Not what the disk does not have yet.
+	echo b > /proc/sysrq-trigger
+	sleep 1000
+fi
+shipped_units
+sleep_hook
+journalctl -b --no-pager > journal.txt
