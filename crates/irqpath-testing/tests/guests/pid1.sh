@@ -38,10 +38,15 @@ mask_is() { [ "$(mask)" = "$1" ]; }
 partition() { cat "/sys/fs/cgroup/system.slice/$1/cpuset.cpus.partition" 2> /dev/null; }
 no_drift() { irqpath shield verify -d 100ms > verify.txt 2>&1; }
 
+# Both of its processes are there.
+start_motor() {
+	systemctl start motor
+	wait_for 60 eval '[ "$(wc -l < /sys/fs/cgroup/system.slice/motor.service/cgroup.procs)" = 2 ]'
+}
+
 # The unit keeps its cgroup, its limits, its log, its kill.
 attached_unit() {
-	systemctl start motor
-	wait_for 20 grep -q . /sys/fs/cgroup/system.slice/motor.service/cgroup.procs
+	start_motor
 	run_ok irqpath shield attach motor --cpus 3
 	expect 'partition of motor' "$(partition motor.service)" isolated
 	pid=$(main_pid motor)
@@ -97,7 +102,8 @@ affine_unit() {
 
 # A cgroup that is a partition already is used as it is; AllowedCPUs= stays.
 given_partition() {
-	systemctl start limited motor
+	systemctl start limited
+	start_motor
 	echo '+cpuset' > /sys/fs/cgroup/cgroup.subtree_control
 	echo '+cpuset' > /sys/fs/cgroup/system.slice/cgroup.subtree_control
 	motor=/sys/fs/cgroup/system.slice/motor.service
@@ -158,7 +164,7 @@ churn() {
 random_kills() {
 	state=$SEED
 	round=0
-	systemctl start motor
+	start_motor
 	hoststate steady
 	while [ $round -lt "$KILLS" ]; do
 		round=$((round + 1))
