@@ -61,6 +61,8 @@ pub struct Facts {
     /// How many memory nodes there are.
     pub nr_nodes: usize,
     pub numa_balancing: Option<i64>,
+    /// Device lines that a CPU of another node than the device's handles.
+    pub far_lines: Vec<FarLine>,
     pub hypervisor: Option<String>,
     /// Time stolen by the hypervisor since boot, of all time, in thousandths.
     pub steal_permille: Option<u64>,
@@ -89,6 +91,20 @@ pub struct Facts {
     pub privileges: Option<Privileges>,
     /// The chosen word of `security/lockdown`.
     pub lockdown: Option<String>,
+}
+
+/// A line whose handler reads the memory of its device across nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarLine {
+    pub irq: u32,
+    /// Names of its actions, as their drivers gave them.
+    pub name: String,
+    /// The device's node.
+    pub node: u16,
+    /// Who handles it.
+    pub cpus: CpuList,
+    /// Who could.
+    pub near: CpuList,
 }
 
 impl Facts {
@@ -164,11 +180,28 @@ impl Host {
         facts.steal_permille = self.read_fact("proc/stat").and_then(|text| steal_permille(&text));
     }
 
+    /// None on a host with one node, or where the kernel does not tell a line's node.
+    fn find_far_lines(&self) -> Vec<FarLine> {
+        let nodes = self.read_nodes();
+        if nodes.len() < 2 {
+            return Vec::new();
+        }
+        let is_far = |(irq, name): (u32, String)| {
+            // -1 for a device without a node.
+            let node: u16 = self.read_fact(&format!("proc/irq/{irq}/node"))?.parse().ok()?;
+            let near = nodes.get(&node).filter(|near| !near.is_empty())?.clone();
+            let cpus = self.irq_effective_affinity(irq).filter(|cpus| !cpus.is_empty())?;
+            cpus.is_disjoint(&near).then_some(FarLine { irq, name, node, cpus, near })
+        };
+        self.irq_names().unwrap_or_default().into_iter().filter_map(is_far).collect()
+    }
+
     fn isolation_facts(&self, facts: &mut Facts) {
         facts.isolation = self.isolation();
         let isolated: CpuList = facts.isolation.isolated.parse().unwrap_or_default();
         facts.busy_siblings = self.read_siblings(&isolated);
         facts.nr_nodes = self.read_nodes().len();
+        facts.far_lines = self.find_far_lines();
         facts.numa_balancing = self.read_number("proc/sys/kernel/numa_balancing");
         facts.irqbalance = self
             .names_in("proc")
@@ -255,6 +288,35 @@ mod tests {
         assert_eq!(facts.lockdown.as_deref(), Some("integrity"));
         let state = |name: &str, exit_latency_us| IdleState { name: name.into(), exit_latency_us };
         assert_eq!(facts.idle_states, [state("POLL", 0), state("state1", 133)]);
+    }
+
+    #[test]
+    fn a_line_is_far_if_no_cpu_of_its_devices_node_handles_it() {
+        let fake = |cpus_of_node_1: &str| {
+            ["24", "25", "26"].iter().zip(["0", "1", "-1"]).fold(
+                Fake::new()
+                    .with_file("proc/interrupts", "  CPU0 CPU1\n")
+                    .with_file("sys/devices/system/node/node0/cpulist", "0-3\n")
+                    .with_file("sys/devices/system/node/node1/cpulist", cpus_of_node_1),
+                |fake, (irq, node)| {
+                    fake.with_file(&format!("sys/kernel/irq/{irq}/actions"), "eth0-rx\n")
+                        .with_file(&format!("proc/irq/{irq}/node"), &format!("{node}\n"))
+                        .with_file(&format!("proc/irq/{irq}/effective_affinity_list"), "2\n")
+                },
+            )
+        };
+        let far = fake("4-7\n").host().read_facts().far_lines;
+        let list = |text: &str| text.parse::<CpuList>().unwrap();
+        let expected = FarLine {
+            irq: 25,
+            name: "eth0-rx".to_owned(),
+            node: 1,
+            cpus: list("2"),
+            near: list("4-7"),
+        };
+        assert_eq!(far, [expected]);
+        // A node of memory alone has nobody who could handle it.
+        assert_eq!(fake("\n").host().read_facts().far_lines, []);
     }
 
     #[test]

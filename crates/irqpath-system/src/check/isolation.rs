@@ -4,6 +4,7 @@
 use irqpath_model::CpuList;
 
 use super::Severity::{Note, Warning};
+use super::facts::FarLine;
 use super::{Facts, Verdict, with_fix, without_fix};
 
 pub(super) fn judge_irqbalance(facts: &Facts) -> Option<Verdict> {
@@ -102,6 +103,35 @@ pub(super) fn numa_balancing(facts: &Facts) -> Option<Verdict> {
             "sysctl -w kernel.numa_balancing=0, and bind tasks and memory with numactl",
         ),
     }
+}
+
+/// Lines named in one finding.
+const NAMED_LINES: usize = 3;
+
+pub(super) fn far_lines(facts: &Facts) -> Option<Verdict> {
+    if facts.nr_nodes < 2 {
+        return None;
+    }
+    let Some(first) = facts.far_lines.first() else {
+        return without_fix("every interrupt is handled on its device's NUMA node");
+    };
+    let tell = |line: &FarLine| {
+        let FarLine { irq, name, node, cpus, .. } = line;
+        format!("irq {irq} ({name}) of node {node} by CPU {cpus}")
+    };
+    let mut told: Vec<_> = facts.far_lines.iter().take(NAMED_LINES).map(tell).collect();
+    told.extend(match facts.far_lines.len() {
+        0..=NAMED_LINES => None,
+        all => Some(format!("{} more", all - NAMED_LINES)),
+    });
+    with_fix(
+        Note,
+        format!("handled on another NUMA node than their device's: {}", told.join(", ")),
+        format!(
+            "echo {} > /proc/irq/{}/smp_affinity_list, or shield CPUs of that node",
+            first.near, first.irq
+        ),
+    )
 }
 
 pub(super) fn nmi_watchdog(facts: &Facts) -> Option<Verdict> {
@@ -214,6 +244,27 @@ mod tests {
             assert_eq!(severity(Some(0)), Some(Ok), "{index}");
             assert_eq!(severity(None), unknown, "{index}");
         }
+    }
+
+    #[test]
+    fn far_lines_are_named_but_not_all() {
+        let line = |irq| FarLine {
+            irq,
+            name: "nvme0q1".to_owned(),
+            node: 1,
+            cpus: "2".parse().unwrap(),
+            near: "4-7".parse().unwrap(),
+        };
+        let facts = |nr_nodes, nr: u32| Facts {
+            nr_nodes,
+            far_lines: (24..24 + nr).map(line).collect(),
+            ..Facts::default()
+        };
+        assert_eq!(far_lines(&facts(1, 0)), None);
+        assert_eq!(far_lines(&facts(2, 0)).unwrap().severity, Ok);
+        let found = far_lines(&facts(2, 5)).unwrap();
+        assert!(found.what.ends_with("irq 26 (nvme0q1) of node 1 by CPU 2, 2 more"), "{found:?}");
+        assert!(found.fix.unwrap().starts_with("echo 4-7 > /proc/irq/24/smp_affinity_list"));
     }
 
     #[test]

@@ -97,6 +97,8 @@ const RULES: &[Rule] = &[
         why: "a timer set on an idle CPU may expire on another one, which delays and disturbs both" },
     Rule { id: "numa_balancing", judge: isolation::numa_balancing,
         why: "pages are unmapped to learn who uses them, and each makes its task fault" },
+    Rule { id: "device_nodes", judge: isolation::far_lines,
+        why: "a handler on another node reads its device's memory across the link between them" },
     Rule { id: "nmi_watchdog", judge: isolation::nmi_watchdog,
         why: "it interrupts each CPU with an NMI every few seconds and occupies a performance counter" },
     Rule { id: "soft_watchdog", judge: isolation::soft_watchdog,
