@@ -7,7 +7,7 @@
 NP=/sys/kernel/irqpath/netprio
 TRACING=/sys/kernel/tracing
 SERVE=$TRACING/events/irqpath/irqpath_serve/enable
-NP_COUNTS="exempt classified passed held dropped served expired purged kept"
+NP_COUNTS="exempt classified passed held resorted dropped served expired purged kept"
 
 netprio_count() {
 	eval "echo \$(($(cat $NP/"$1") - np_$1))"
@@ -137,8 +137,8 @@ test_netprio_follows_change() {
 	unload
 }
 
-# Packets do not overtake each other during a change. While some are held below
-# the job, later packets are held too, even with their task above the job.
+# Packets do not overtake each other while the priority of their receiver
+# changes between above the job and below it.
 test_netprio_keeps_order() {
 	needs prio fifo
 	NP_PPS=300
@@ -150,6 +150,80 @@ test_netprio_keeps_order() {
 	all_came
 	wait $changes || fail "prio failed"
 	[ "$(netprio_count held)" -ge 20 ] || fail "few were held"
+	netprio_off
+	unload
+}
+
+# A receiver rises while a job above it computes and 20 000 packets a second
+# come. Its held packets go to the level of the new priority and are served
+# beside the job. When they have been, later ones pass.
+test_netprio_rises() {
+	needs prio fifo
+	NP_PPS=20000
+	NP_MAX_US=0
+	netprio 1 4000
+	echo 4000 > $NP/queue_limit
+	level 20
+	# The thread of the new level exists before the job does.
+	netsink -T 1 -p 40 5100 > /dev/null
+	level 40
+	fifo 50 sh -c "sleep 0.1; echo 4000 > $N/burst; sleep 0.05
+		prio 40 netsink; sleep 0.2
+		cat $NP/passed $NP/held > /tmp/risen" > /dev/null &
+	rise=$!
+	taskset 1 netjob -n 1 -i 600000000 -P 50000000 -p 30 > /tmp/netjob || fail "netjob"
+	wait $rise || fail "prio failed"
+	all_came
+	{ read -r passed; read -r held; } < /tmp/risen
+	# shellcheck disable=SC2154 # netprio sets both
+	{ passed=$((passed - np_passed)); held=$((held - np_held)); }
+	echo "# when all had come, $held had been held and $passed had passed"
+	[ "$passed" -ge 1000 ] || fail "$passed passed after the rise"
+	[ "$held" -ge 500 ] || fail "$held were held before the rise"
+	[ "$(netprio_count dropped)" = 0 ] || fail "dropped"
+	netprio_off
+	unload
+}
+
+# A receiver rises after its packets have come: they do not wait for another.
+test_netprio_rise_serves() {
+	needs prio fifo
+	NP_MAX_US=0
+	netprio 1 20
+	level 20
+	netsink -T 1 -p 40 5100 > /dev/null
+	level 40
+	fifo 50 sh -c "sleep 0.1; echo 20 > $N/burst; sleep 0.1
+		prio 40 netsink; sleep 0.1
+		cat $NP/served > /tmp/risen" > /dev/null &
+	rise=$!
+	taskset 1 netjob -n 1 -i 500000000 -P 50000000 -p 30 > /tmp/netjob || fail "netjob"
+	wait $rise || fail "prio failed"
+	all_came
+	# shellcheck disable=SC2154 # netprio sets it
+	served=$(($(cat /tmp/risen) - np_served))
+	[ "$served" = 20 ] || fail "$served of 20 were served beside the job"
+	netprio_off
+	unload
+}
+
+# A flood to one socket leaves room for another of the same priority.
+test_netprio_fair() {
+	needs fifo
+	NP_PPS=20000
+	netprio 2 100000
+	echo 100 > $NP/queue_limit
+	level 20
+	configure burst_ports 1
+	fifo 60 sh -c "sleep 0.1; echo 1000 > $N/burst; sleep 0.06
+		echo 5001 > $N/burst_port; echo 50 > $N/burst" &
+	flood=$!
+	taskset 1 netjob -n 1 -i 300000000 -P 50000000 -p 30 > /tmp/netjob || fail "netjob"
+	wait $flood || fail "no bursts"
+	wait $sink
+	[ "$(netprio_count dropped)" -gt 0 ] || fail "there was no flood"
+	grep -q '^# port 5001 received 50 ' /tmp/netsink ||
+		fail "the flood drops packets of others: $(cat /tmp/netsink)"
 	netprio_off
 	unload
 }

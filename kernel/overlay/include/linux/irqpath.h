@@ -322,6 +322,7 @@ static inline void irqpath_handler_end(struct irqaction *action) { }
 DECLARE_STATIC_KEY_FALSE(irqpath_netprio_key);
 
 /* The use of sockets, and their end, which is always on. */
+void __irqpath_netprio_sort(void);
 void __irqpath_add_receiver(struct sock *sk);
 void irqpath_socket_free(struct sock *sk);
 
@@ -341,6 +342,13 @@ static inline void irqpath_add_receiver(struct sock *sk)
 {
 	if (static_branch_unlikely(&irqpath_netprio_key))
 		__irqpath_add_receiver(sk);
+}
+
+/* The priority of a task has changed. No lock is held. */
+static inline void irqpath_netprio_sort(void)
+{
+	if (static_branch_unlikely(&irqpath_netprio_key))
+		__irqpath_netprio_sort();
 }
 
 /**
@@ -402,6 +410,7 @@ static inline bool irqpath_napi_hold(struct napi_struct *n)
 #define irqpath_socket_free(sk) ((void)(sk))
 
 static inline void irqpath_add_receiver(struct sock *sk) { }
+static inline void irqpath_netprio_sort(void) { }
 static inline bool irqpath_netprio_hold(struct sk_buff *skb) { return false; }
 static inline void irqpath_netprio_hold_list(struct list_head *head) { }
 static inline void irqpath_napi_begin(struct napi_struct *n) { }

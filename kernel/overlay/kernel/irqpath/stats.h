@@ -26,6 +26,7 @@
  * @classified: received packets with a receiver, as above
  * @passed: of these, went on at once
  * @held: of these, were queued
+ * @resorted: times that held packets went to the level of a new priority
  * @dropped: of these, found no room
  * @served: held packets that a thread of their receiver's priority served
  * @expired: held packets that the guard served
@@ -58,6 +59,7 @@ struct irqpath_stats {
 	unsigned long classified;
 	unsigned long passed;
 	unsigned long held;
+	unsigned long resorted;
 	unsigned long dropped;
 	unsigned long served;
 	unsigned long expired;

@@ -289,6 +289,7 @@ void irqpath_setscheduler(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
+	irqpath_netprio_sort();
 	if (!t && rt_or_dl_prio(p->normal_prio) && preemptible())
 		t = irqpath_get_task(p, GFP_NOWAIT);
 	if (!t)

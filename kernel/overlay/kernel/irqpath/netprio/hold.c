@@ -8,7 +8,7 @@
  * receiver goes on at once.
  *
  * While packets for a socket wait or are being served, later ones queue behind
- * them, even if priorities have changed.
+ * them. If the priority of its receiver has changed, all go to another level.
  */
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -22,9 +22,6 @@
 #include "netprio.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_netprio_key);
-
-/* Packets that are queued or being served. */
-atomic_t irqpath_nr_held;
 
 /* If false, packets only queue behind others of their receiver. */
 bool irqpath_may_hold;
@@ -102,7 +99,7 @@ static struct irqpath_level *choose_level(struct irqpath_receiver *r,
 	lockdep_assert_held(&r->lock);
 
 	if (irqpath_must_follow(r))
-		return r->where;
+		return irqpath_find_place(r);
 	level = irqpath_get_receiver_level(r);
 	if (!irqpath_must_wait(level, work) || !READ_ONCE(irqpath_may_hold))
 		return NULL;
@@ -121,20 +118,21 @@ static struct irqpath_level *hold_packet(struct irqpath_receiver *r,
 					 struct sk_buff *skb, unsigned int work)
 {
 	struct irqpath_level *level;
-	bool first = false, full = false;
+	bool come = false, full = false;
 
 	raw_spin_lock(&r->lock);
 	level = choose_level(r, work);
 	/* Without a reference to get, its socket has gone. */
 	if (level && refcount_inc_not_zero(&r->refs)) {
 		irqpath_held(skb)->receiver = r;
-		irqpath_held(skb)->since_ns = ktime_get_ns();
+		irqpath_held(skb)->since = ktime_get();
 		trace_irqpath_hold(skb, level->nr, work);
-		full = !irqpath_queue_packet(level, skb, &first);
-		if (!full) {
-			r->nr_held++;
-			r->where = level;
+		come = !r->nr_held;
+		if (!come && r->where != level) {
+			irqpath_move_receiver(r, level);
+			come = true;
 		}
+		full = !irqpath_queue_packet(r, level, skb);
 	} else {
 		level = NULL;
 	}
@@ -144,14 +142,14 @@ static struct irqpath_level *hold_packet(struct irqpath_receiver *r,
 		irqpath_count(passed);
 		return NULL;
 	}
+	if (come)
+		irqpath_kick_level(level);
 	if (full) {
 		irqpath_receiver_put(r);
 		drop_packet(skb);
 		return level;
 	}
 	irqpath_count(held);
-	if (first)
-		irqpath_kick_level(level);
 	return level;
 }
 

@@ -51,6 +51,8 @@ static void make_levels(struct work_struct *work)
 			smp_store_release(&irqpath_levels[nr], make_level(nr));
 	}
 	mutex_unlock(&levels_mutex);
+	/* Packets may wait for it in another level. */
+	__irqpath_netprio_sort();
 }
 
 static DECLARE_WORK(make_work, make_levels);
@@ -114,48 +116,25 @@ int irqpath_set_napi_hold(unsigned int us)
 	return 0;
 }
 
-/* Drop the packets of a device that goes, as a CPU's backlog does. */
-static void purge_device(struct irqpath_level *level, struct net_device *dev)
-{
-	struct sk_buff *skb, *next;
-	struct sk_buff_head gone;
-
-	__skb_queue_head_init(&gone);
-	raw_spin_lock(&level->lock);
-	skb_queue_walk_safe(&level->queue, skb, next) {
-		if (skb->dev != dev)
-			continue;
-		__skb_unlink(skb, &level->queue);
-		__skb_queue_tail(&gone, skb);
-	}
-	raw_spin_unlock(&level->lock);
-
-	while ((skb = __skb_dequeue(&gone))) {
-		irqpath_end_held(irqpath_held(skb)->receiver);
-		irqpath_count(purged);
-		kfree_skb_reason(skb, SKB_DROP_REASON_DEV_READY);
-	}
-}
-
 /*
- * The device is down: no packet is added, and its NAPIs have completed. Wait
- * for a packet that is being served.
+ * The device is down: no packet is added, and its NAPIs have completed. Those
+ * that are held are dropped when it is their turn.
  */
 static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *info)
 {
-	struct net_device *dev = netdev_notifier_info_to_dev(info);
 	unsigned int nr;
 
 	if (event != NETDEV_UNREGISTER || !irqpath_holds_any())
 		return NOTIFY_DONE;
 	mutex_lock(&levels_mutex);
+	irqpath_keep_places(true);
 	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
 		if (irqpath_levels[nr])
-			purge_device(irqpath_levels[nr], dev);
+			irqpath_flush_level(irqpath_levels[nr]);
 	}
+	irqpath_keep_places(false);
 	mutex_unlock(&levels_mutex);
-	synchronize_net();
 	return NOTIFY_DONE;
 }
 

@@ -50,12 +50,26 @@ static void rest_ends_with_the_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, irqpath_get_rest_ns(1000, 5000, 50), 0);
 }
 
+/* One receiver has its limit; several share twice as much evenly. */
+static void floods_leave_room(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, irqpath_has_room(0, 0, 1));
+	KUNIT_EXPECT_FALSE(test, irqpath_has_room(1, 1, 1));
+	KUNIT_EXPECT_TRUE(test, irqpath_has_room(999, 999, 1000));
+	KUNIT_EXPECT_FALSE(test, irqpath_has_room(1000, 1000, 1000));
+	KUNIT_EXPECT_TRUE(test, irqpath_has_room(0, 1000, 1000));
+	KUNIT_EXPECT_FALSE(test, irqpath_has_room(700, 1300, 1000));
+	KUNIT_EXPECT_TRUE(test, irqpath_has_room(0, 1999, 1000));
+	KUNIT_EXPECT_TRUE(test, irqpath_has_room(5, 5, UINT_MAX));
+}
+
 static struct kunit_case irqpath_netprio_cases[] = {
 	KUNIT_CASE(level_is_a_priority),
 	KUNIT_CASE(only_lower_receivers_wait),
 	KUNIT_CASE(nobody_waits_for_ordinary_work),
 	KUNIT_CASE(unknown_receivers_do_not_wait),
 	KUNIT_CASE(rest_ends_with_the_limit),
+	KUNIT_CASE(floods_leave_room),
 	{}
 };
 

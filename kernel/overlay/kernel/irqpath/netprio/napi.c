@@ -81,24 +81,34 @@ void irqpath_add_napi(struct irqpath_level *level, struct napi_struct *n)
 	wake_up_process(level->thread);
 }
 
-/*
- * The caller waits for the NAPI, perhaps with RTNL: it must not wait for long.
+/**
+ * irqpath_hasten_napis() - have the guard poll all held NAPIs once, now
+ *
+ * Context: RCU read side.
  */
-void __irqpath_napi_disable(void)
+void irqpath_hasten_napis(void)
 {
 	unsigned int nr;
 
-	/* Pairs with queue_napi(). */
-	smp_mb__after_atomic();
 	if (!atomic_read(&nr_napis))
 		return;
-	rcu_read_lock();
 	for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
 		struct irqpath_level *level = READ_ONCE(irqpath_levels[nr]);
 
 		if (level)
 			hasten_polls(level);
 	}
+}
+
+/*
+ * The caller waits for the NAPI, perhaps with RTNL: it must not wait for long.
+ */
+void __irqpath_napi_disable(void)
+{
+	/* Pairs with queue_napi(). */
+	smp_mb__after_atomic();
+	rcu_read_lock();
+	irqpath_hasten_napis();
 	rcu_read_unlock();
 }
 
@@ -147,7 +157,7 @@ bool irqpath_poll_level(struct irqpath_level *level)
 	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
 	struct napi_struct *n;
 
-	mutex_lock(&level->serving);
+	mutex_lock(&level->polls);
 	n = take_napi(level);
 	if (n) {
 		local_bh_disable();
@@ -157,7 +167,7 @@ bool irqpath_poll_level(struct irqpath_level *level)
 		local_bh_enable();
 		WRITE_ONCE(level->polling, false);
 	}
-	mutex_unlock(&level->serving);
+	mutex_unlock(&level->polls);
 	return n;
 }
 

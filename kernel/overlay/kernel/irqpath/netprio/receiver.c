@@ -89,6 +89,9 @@ static struct irqpath_receiver *make_receiver(struct sock *sk)
 		return NULL;
 	refcount_set(&r->refs, 1);
 	raw_spin_lock_init(&r->lock);
+	__skb_queue_head_init(&r->queue);
+	timerqueue_init(&r->age);
+	mutex_init(&r->serving);
 	/* A full barrier: a reader that finds it finds it initialised. */
 	if (cmpxchg(&sk->sk_irqpath, NULL, r)) {
 		kfree(r);

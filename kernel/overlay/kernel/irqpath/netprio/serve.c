@@ -6,11 +6,9 @@
  * kernel threads may use, so that the scheduler finds it a CPU, or holds it
  * back where the work is more urgent. It also polls held NAPIs, see napi.c.
  *
- * The guard serves packets that have waited for irqpath_max_hold_us. It runs
- * above the interrupts' threads and serves the oldest packets of a level, as
- * many as one poll of a NAPI may bring. It serves the next ones when the limit
- * has passed again. So no receiver is cut off, and no flood gets past more
- * urgent work.
+ * The packets of a receiver are served one after another, by whoever holds
+ * irqpath_receiver.serving: the level's thread, the guard (guard.c), or the
+ * task that switches the policy off or unregisters a device.
  */
 #include <linux/filter.h>
 #include <linux/kthread.h>
@@ -20,186 +18,114 @@
 
 #include "netprio.h"
 
-/* Packets served in one go, with bottom halves disabled. */
+/* Packets served in one go, and of these with bottom halves disabled. */
 #define BATCH		16
-
-/* Microseconds that a packet may be held; 0: no limit. */
-unsigned int irqpath_max_hold_us = 100000;
-
-/* Packets that a level may hold. */
-unsigned int irqpath_queue_limit = 1000;
-
-static struct task_struct *guard;
+#define QUANTUM		8
 
 /**
- * irqpath_get_rest_ns() - compute how much longer a packet may wait
- * @since_ns: when it came
- * @now_ns: the time
- * @limit_ns: how long it may wait
- *
- * Return: the rest, or 0 if there is none.
- */
-u64 irqpath_get_rest_ns(u64 since_ns, u64 now_ns, u64 limit_ns)
-{
-	u64 waited_ns = now_ns - since_ns;
-
-	return waited_ns < limit_ns ? limit_ns - waited_ns : 0;
-}
-
-static u64 get_limit_ns(void)
-{
-	return READ_ONCE(irqpath_max_hold_us) * (u64)NSEC_PER_USEC;
-}
-
-/*
- * Compute how much longer the oldest packet may wait: the one that is being
- * served, else the queue's first. Return whether there is one.
- */
-static bool find_oldest(struct irqpath_level *level, bool *served, u64 *rest)
-{
-	struct sk_buff *first;
-	u64 since = 0;
-
-	raw_spin_lock(&level->lock);
-	first = skb_peek(&level->queue);
-	*served = level->serving_ns;
-	if (*served)
-		since = level->serving_ns;
-	else if (first)
-		since = irqpath_held(first)->since_ns;
-	raw_spin_unlock(&level->lock);
-
-	*rest = irqpath_get_rest_ns(since, ktime_get_ns(), get_limit_ns());
-	return *served || first;
-}
-
-/**
- * irqpath_restart_limit() - apply a new irqpath_max_hold_us to a level
- * @level: the level
- *
- * Context: a task.
- */
-void irqpath_restart_limit(struct irqpath_level *level)
-{
-	bool served;
-	u64 rest;
-
-	if (get_limit_ns() && find_oldest(level, &served, &rest))
-		irqpath_start_timer(&level->limit, max(rest, 1ULL));
-}
-
-/**
- * irqpath_queue_packet() - queue a packet
- * @level: the level
- * @skb: the packet
- * @first: set if the queue was empty
- *
- * Return: false if there is no room.
- */
-bool irqpath_queue_packet(struct irqpath_level *level, struct sk_buff *skb,
-			  bool *first)
-{
-	bool room;
-
-	raw_spin_lock(&level->lock);
-	*first = skb_queue_empty(&level->queue);
-	room = skb_queue_len(&level->queue) < READ_ONCE(irqpath_queue_limit);
-	if (room) {
-		__skb_queue_tail(&level->queue, skb);
-		atomic_inc(&irqpath_nr_held);
-	}
-	raw_spin_unlock(&level->lock);
-	return room;
-}
-
-/**
- * irqpath_kick_level() - start the limit and the thread for a first packet
- * @level: the level
+ * irqpath_kick_level() - start limit and thread for a receiver's packets
+ * @level: the level that the receiver has come to
  *
  * Context: RCU read side, no lock is held.
  */
 void irqpath_kick_level(struct irqpath_level *level)
 {
 	/*
-	 * Pairs with expire_limit(): it sees the packet, or is seen to have
-	 * run.
+	 * Pairs with irqpath_expire_limit(): it sees the packet, or is seen to
+	 * have run.
 	 */
 	smp_mb();
 	/* A timer that runs already expires too early, and is started again. */
 	if (!hrtimer_is_queued(&level->limit))
-		irqpath_start_timer(&level->limit, get_limit_ns());
+		irqpath_restart_limit(level);
 	wake_up_process(level->thread);
 }
 
-static struct sk_buff *take_packet(struct irqpath_level *level)
+/* Deliver a held packet. If its device was closed, drop it. */
+static void serve_packet(struct irqpath_receiver *r, struct sk_buff *skb,
+			 bool expired)
 {
-	struct sk_buff *skb;
+	if (!netif_running(skb->dev)) {
+		irqpath_count(purged);
+		kfree_skb_reason(skb, SKB_DROP_REASON_DEV_READY);
+	} else {
+		u64 since = irqpath_held(skb)->since;
 
-	raw_spin_lock(&level->lock);
-	skb = skb_peek(&level->queue);
-	if (skb) {
-		WRITE_ONCE(level->serving_ns, irqpath_held(skb)->since_ns);
-		/* Pairs with has_packets(). */
-		smp_wmb();
-		__skb_unlink(skb, &level->queue);
+		trace_irqpath_serve(skb, READ_ONCE(r->where)->nr,
+				    ktime_get_ns() - since, expired);
+		if (expired)
+			irqpath_count(expired);
+		else
+			irqpath_count(served);
+		rcu_read_lock();
+		irqpath_netprio_receive(skb);
+		rcu_read_unlock();
 	}
-	raw_spin_unlock(&level->lock);
-	return skb;
-}
-
-static void end_serving(struct irqpath_level *level)
-{
-	raw_spin_lock(&level->lock);
-	WRITE_ONCE(level->serving_ns, 0);
-	raw_spin_unlock(&level->lock);
+	irqpath_end_held(r);
 }
 
 /**
- * irqpath_end_held() - account for a packet that was served or freed
- * @r: its receiver; the next packet need not go behind it
+ * irqpath_serve_receiver() - serve some of a receiver's packets
+ * @r: the receiver
+ * @max: how many
+ * @expired: they have waited for too long, and the guard serves them
+ *
+ * If another thread serves them, wait for it and lend it the priority: two
+ * threads could change the order.
+ *
+ * Return: the number of packets served.
  */
-void irqpath_end_held(struct irqpath_receiver *r)
-{
-	raw_spin_lock(&r->lock);
-	r->nr_held--;
-	raw_spin_unlock(&r->lock);
-	irqpath_receiver_put(r);
-	atomic_dec(&irqpath_nr_held);
-}
-
-/*
- * Return: the number of packets served. Another server waits and lends its
- * priority, because two servers at once could change the order.
- */
-static unsigned int serve_batch(struct irqpath_level *level, bool expired)
+unsigned int irqpath_serve_receiver(struct irqpath_receiver *r,
+				    unsigned int max, bool expired)
 {
 	struct bpf_net_context __bpf_net_ctx, *bpf_net_ctx;
 	struct sk_buff *skb;
 	unsigned int nr = 0;
 
-	mutex_lock(&level->serving);
+	mutex_lock(&r->serving);
 	local_bh_disable();
 	bpf_net_ctx = bpf_net_ctx_set(&__bpf_net_ctx);
-	while (nr < BATCH && (skb = take_packet(level))) {
-		struct irqpath_held held = *irqpath_held(skb);
-
-		trace_irqpath_serve(skb, level->nr,
-				    ktime_get_ns() - held.since_ns, expired);
-		rcu_read_lock();
-		irqpath_netprio_receive(skb);
-		rcu_read_unlock();
-		end_serving(level);
-		irqpath_end_held(held.receiver);
+	while (nr < max && (skb = irqpath_take_packet(r))) {
+		serve_packet(r, skb, expired);
 		nr++;
 	}
-	if (expired)
-		this_cpu_add(irqpath_cpus.stats.expired, nr);
-	else
-		this_cpu_add(irqpath_cpus.stats.served, nr);
 	bpf_net_ctx_clear(bpf_net_ctx);
 	local_bh_enable();
-	mutex_unlock(&level->serving);
+	mutex_unlock(&r->serving);
 	return nr;
+}
+
+/* Serve a batch of a level's packets, each receiver in its turn. */
+static unsigned int serve_batch(struct irqpath_level *level)
+{
+	struct irqpath_receiver *r;
+	unsigned int nr = 0;
+
+	while (nr < BATCH && (r = irqpath_next_receiver(level))) {
+		nr += irqpath_serve_receiver(r, QUANTUM, false);
+		irqpath_receiver_put(r);
+	}
+	return nr;
+}
+
+/**
+ * irqpath_flush_level() - serve the packets of a level that came until now
+ * @level: the level
+ *
+ * Context: may sleep; no receiver changes its level.
+ */
+void irqpath_flush_level(struct irqpath_level *level)
+{
+	ktime_t now = ktime_get(), since;
+	struct irqpath_receiver *r;
+
+	while ((r = irqpath_oldest_receiver(level, &since))) {
+		if (since <= now)
+			irqpath_serve_receiver(r, BATCH, false);
+		irqpath_receiver_put(r);
+		if (since > now)
+			break;
+	}
 }
 
 /*
@@ -211,8 +137,8 @@ static bool has_work(struct irqpath_level *level)
 	bool any;
 
 	raw_spin_lock(&level->lock);
-	any = !skb_queue_empty(&level->queue) || level->serving_ns ||
-	      !list_empty(&level->napis) || level->polling;
+	any = !list_empty(&level->receivers) || !list_empty(&level->napis) ||
+	      level->polling;
 	raw_spin_unlock(&level->lock);
 	return any;
 }
@@ -231,110 +157,10 @@ static int run_level(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		/* Let receivers of this priority run between the packets. */
-		if (serve_batch(level, false) == BATCH)
+		if (serve_batch(level) >= BATCH)
 			yield();
 		else
 			irqpath_poll_level(level);
-	}
-	__set_current_state(TASK_RUNNING);
-	return 0;
-}
-
-/* Packets wait or are being served. Context: any. */
-static bool has_packets(struct irqpath_level *level)
-{
-	if (!skb_queue_empty_lockless(&level->queue))
-		return true;
-	/*
-	 * Pairs with take_packet(): a packet that left the queue is being
-	 * served.
-	 */
-	smp_rmb();
-	return READ_ONCE(level->serving_ns);
-}
-
-static enum hrtimer_restart expire_limit(struct hrtimer *timer)
-{
-	struct irqpath_level *level = container_of(timer, struct irqpath_level,
-						   limit);
-
-	/* Pairs with irqpath_kick_level(). */
-	smp_mb();
-	if (has_packets(level)) {
-		WRITE_ONCE(level->due, true);
-		irqpath_wake_guard();
-	}
-	return HRTIMER_NORESTART;
-}
-
-/* Serve the packets of a level that have waited for too long. */
-static void serve_expired(struct irqpath_level *level)
-{
-	unsigned int nr;
-	bool served;
-	u64 rest;
-
-	if (!get_limit_ns() || !find_oldest(level, &served, &rest))
-		return;
-	if (!rest && served) {
-		/*
-		 * The thread that serves it may not run: lend it the priority.
-		 */
-		mutex_lock(&level->serving);
-		mutex_unlock(&level->serving);
-		if (!find_oldest(level, &served, &rest))
-			return;
-	}
-	if (!rest) {
-		rest = get_limit_ns();
-		for (nr = 0; nr < NAPI_POLL_WEIGHT; nr += BATCH) {
-			if (serve_batch(level, true) < BATCH)
-				break;
-		}
-	}
-	if (has_packets(level))
-		irqpath_start_timer(&level->limit, rest);
-}
-
-/* Return: whether there was work; then the guard is running. */
-static bool relieve_level(struct irqpath_level *level)
-{
-	bool any = false;
-
-	if (READ_ONCE(level->due)) {
-		__set_current_state(TASK_RUNNING);
-		WRITE_ONCE(level->due, false);
-		serve_expired(level);
-		any = true;
-	}
-	if (READ_ONCE(level->napi_due)) {
-		__set_current_state(TASK_RUNNING);
-		WRITE_ONCE(level->napi_due, false);
-		irqpath_poll_napis(level);
-		any = true;
-	}
-	return any;
-}
-
-static int run_guard(void *data)
-{
-	unsigned int nr;
-
-	for (;;) {
-		bool any = false;
-
-		set_current_state(TASK_INTERRUPTIBLE);
-		if (kthread_should_stop())
-			break;
-		for (nr = 0; nr < IRQPATH_NR_LEVELS; nr++) {
-			struct irqpath_level *level =
-				READ_ONCE(irqpath_levels[nr]);
-
-			if (level)
-				any |= relieve_level(level);
-		}
-		if (!any)
-			schedule();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -367,11 +193,12 @@ int irqpath_start_level(struct irqpath_level *level)
 	};
 
 	raw_spin_lock_init(&level->lock);
-	__skb_queue_head_init(&level->queue);
+	INIT_LIST_HEAD(&level->receivers);
+	timerqueue_init_head(&level->ages);
 	INIT_LIST_HEAD(&level->napis);
-	mutex_init(&level->serving);
+	mutex_init(&level->polls);
 	hrtimer_init(&level->limit, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	level->limit.function = expire_limit;
+	level->limit.function = irqpath_expire_limit;
 	hrtimer_init(&level->napi_limit, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_HARD);
 	level->napi_limit.function = irqpath_expire_napi_limit;
@@ -395,7 +222,7 @@ void irqpath_stop_level(struct irqpath_level *level)
 	kthread_stop(level->thread);
 	hrtimer_cancel(&level->limit);
 	hrtimer_cancel(&level->napi_limit);
-	WARN_ON_ONCE(!skb_queue_empty(&level->queue));
+	WARN_ON_ONCE(!list_empty(&level->receivers));
 	WARN_ON_ONCE(!list_empty(&level->napis));
 }
 
@@ -407,7 +234,7 @@ void irqpath_stop_level(struct irqpath_level *level)
  */
 bool irqpath_drain_level(struct irqpath_level *level)
 {
-	bool more = serve_batch(level, false) == BATCH;
+	bool more = serve_batch(level) >= BATCH;
 
 	return irqpath_poll_level(level) || more;
 }
@@ -418,39 +245,4 @@ bool irqpath_drain_level(struct irqpath_level *level)
 bool irqpath_holds_any(void)
 {
 	return atomic_read(&irqpath_nr_held) || irqpath_holds_napis();
-}
-
-/**
- * irqpath_start_guard() - start the guard
- *
- * Return: 0, or why there is no thread.
- */
-int irqpath_start_guard(void)
-{
-	/* The threads of interrupts might leave it no time: run above them. */
-	struct sched_param param = { .sched_priority = MAX_RT_PRIO / 2 + 1 };
-	struct task_struct *p;
-
-	p = kthread_create(run_guard, NULL, "netprio_guard");
-	if (IS_ERR(p))
-		return PTR_ERR(p);
-	sched_setscheduler_nocheck(p, SCHED_FIFO, &param);
-	guard = p;
-	wake_up_process(p);
-	return 0;
-}
-
-/**
- * irqpath_wake_guard() - wake the guard for a level that is due
- *
- * Context: any.
- */
-void irqpath_wake_guard(void)
-{
-	wake_up_process(guard);
-}
-
-void irqpath_stop_guard(void)
-{
-	kthread_stop(guard);
 }

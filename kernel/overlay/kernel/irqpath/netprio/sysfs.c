@@ -47,6 +47,7 @@ static struct attribute *attrs[] = {
 	&IRQPATH_COUNTER(classified).file.attr,
 	&IRQPATH_COUNTER(passed).file.attr,
 	&IRQPATH_COUNTER(held).file.attr,
+	&IRQPATH_COUNTER(resorted).file.attr,
 	&IRQPATH_COUNTER(dropped).file.attr,
 	&IRQPATH_COUNTER(served).file.attr,
 	&IRQPATH_COUNTER(expired).file.attr,
