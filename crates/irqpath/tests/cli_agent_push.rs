@@ -6,7 +6,7 @@
 
 mod agent_support;
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -133,21 +133,33 @@ fn start_tls(directory: &Path, name: &str, plain: String) -> u16 {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut tls = rustls::StreamOwned::new(connection, stream.unwrap());
-            let mut behind = TcpStream::connect(&plain).unwrap();
-            let mut part = [0; 16 << 10];
-            // The client may refuse the certificate. The answer fits into one part.
-            behind.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-            while let Ok(n @ 1..) = tls.read(&mut part) {
-                behind.write_all(&part[..n]).unwrap();
-                let Ok(n @ 1..) = behind.read(&mut part) else { continue };
-                if tls.write_all(&part[..n]).is_err() {
-                    break;
-                }
+            let stream = stream.unwrap();
+            let behind = TcpStream::connect(&plain).unwrap();
+            for side in [&stream, &behind] {
+                side.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
             }
+            // The client may refuse the certificate, which is an error here.
+            let _ = pass_on(&mut rustls::StreamOwned::new(connection, stream), behind);
         }
     });
     port
+}
+
+/// Between the two sides of a connection, until one of them closes it; reading from either ends
+/// after a while.
+fn pass_on(tls: &mut (impl Read + Write), mut behind: TcpStream) -> io::Result<()> {
+    let mut part = [0; 16 << 10];
+    let mut take = |side: &mut dyn Read| match side.read(&mut part) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(n) => Ok(part[..n].to_vec()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    loop {
+        behind.write_all(&take(&mut *tls)?)?;
+        tls.write_all(&take(&mut behind)?)?;
+        tls.flush()?;
+    }
 }
 
 #[test]
@@ -163,22 +175,23 @@ fn a_collector_over_tls_gets_the_numbers_and_one_with_another_certificate_does_n
         return;
     }
     let (address, requests) = start_collector("200 OK", b"");
-    let settings = |name: &str| {
-        let port = start_tls(here, name, address.clone());
+    // A push of the first agent may still be on its way when the second one starts.
+    let (of_stranger, numbers) = start_collector("200 OK", b"");
+    let settings = |name: &str, address: &str| {
+        let port = start_tls(here, name, address.to_owned());
         let ca = here.join("own.crt").display().to_string();
         format!(
             "otlp = {{ endpoint = 'https://127.0.0.1:{port}', interval_s = 1, ca_file = '{ca}' }}\n"
         )
     };
-    let agent = Running::start(&settings("own"));
+    let agent = Running::start(&settings("own", &address));
     let request = requests.recv_timeout(PATIENCE).unwrap();
     assert!(String::from_utf8_lossy(&request).contains("irqpath_path_seconds"));
     wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"accepted\"}", 1.0);
     assert_eq!(agent.stop(), "");
-    while requests.try_recv().is_ok() {}
-    let agent = Running::start(&settings("other"));
+    let agent = Running::start(&settings("other", &of_stranger));
     wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"failed\"}", 1.0);
-    assert!(requests.try_recv().is_err(), "numbers went to a stranger");
+    assert!(numbers.try_recv().is_err(), "numbers went to a stranger");
     let said = agent.stop();
     assert!(said.lines().count() == 1 && said.contains("certificate"), "{said}");
 }

@@ -4,7 +4,9 @@
 use std::sync::Mutex;
 
 use irqpath_lab::Lab;
-use irqpath_lab::experiment::{Definition, Options, Parameter, VariantRun, run_experiments};
+use irqpath_lab::experiment::{
+    Definition, Options, Parameter, Replaced, VariantRun, run_experiments,
+};
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_testing::guests;
 
@@ -13,7 +15,7 @@ fn one_variant(lab: &Lab, definition: &Definition) -> VariantRun {
     let few = [("REPS".to_owned(), Parameter::Number(100))];
     let options = Options {
         variants: vec![definition.variants[0].name.clone()],
-        parameters: few.into(),
+        replaced: Replaced { parameters: few.into(), ..Replaced::default() },
         ..Options::default()
     };
     let told = Mutex::new(Vec::new());

@@ -197,7 +197,8 @@ fn chains_are_those_of_the_kernel(scene: &Scene, names: &Names) {
         // wait_for_completion(), or __wait_for_common(), to which it jumps.
         ("known_switched [known];", ["wait_for_com", ";__schedule;"]),
         ("ret_from_fork;kthread;known_thread [known];", ["", ";schedule;__schedule;"]),
-        ("ret_from_fork;kthread;known_thread [known];complete;", ["", ";try_to_wake_up;"]),
+        // Nobody may wait yet, if the thread preempted the task that asked it as soon as it was woken.
+        ("ret_from_fork;kthread;known_thread [known];complete", ["", ""]),
     ] {
         let leads = |line: &str| {
             line.split_once(from).is_some_and(|(_, rest)| {
@@ -205,7 +206,7 @@ fn chains_are_those_of_the_kernel(scene: &Scene, names: &Names) {
                 on.iter().all(|part| rest.contains(part))
             })
         };
-        assert!(folded.lines().any(leads), "{from}...{on:?}");
+        assert!(folded.lines().any(leads), "{from}...{on:?} in\n{folded}");
     }
 }
 

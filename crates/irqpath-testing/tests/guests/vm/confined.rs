@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use irqpath_lab::guest::Initramfs;
 use irqpath_lab::kernel::Arch;
-use irqpath_lab::vm::{Devices, Ending, Machine, Mode, Outcome};
+use irqpath_lab::vm::{Devices, Ending, InstructionTime, Machine, Mode, Outcome};
 use irqpath_lab::{Cache, Lab};
 
 use irqpath_testing::cli::is_installed;
@@ -54,6 +54,7 @@ impl Idle {
             arch: Arch::X86_64,
             image,
             mode: Mode::Exact,
+            instruction: InstructionTime::default(),
             memory_mib: 64,
             result_mib: 1,
             // By which its QEMU is told from those of other tests.
