@@ -14,7 +14,8 @@ use crate::flame::FunctionTable;
 /// What the file says at its top.
 const HEAD: &str = "\
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Path lengths in instructions; written by `irqpath lab gate --bless`, compared by `irqpath lab gate`.
+# Path lengths in instructions, and the cache lines that their code lies in; written by
+# `irqpath lab gate --bless`, compared by `irqpath lab gate`.
 # `functions` is where the median path of the experiment's flame graph spends them.
 
 ";
