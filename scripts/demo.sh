@@ -185,7 +185,7 @@ cat <<EOF
 In $result/:
   report.html    open it in a browser; it needs no network
   trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)$lab_line
-  summary.json, paths.parquet,   meta.json   the numbers, described by: irqpath schema
+  summary.json, paths.parquet, meta.json  the numbers, described by: irqpath schema
 Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
       $release/irqpath check      what on this host makes interrupts late
 EOF
