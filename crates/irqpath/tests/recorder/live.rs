@@ -68,7 +68,7 @@ fn find_excess(differences: &Differences) -> Vec<String> {
     allow(Kind::Time, 0);
     // Whether a target that is about to sleep still runs is read twice, while another CPU decides.
     allow(Kind::End, paths / 1000);
-    // An interrupt may come while the end of the one before it is read. None in 400 000 paths since one
+    // An interrupt may come while the end of the one before it is read: one in 400 000 paths since one
     // between a softirq's time and its number no longer delays it.
     allow(Kind::Cause, paths / 5000);
     // The host says how long it stole, not when.
