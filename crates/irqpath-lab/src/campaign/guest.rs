@@ -41,12 +41,11 @@ pub fn plan_units(
     let mut units = Vec::new();
     for definition in definitions.iter().filter(|definition| definition.mode == Mode::Exact) {
         for variant in definition.variants.iter().filter(|variant| options.wants(&variant.name)) {
-            for draw in 0..options.draws_of(definition) {
-                let guest = experiment::prepare_variant(lab, definition, variant, options, draw)?;
+            for guest in experiment::prepare_draws(lab, definition, variant, options)? {
                 units.push(Unit {
                     experiment: definition.id.clone(),
                     variant: variant.name.clone(),
-                    draw,
+                    draw: guest.draw().number,
                     limit_s: limit_s.unwrap_or(definition.time_limit_s + BESIDE_S),
                     memory_mib: guest.memory_mib(),
                     identity: guest.identify()?,

@@ -34,6 +34,6 @@ pub use results::{
     write_table,
 };
 pub use run::{
-    Options, PreparedGuest, Remains, Replaced, Runs, VariantRun, find_complete, prepare_variant,
-    run_experiments,
+    Options, PreparedGuest, Remains, Replaced, Runs, VariantRun, find_complete, prepare_draws,
+    prepare_variant, run_experiments,
 };

@@ -20,16 +20,15 @@ pub fn tabulate_experiment(
     options: &Options,
     made: &Made,
 ) -> Reproduced {
-    let of_variants = runs.chunk_by(|a, b| a.variant.name == b.variant.name);
-    let variants: Vec<_> = of_variants.map(|runs| tabulate_variant(definition, runs)).collect();
-    let firsts: Vec<_> =
-        runs.chunk_by(|a, b| a.variant.name == b.variant.name).map(|runs| &runs[0]).collect();
+    let of_variants = || runs.chunk_by(|a, b| a.variant.name == b.variant.name);
+    let variants: Vec<_> = of_variants().map(|runs| tabulate_variant(definition, runs)).collect();
+    let firsts: Vec<_> = of_variants().map(|runs| &runs[0]).collect();
     Reproduced {
         claims: definition.checks.iter().map(|check| evaluate_check(check, &variants)).collect(),
         variants,
         figures: firsts.iter().flat_map(|run| collect_rows(run)).collect(),
         slow: firsts.iter().flat_map(|run| collect_slow(run)).collect(),
-        not_run: not_run(definition, runs, options),
+        not_run: not_run(definition, &firsts, options),
         recipe: options.describe_recipe(definition),
         made: Some(made.clone()),
         ..describe_experiment(definition)
@@ -50,7 +49,7 @@ pub(super) fn describe_experiment(definition: &Definition) -> Reproduced {
 }
 
 /// Variants without a result, and series that a variant left out.
-fn not_run(definition: &Definition, runs: &[VariantRun], options: &Options) -> Vec<NotRun> {
+fn not_run(definition: &Definition, runs: &[&VariantRun], options: &Options) -> Vec<NotRun> {
     let absent = |variant: &&Variant| !runs.iter().any(|run| run.variant.name == variant.name);
     let why = |variant: &Variant| {
         let asked_for = options.runs(&definition.id, &variant.name);
@@ -58,7 +57,7 @@ fn not_run(definition: &Definition, runs: &[VariantRun], options: &Options) -> V
         NotRun { variant: variant.name.clone(), ..NotRun::whole_experiment(why) }
     };
     let variants = definition.variants.iter().filter(absent).map(why);
-    variants.chain(runs.iter().flat_map(list_left_out)).collect()
+    variants.chain(runs.iter().flat_map(|run| list_left_out(run))).collect()
 }
 
 /// Series that this kernel cannot do.

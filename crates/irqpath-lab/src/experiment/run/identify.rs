@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::prepare::{Prepared, prepare_guest, prepare_shared};
+use super::prepare::{Prepared, Shared, prepare_guest, prepare_shared};
 use super::{Options, VariantRun, boot_guest};
 use crate::Lab;
 use crate::cache::{Inputs, hash_file};
@@ -22,7 +22,20 @@ const BESIDE_MIB: u32 = 512;
 /// A guest of one variant, ready to be started.
 pub struct PreparedGuest<'a>(Prepared<'a>);
 
-/// Provides everything that a draw of a variant needs; nothing is made at its start.
+/// Provides everything that the draws of a variant need; nothing is made at their starts.
+pub fn prepare_draws<'a>(
+    lab: &Lab,
+    definition: &'a Definition,
+    variant: &'a Variant,
+    options: &Options,
+) -> Result<Vec<PreparedGuest<'a>>, ExperimentError> {
+    let shared = prepare_shared(lab, definition, variant, options)?;
+    Draw::all(options.draws_of(definition))
+        .map(|draw| prepare_draw(lab, (definition, variant), options, &shared, draw))
+        .collect()
+}
+
+/// The same of one draw.
 pub fn prepare_variant<'a>(
     lab: &Lab,
     definition: &'a Definition,
@@ -32,7 +45,17 @@ pub fn prepare_variant<'a>(
 ) -> Result<PreparedGuest<'a>, ExperimentError> {
     let shared = prepare_shared(lab, definition, variant, options)?;
     let draw = Draw { number, of: options.draws_of(definition) };
-    let prepared = prepare_guest(lab, (definition, variant), options, &shared, draw)?;
+    prepare_draw(lab, (definition, variant), options, &shared, draw)
+}
+
+fn prepare_draw<'a>(
+    lab: &Lab,
+    (definition, variant): (&'a Definition, &'a Variant),
+    options: &Options,
+    shared: &Shared,
+    draw: Draw,
+) -> Result<PreparedGuest<'a>, ExperimentError> {
+    let prepared = prepare_guest(lab, (definition, variant), options, shared, draw)?;
     let failed = |source| ExperimentError::Vm {
         experiment: definition.id.clone(),
         variant: variant.name.clone(),
@@ -80,6 +103,10 @@ impl Prepared<'_> {
 }
 
 impl PreparedGuest<'_> {
+    pub fn draw(&self) -> Draw {
+        self.0.draw
+    }
+
     pub fn identify(&self) -> Result<Identity, ExperimentError> {
         self.0.identify()
     }

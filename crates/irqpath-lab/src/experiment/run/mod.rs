@@ -11,7 +11,7 @@ mod options;
 mod prepare;
 mod workers;
 
-pub use identify::{PreparedGuest, find_complete, prepare_variant};
+pub use identify::{PreparedGuest, find_complete, prepare_draws, prepare_variant};
 pub use options::{Options, Replaced};
 
 use std::collections::BTreeMap;
