@@ -87,7 +87,7 @@ fn stock_rt(arch: Arch) {
         assert!(config.lines().any(|l| l == line), "{line}");
     }
     assert!(kernel.build.as_ref().unwrap().join("Module.symvers").is_file());
-    assert!(kernel.modules.iter().all(|m| m.is_file()) && kernel.modules.len() == 6);
+    assert!(kernel.modules.iter().all(|m| m.is_file()) && kernel.modules.len() == 12);
     tiny_module(&lab, &kernel);
 }
 
