@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The words of irqpath as types: points, stages, paths, what occupied a CPU, causes,
 //! statistics, benchmarks, response and determinism tests, the content of a result directory, and
-//! what [`record`], [`shield`], [`tune`], [`policy`] and [`mod@check`] say about a host.
+//! what [`lab`], [`record`], [`shield`], [`tune`], [`policy`] and [`mod@check`] tell.
 //!
 //! Everything that crosses a crate boundary is defined here. The crate makes no OS calls and
 //! knows no clock: times are nanoseconds of `CLOCK_MONOTONIC` unless a name says otherwise.
@@ -19,6 +19,7 @@ mod event;
 mod folded;
 mod histogram;
 mod jitter;
+pub mod lab;
 mod loss;
 pub mod merge;
 mod observed;

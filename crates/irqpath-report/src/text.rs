@@ -16,6 +16,7 @@ mod counts;
 mod footer;
 mod hist;
 mod jitter;
+pub mod lab;
 pub mod merge;
 mod page;
 mod paths;

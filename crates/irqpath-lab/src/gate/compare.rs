@@ -3,72 +3,28 @@
 
 use std::collections::BTreeSet;
 
+use irqpath_model::lab::{GateChange, GateFinding};
+
 use super::budgets::{Budgets, Measured, VariantBudget};
 
 /// How many functions are named.
 const NR_FUNCTIONS: usize = 5;
 
-/// A metric, or the absence of a budget.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    pub experiment: String,
-    pub variant: String,
-    pub metric: String,
-    /// What it is now, instructions; 0 if it is missing.
-    pub now: u64,
-    /// What became of it.
-    pub change: Change,
-}
-
-/// What became of a metric.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// Within the allowance of its budget.
-    Kept {
-        /// Instructions at the last blessing.
-        budget: u64,
-    },
-    /// Longer than allowed; fails.
-    Grew {
-        /// Instructions at the last blessing.
-        budget: u64,
-        /// Functions that grew most, with their growth in instructions.
-        functions: Vec<(String, u64)>,
-        /// True if the budget was made on the same kernel image.
-        same_kernel: bool,
-    },
-    /// Shorter than the allowance; the budget can be lowered.
-    Shrank {
-        /// Instructions at the last blessing.
-        budget: u64,
-    },
-    /// There is no budget; fails, so that none is forgotten.
-    Unbudgeted,
-    /// It is watched or has a budget, and was not measured; fails.
-    Missing,
-}
-
-impl Finding {
-    /// True if the gate closes.
-    pub fn fails(&self) -> bool {
-        matches!(self.change, Change::Grew { .. } | Change::Unbudgeted | Change::Missing)
-    }
-}
-
 /// Every metric that was measured, should have been, or was once, beside its budget.
-pub fn compare_budgets(measured: &Measured, budgets: &Budgets) -> Vec<Finding> {
+pub fn compare_budgets(measured: &Measured, budgets: &Budgets) -> Vec<GateFinding> {
     let budget = budgets.find_budget(&measured.experiment, &measured.variant);
     let mut names: BTreeSet<&String> = measured.figures.metrics.keys().collect();
     names.extend(&measured.missing);
     names.extend(budget.iter().flat_map(|budget| budget.metrics.keys()));
     let finding = |metric: &String| {
         let now = measured.figures.metrics.get(metric).copied();
-        Finding {
+        GateFinding {
             experiment: measured.experiment.clone(),
             variant: measured.variant.clone(),
             metric: metric.clone(),
             now: now.unwrap_or(0),
-            change: now.map_or(Change::Missing, |now| judge_change(metric, now, measured, budget)),
+            change: now
+                .map_or(GateChange::Missing, |now| judge_change(metric, now, measured, budget)),
         }
     };
     names.into_iter().map(finding).collect()
@@ -79,21 +35,21 @@ fn judge_change(
     now: u64,
     measured: &Measured,
     budget: Option<&VariantBudget>,
-) -> Change {
+) -> GateChange {
     let found = budget.and_then(|budget| Some((budget, *budget.metrics.get(metric)?)));
-    let Some((figures, budget)) = found else { return Change::Unbudgeted };
+    let Some((figures, budget)) = found else { return GateChange::Unbudgeted };
     let allowance = budget as f64 * measured.allowance_percent / 100.0;
     let grown = now as f64 - budget as f64;
     if grown > allowance {
-        Change::Grew {
+        GateChange::Grew {
             budget,
             functions: grown_functions(metric, measured, figures),
             same_kernel: figures.image_sha256 == measured.figures.image_sha256,
         }
     } else if -grown > allowance {
-        Change::Shrank { budget }
+        GateChange::Shrank { budget }
     } else {
-        Change::Kept { budget }
+        GateChange::Kept { budget }
     }
 }
 
@@ -138,7 +94,7 @@ mod tests {
         }
     }
 
-    fn change_of(now: u64, budget: Option<u64>) -> Change {
+    fn change_of(now: u64, budget: Option<u64>) -> GateChange {
         let functions = [("schedule", 100), ("try_to_wake_up", 50)];
         let mut budgets = Budgets::default();
         if let Some(budget) = budget {
@@ -151,15 +107,16 @@ mod tests {
 
     #[test]
     fn the_allowance_is_a_share_of_the_budget() {
-        assert_eq!(change_of(10_100, Some(10_000)), Change::Kept { budget: 10_000 });
-        assert_eq!(change_of(9_900, Some(10_000)), Change::Kept { budget: 10_000 });
-        assert_eq!(change_of(9_899, Some(10_000)), Change::Shrank { budget: 10_000 });
-        assert!(matches!(change_of(10_101, Some(10_000)), Change::Grew { .. }));
+        assert_eq!(change_of(10_100, Some(10_000)), GateChange::Kept { budget: 10_000 });
+        assert_eq!(change_of(9_900, Some(10_000)), GateChange::Kept { budget: 10_000 });
+        assert_eq!(change_of(9_899, Some(10_000)), GateChange::Shrank { budget: 10_000 });
+        assert!(matches!(change_of(10_101, Some(10_000)), GateChange::Grew { .. }));
     }
 
     #[test]
     fn what_grew_is_named_most_first() {
-        let Change::Grew { functions, same_kernel, .. } = change_of(20_000, Some(10_000)) else {
+        let GateChange::Grew { functions, same_kernel, .. } = change_of(20_000, Some(10_000))
+        else {
             panic!("did not grow");
         };
         assert_eq!(functions, vec![("new".to_owned(), 40), ("try_to_wake_up".to_owned(), 30)]);
@@ -175,7 +132,7 @@ mod tests {
         let change = compare_budgets(&now, &budgets).remove(0).change;
         assert_eq!(
             change,
-            Change::Grew { budget: 10_000, functions: Vec::new(), same_kernel: true }
+            GateChange::Grew { budget: 10_000, functions: Vec::new(), same_kernel: true }
         );
     }
 
@@ -189,13 +146,13 @@ mod tests {
         let found = compare_budgets(&now, &budgets);
         let names: Vec<&str> = found.iter().map(|f| f.metric.as_str()).collect();
         assert_eq!(names, ["default.user.q50", "tuned.user.q50"]);
-        assert!(found.iter().all(|f| f.change == Change::Missing && f.fails()));
+        assert!(found.iter().all(|f| f.change == GateChange::Missing && f.fails()));
     }
 
     #[test]
     fn a_metric_without_a_budget_fails() {
         let now = measured_with(budget_of(1, &[]));
-        assert!(compare_budgets(&now, &Budgets::default()).iter().all(Finding::fails));
+        assert!(compare_budgets(&now, &Budgets::default()).iter().all(GateFinding::fails));
     }
 
     #[test]

@@ -11,4 +11,4 @@ mod budgets;
 mod compare;
 
 pub use budgets::{Budgets, GateError, Measured, VariantBudget};
-pub use compare::{Change, Finding, compare_budgets};
+pub use compare::compare_budgets;

@@ -49,12 +49,21 @@ impl Column {
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
+    titles: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        let titles = columns.iter().map(|column| column.title.to_owned()).collect();
+        Self { columns: columns.to_vec(), titles, rows: Vec::new() }
+    }
+
+    /// Adds a column of numbers on the right whose title is known only now, before any row.
+    pub fn add_number(&mut self, title: &str) {
+        debug_assert!(self.rows.is_empty());
+        self.columns.push(Column::number(""));
+        self.titles.push(escape_line(title));
     }
 
     /// Add a row; one cell per column. Cells become printable.
@@ -82,8 +91,7 @@ impl Table {
             self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row[i] = cell);
         }
         let layout = self.fit_layout(max);
-        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
-        std::iter::once(&titles)
+        std::iter::once(&self.titles)
             .chain(&self.rows)
             .map(|row| self.format_line(row, &layout))
             .collect()
@@ -106,7 +114,7 @@ impl Table {
 
     fn natural_width(&self, i: usize) -> usize {
         let cells = self.rows.iter().map(|row| text_width(&row[i])).max().unwrap_or(0);
-        cells.max(text_width(self.columns[i].title))
+        cells.max(text_width(&self.titles[i]))
     }
 
     /// Index and width of each column that is shown.

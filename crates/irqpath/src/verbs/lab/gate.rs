@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::bail;
 use irqpath_lab::Lab;
 use irqpath_lab::experiment::{self, Definition, Options, VariantRun};
-use irqpath_lab::gate::{Budgets, Change, Finding, Measured, VariantBudget, compare_budgets};
-use irqpath_report::text::Page;
+use irqpath_lab::gate::{Budgets, Measured, VariantBudget, compare_budgets};
+use irqpath_model::lab::GateFinding;
+use irqpath_report::text::lab::render_findings;
 
 use super::args::LabGate;
 use super::common::{explain_experiment, report_errors, select_experiments};
@@ -28,9 +29,9 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
         variants.flat_map(|(d, runs)| runs.iter().map(|run| collect_figures(d, run))).collect();
     let path = lab.project.lab().join("budgets.toml");
     let mut budgets = Budgets::read(&path)?;
-    let findings: Vec<Finding> =
+    let findings: Vec<GateFinding> =
         measured.iter().flat_map(|m| compare_budgets(m, &budgets)).collect();
-    console::print_page(&format_findings(&findings))?;
+    console::print_page(&render_findings(&findings))?;
     if arguments.bless {
         for measured in &measured {
             budgets.bless(measured);
@@ -42,7 +43,7 @@ pub fn run(lab: &Lab, arguments: &LabGate) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let failed = findings.iter().any(Finding::fails);
+    let failed = findings.iter().any(GateFinding::fails);
     Ok(ExitCode::from(if failed { exit::EXCEEDED } else { 0 }))
 }
 
@@ -82,35 +83,4 @@ fn collect_figures(definition: &Definition, run: &VariantRun) -> Measured {
         missing: missing.into_iter().cloned().collect(),
         drawn: drawn.map(|path| path.series.clone()),
     }
-}
-
-fn format_findings(findings: &[Finding]) -> Page {
-    let mut text = Page::default();
-    for finding in findings {
-        let Finding { experiment, variant, metric, now, change } = finding;
-        let place = format!("{experiment} on {variant}: {metric}");
-        match change {
-            Change::Kept { budget } => {
-                text.add_line(format_args!("ok      {place} {now} (budget {budget})"));
-            }
-            Change::Shrank { budget } => {
-                let lowers = "--bless lowers it";
-                text.add_line(format_args!("shorter {place} {now} (budget {budget}); {lowers}"));
-            }
-            Change::Missing => text.add_line(format_args!(
-                "MISSING {place}; name it as `irqpath lab run` does, or --bless forgets it"
-            )),
-            Change::Unbudgeted => {
-                text.add_line(format_args!("NEW     {place} {now}; --bless makes a budget"));
-            }
-            Change::Grew { budget, functions, same_kernel } => {
-                let kernel = if *same_kernel { "" } else { ", another kernel image" };
-                text.add_line(format_args!("LONGER  {place} {now} (budget {budget}{kernel})"));
-                for (name, growth) in functions {
-                    text.add_line(format_args!("          {:>+6} {name}", growth.cast_signed()));
-                }
-            }
-        }
-    }
-    text
 }

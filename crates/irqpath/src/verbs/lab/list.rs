@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use irqpath_files::output::Directory;
 use irqpath_lab::experiment::{self, Definition, Mode, TABLE};
 use irqpath_lab::{Lab, kernel};
+use irqpath_model::lab::ListedExperiment;
 use irqpath_model::{NotRun, OutcomeVerdict, Reproduced, Reproduction};
 use irqpath_report::markdown;
-use irqpath_report::text::Page;
-use serde::Serialize;
+use irqpath_report::text::lab::render_experiments;
 
 use super::args::{LabList, RESULTS};
 use crate::output::console;
@@ -19,24 +19,6 @@ use crate::output::files::write_file;
 
 /// What makes the page, as it says itself.
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
-
-/// One line of the list.
-#[derive(Debug, Serialize)]
-struct Line {
-    id: String,
-    title: String,
-    exact: bool,
-    /// How the guest keeps time.
-    mode: String,
-    variants: Vec<String>,
-    /// Digest of what measures; a result has the same.
-    recipe: String,
-    /// What the last run showed; empty if there is none that counts.
-    state: String,
-    /// What there is no result of, and why: all of it, or variants. What a kernel cannot do is not
-    /// here.
-    not_run: Vec<String>,
-}
 
 pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let definitions = experiment::read_all(&lab.project.experiments())?;
@@ -64,12 +46,12 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     if arguments.page.is_some() || arguments.table.is_some() {
         return Ok(ExitCode::SUCCESS);
     }
-    let lines: Vec<Line> =
+    let lines: Vec<ListedExperiment> =
         definitions.iter().zip(&table.experiments).map(|(d, e)| make_line(d, e)).collect();
     if arguments.json {
         console::print_json(&lines, false)?;
     } else {
-        console::print_page(&format_lines(&lines))?;
+        console::print_page(&render_experiments(&lines))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,8 +76,8 @@ fn read_tables(directories: &[PathBuf]) -> anyhow::Result<Vec<Reproduction>> {
     directories.iter().filter(is_needed).map(read).collect()
 }
 
-fn make_line(definition: &Definition, reproduced: &Reproduced) -> Line {
-    Line {
+fn make_line(definition: &Definition, reproduced: &Reproduced) -> ListedExperiment {
+    ListedExperiment {
         id: definition.id.clone(),
         title: definition.title.clone(),
         exact: definition.mode == Mode::Exact,
@@ -129,19 +111,6 @@ fn describe_state(experiment: &Reproduced) -> String {
         state.push_str(", FAILED");
     }
     state
-}
-
-fn format_lines(lines: &[Line]) -> Page {
-    let mut text = Page::default();
-    for line in lines {
-        let state = if line.state.is_empty() { "not run" } else { &line.state };
-        text.add_line(format_args!("{:20} {:6} {state:18} {}", line.id, line.mode, line.title));
-        text.add_line(format_args!("{:20} on {}", "", line.variants.join(", ")));
-        for why in &line.not_run {
-            text.add_line(format_args!("{:20} not run: {why}", ""));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -188,7 +157,7 @@ mod tests {
         ];
         for (made, not_run, state, end) in table {
             let reproduced = Reproduced { made, not_run: vec![not_run], ..Reproduced::default() };
-            let text = format_lines(&[make_line(&read_definition(), &reproduced)]);
+            let text = render_experiments(&[make_line(&read_definition(), &reproduced)]);
             assert!(text.contains(state) && text.ends_with(end), "{text}");
         }
         let stale =
