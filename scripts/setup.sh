@@ -107,6 +107,9 @@ check_lab_packages() {
   need may stress-ng stress-ng 'makes load in guests' has stress-ng
   need may dbench dbench 'tbench, network load in guests' has tbench
   need may iperf3 iperf3 'network load in guests' has iperf3
+  if [[ $distribution == ubuntu ]]; then
+    need may debootstrap debootstrap 'knows where the archive of Debian is' has debootstrap
+  fi
 }
 
 # Debian's start their services, which is why no other group has them.

@@ -46,7 +46,8 @@ pub enum KernelError {
     NoApt { program: String },
     /// Nobody says where Debian's archive is.
     #[error(
-        "this host knows no mirror of Debian; set {variable} to the address of one, ending in /debian"
+        "this host knows no mirror of Debian; install debootstrap, which knows one, or set {variable} to \
+         the address of one, ending in /debian"
     )]
     NoMirror {
         /// The environment variable that names one.
