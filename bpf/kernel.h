@@ -53,6 +53,10 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct kvm_steal_time {
+	__u64 steal;
+};
+
 struct thread_info {
 	__u32 cpu;
 };

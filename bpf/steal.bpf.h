@@ -9,6 +9,26 @@
 #ifndef IRQPATH_STEAL_BPF_H
 #define IRQPATH_STEAL_BPF_H
 
+/*
+ * Lets a program read any address as if it were @btf_id's: a load that faults gives 0. It becomes no
+ * call (kernel/bpf/verifier.c, since Linux 6.2: a35b9af4ec2c).
+ */
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+
+static __always_inline __u64 ip_read_stolen(struct ip_cpu *c)
+{
+	const struct kvm_steal_time *stolen;
+	__u64 ns = 0;
+
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		stolen = bpf_rdonly_cast((void *)c->stolen_at,
+					 bpf_core_type_id_kernel(struct kvm_steal_time));
+		return stolen->steal;
+	}
+	bpf_probe_read_kernel(&ns, sizeof(ns), (void *)c->stolen_at);
+	return ns;
+}
+
 /* The first look on this CPU: what was stolen before it is of no interest. */
 static __always_inline void ip_find_stolen(struct ip_cpu *c)
 {
@@ -16,7 +36,7 @@ static __always_inline void ip_find_stolen(struct ip_cpu *c)
 	__u64 rq = (__u64)BPF_CORE_READ(cur, se.cfs_rq, rq);
 
 	c->stolen_at = rq + ip_config.rq_to_stolen;
-	bpf_probe_read_kernel(&c->stolen_ns, sizeof(c->stolen_ns), (void *)c->stolen_at);
+	c->stolen_ns = ip_read_stolen(c);
 }
 
 /*
@@ -39,7 +59,7 @@ static __noinline __u64 ip_tell_stolen(struct ip_cpu *c, __u64 old, __u64 ns)
  */
 static __noinline __u64 ip_now(struct ip_cpu *c)
 {
-	__u64 now = bpf_ktime_get_ns(), old, ns = 0;
+	__u64 now = bpf_ktime_get_ns(), old, ns;
 
 	if (!ip_config.rq_to_stolen ||
 	    !bpf_core_field_exists(((struct task_struct *)0)->se.cfs_rq))
@@ -47,7 +67,7 @@ static __noinline __u64 ip_now(struct ip_cpu *c)
 	if (!c->stolen_at)
 		ip_find_stolen(c);
 	old = c->stolen_ns;
-	bpf_probe_read_kernel(&ns, sizeof(ns), (void *)c->stolen_at);
+	ns = ip_read_stolen(c);
 	return ns > old ? ip_tell_stolen(c, old, ns) : now;
 }
 
