@@ -18,6 +18,7 @@
 #define IP_MAX_NEST	4	/* nested hardirqs followed; a power of two */
 #define IP_TASK_SLOT_BITS	15
 #define IP_TASK_SLOTS	(1 << IP_TASK_SLOT_BITS)	/* tasks on their way at one time */
+#define IP_SAVED_SLOTS	4096	/* tasks preempted inside a softirq; a power of two */
 #define IP_WORK_SLOTS	8192	/* work items on their way; a power of two */
 #define IP_MAX_PATHS	1024	/* distinct paths with statistics of their own */
 #define IP_MAX_OTHERS	320	/* rows for the rest: one for each origin */
@@ -423,11 +424,16 @@ struct ip_tag {
 /* ... and what only tasks with a path need, in a table beside it. */
 struct ip_slot {
 	struct ip_chain chain;
-	struct ip_chain softirq;
-	__u64 softirq_entry_ns;
-	__u64 softirq_vec;
 	__u64 blocked_ns;	/* since then a carrier waits for a lock */
 	struct ip_queues queues;
+};
+
+/* The softirq that a task was preempted in; only few are at one time. */
+struct ip_saved_softirq {
+	struct ip_chain chain;
+	__u64 entry_ns;
+	__u32 tid;		/* 0 is free */
+	__u32 vec;
 };
 
 struct ip_work {

@@ -41,6 +41,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IP_SAVED_SLOTS);
+	__type(key, __u32);
+	__type(value, struct ip_saved_softirq);
+} ip_saved_softirqs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, IP_WORK_SLOTS);
 	__type(key, __u32);
 	__type(value, struct ip_work);
@@ -203,6 +210,13 @@ static __always_inline struct ip_slot *ip_slot_of(__u32 tid)
 	__u32 i = ip_slot_index(tid);
 
 	return bpf_map_lookup_elem(&ip_slots, &i);
+}
+
+static __always_inline struct ip_saved_softirq *ip_saved_softirq_of(__u32 tid)
+{
+	__u32 i = ip_slot_index(tid) & (IP_SAVED_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&ip_saved_softirqs, &i);
 }
 
 static __always_inline struct ip_work *ip_work_of(__u64 work)

@@ -428,6 +428,7 @@ static void sim_start(void)
 	ADD(ip_lines, IP_MAX_IRQS, SIM_CPUS, false);
 	ADD(ip_tags, IP_TASK_SLOTS, 1, false);
 	ADD(ip_slots, IP_TASK_SLOTS, 1, false);
+	ADD(ip_saved_softirqs, IP_SAVED_SLOTS, 1, false);
 	ADD(ip_works, IP_WORK_SLOTS, 1, false);
 	ADD(ip_chunks, ip_config.nr_chunks * SIM_CPUS, 1, false);
 	ADD(ip_kept_paths, SIM_KEPT * SIM_CPUS, 1, false);

@@ -54,6 +54,43 @@ fn two_tasks_in_softirqs_keep_their_own() {
 }
 
 #[test]
+fn the_second_of_two_tasks_with_one_place_for_softirqs_is_counted_as_lost() {
+    check(
+        "config record_all 1
+         0 100 irq_entry 42 1
+         0 101 softirq_raise 3
+         0 102 irq_exit 42 1
+         0 110 switch 21
+         0 120 softirq_entry 3
+         0 130 switch 4117 preempt
+         0 131 vector_entry local_timer
+         0 132 softirq_raise 1
+         0 133 vector_exit local_timer
+         0 140 softirq_entry 1
+         0 150 switch 21 4096
+         0 155 waking 12
+         0 160 softirq_exit 3
+         0 161 switch 4117 1
+         0 162 waking 13
+         0 163 softirq_exit 1
+         0 171 vector_entry local_timer
+         0 172 softirq_raise 1
+         0 173 vector_exit local_timer
+         0 174 softirq_entry 1
+         0 175 switch 12 4096
+         0 176 switch 4117 1
+         0 177 waking 13
+         0 178 softirq_exit 1
+         0 180 switch 13 1
+         0 181 sys_exit",
+        &["path", "loss"],
+        "path irq:42 faulter:12 via=s3+ksoftirqd switch_in hardirq@0=100 softirq_raise@0+1 softirq@0+19 waking@0+35 switch_in@0+20
+         path local_timer t13:13 via=s1 user hardirq@0=171 softirq_raise@0+1 softirq@0+2 waking@0+3 switch_in@0+3 user@0+1
+         loss task_slot 1",
+    );
+}
+
+#[test]
 fn an_irq_thread_runs_the_softirq_that_it_raised() {
     paths(
         "0 100 irq_entry 42 2
