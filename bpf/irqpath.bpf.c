@@ -25,6 +25,7 @@ char LICENSE[] SEC("license") = "GPL";
 #include "rows.bpf.h"
 #include "hist.bpf.h"
 #include "share.bpf.h"
+#include "saved.bpf.h"
 #include "flight.bpf.h"
 #include "finish.bpf.h"
 

@@ -211,67 +211,6 @@ int BPF_PROG(ip_sched_waking, struct task_struct *p)
 	return 0;
 }
 
-/* Takes the place where @tid's softirq is kept, unless another task's is there. */
-static __noinline bool ip_claim_saved(struct ip_saved_softirq *saved, __u32 tid)
-{
-	__u32 owner;
-	struct ip_tag *tag;
-
-	if (!saved)
-		return false;
-	owner = *(volatile __u32 *)&saved->tid;
-	if (owner && owner != tid) {
-		tag = ip_tag_of(owner);
-		if (tag && tag->tid == owner && tag->softirq_saved)
-			return false;	/* one that was given up is free: its task says so */
-	}
-	return __sync_val_compare_and_swap(&saved->tid, owner, tid) == owner;
-}
-
-/* PREEMPT_RT: preempted inside a softirq, which stays with the task. */
-static __noinline int ip_save_softirq(struct ip_cpu *c, struct ip_tag *tag, __u32 tid)
-{
-	struct ip_saved_softirq *saved = ip_saved_softirq_of(tid);
-
-	if (!c || !tag)
-		return 0;
-	c->softirq_active = 0;
-	if (!saved || (tag->tid != tid && (tag->state != IP_SLOT_NONE || tag->softirq_saved)) ||
-	    !ip_claim_saved(saved, tid)) {
-		ip_lose(c, IP_LOSS_TASK_SLOT);
-		return 0;
-	}
-	if (tag->tid != tid) {
-		tag->tid = tid;
-		tag->state = IP_SLOT_NONE;
-	}
-	tag->softirq_saved = 1;
-	saved->vec = c->softirq_vec;
-	saved->entry_ns = c->softirq_entry_ns;
-	__builtin_memcpy(&saved->chain, &c->softirq, sizeof(saved->chain));
-	return 0;
-}
-
-/* The task goes on with its softirq. */
-static __noinline int ip_resume_softirq(struct ip_cpu *c, struct ip_tag *tag, __u32 tid)
-{
-	struct ip_saved_softirq *saved = ip_saved_softirq_of(tid);
-
-	if (!c || !tag || !saved)
-		return 0;
-	tag->softirq_saved = 0;
-	if (saved->tid != tid) {
-		ip_lose(c, IP_LOSS_TASK_SLOT);
-		return 0;
-	}
-	c->softirq_active = 1;
-	c->softirq_vec = saved->vec;
-	c->softirq_entry_ns = saved->entry_ns;
-	__builtin_memcpy(&c->softirq, &saved->chain, sizeof(c->softirq));
-	saved->tid = 0;
-	return 0;
-}
-
 /* The task that goes: what waits for it, and what it carries. */
 static __always_inline void ip_switch_out(struct ip_cpu *c, struct task_struct *prev,
 					  unsigned int prev_state, __u64 now)
