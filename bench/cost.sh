@@ -55,8 +55,8 @@ empty_program() {
   pid=$!
   sleep 1
   loads
-  statistics sys_exit | awk '$2 > 1000 {
-    printf "an empty program, measured in the same way: %.0f ns (%d runs)\n", $3 / $2, $2 }'
+  statistics sys_exit | awk '$2 > 1000 { printf "%.0f %d\n", $3 / $2, $2 }' >"$WORK/empty"
+  awk '{ printf "an empty program, measured in the same way: %d ns (%d runs)\n", $1, $2 }' "$WORK/empty"
   finish
 }
 
@@ -146,9 +146,33 @@ losses() {
   calm
 }
 
+# Rates that a host may have for days: what the tracer loses there, and what it takes of one CPU. The
+# programs' share is what the trace itself sampled of them, less an empty program's time.
+at_given_rates() {
+  local rate json=$WORK/pace.json empty
+  empty=$(cut -d' ' -f1 "$WORK/empty" 2>/dev/null || echo 0)
+  printf '\nAT A GIVEN RATE, 5 s each (targets: none lost at 500000 events/s; at most 1 %% of one CPU at 50000)\n'
+  printf '%-24s %10s %10s %12s %12s  %s\n' 'datagrams/s' 'events/s' lost 'programs %' 'process %' 'lost by reason'
+  for rate in 3300 65000; do
+    "$RELEASE/examples/bench_load" $((rate * 20)) "$rate" &
+    storms+=($!)
+    sleep 0.5
+    "$irqpath" trace once -d 5s --json "$json" >/dev/null 2>"$WORK/log" </dev/null || true
+    calm
+    [[ -s $json ]] || { echo "$rate: $(cat "$WORK/log")"; continue; }
+    awk -v rate="$rate" -v n="$(field "$json" nr_events)" -v ns="$(field "$json" duration_ns)" -v empty="$empty" \
+      -v lost="$(bench/lost.sh "$json")" -v why="$(bench/lost.sh "$json" why)" \
+      -v cpu="$(field "$json" process_cpu_ns)" -v each="$(field "$json" mean_event_ns)" 'BEGIN {
+        own = n * (each - empty)
+        printf "%-24d %10d %10d %12.2f %12.2f  %s\n", rate, n / ns * 1e9, lost,
+          100 * (own > 0 ? own : 0) / ns, 100 * cpu / ns, why }'
+  done
+}
+
 storms=()
 pid=''
 trap 'calm; if [[ -n $pid ]]; then kill -INT "$pid" 2>/dev/null || true; fi' EXIT
 time_per_event
 start_up
+at_given_rates
 losses
