@@ -9,22 +9,13 @@
 #ifndef IRQPATH_STEAL_BPF_H
 #define IRQPATH_STEAL_BPF_H
 
-/*
- * Lets a program read any address as if it were @btf_id's: a load that faults gives 0. It becomes no
- * call (kernel/bpf/verifier.c, since Linux 6.2: a35b9af4ec2c).
- */
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
-
+/* Since Linux 6.2 by a plain load, which gives 0 if it faults; a helper call takes longer. */
 static __always_inline __u64 ip_read_stolen(struct ip_cpu *c)
 {
-	const struct kvm_steal_time *stolen;
 	__u64 ns = 0;
 
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		stolen = bpf_rdonly_cast((void *)c->stolen_at,
-					 bpf_core_type_id_kernel(struct kvm_steal_time));
-		return stolen->steal;
-	}
+	if (bpf_ksym_exists(bpf_rdonly_cast))
+		return bpf_core_cast((void *)c->stolen_at, struct kvm_steal_time)->steal;
 	bpf_probe_read_kernel(&ns, sizeof(ns), (void *)c->stolen_at);
 	return ns;
 }

@@ -155,11 +155,6 @@ long bpf_probe_read_kernel(void *dst, __u32 size, void *src)
 	return 0;
 }
 
-void *bpf_rdonly_cast(const void *address, __u32 btf_id)
-{
-	return (void *)address;
-}
-
 __u64 bpf_ktime_get_ns(void)
 {
 	return sim_ns;

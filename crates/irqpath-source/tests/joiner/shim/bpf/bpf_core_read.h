@@ -10,6 +10,6 @@
 #define BPF_CORE_READ_BITFIELD(s, field)	((s)->field)
 #define BPF_CORE_READ(s, a, b)			((s)->a->b)
 #define bpf_core_field_exists(field)	1
-#define bpf_core_type_id_kernel(type)	0
+#define bpf_core_cast(address, type)	((type *)(address))
 
 #endif /* SHIM_BPF_CORE_READ_H */

@@ -15,8 +15,6 @@
 #define barrier()	__asm__ __volatile__("" ::: "memory")
 
 #define SEC(name)
-#define __ksym
-#define __weak
 #define bpf_ksym_exists(name)	1
 #define __uint(name, val)	int (*name)[val]
 #define __type(name, val)	typeof(val) *name
