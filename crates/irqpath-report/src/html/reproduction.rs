@@ -110,7 +110,7 @@ fn render_experiment(experiment: &Reproduced, pictures: &[Picture]) -> Markup {
             h2 { (experiment.title) }
             span.note { (experiment.id) " · " (experiment.source) }
         }
-        p.note.prose { (experiment.workload.trim()) " Figures: " (unit_note(experiment)) "." }
+        p.note.prose { (render_text(experiment.workload.trim())) " Figures: " (unit_note(experiment)) "." }
         @for variant in &experiment.variants {
             @for splat in &variant.splats { p.warning { (variant.name) ": " (splat) } }
         }
@@ -126,6 +126,20 @@ fn render_experiment(experiment: &Reproduced, pictures: &[Picture]) -> Markup {
                     src={ "data:image/svg+xml;base64," (STANDARD.encode(&picture.svg)) }
                     style={ "height:" (svg_height(&picture.svg)) "px" } {}
             }
+        }
+    }
+}
+
+/// A text of an experiment's file. What it has between backquotes is a name, as in Markdown.
+fn render_text(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // One without its partner stands for itself.
+    if parts.len().is_multiple_of(2) {
+        return html! { (text) };
+    }
+    html! {
+        @for (at, part) in parts.iter().enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }
@@ -162,7 +176,7 @@ fn render_claims(experiment: &Reproduced) -> Markup {
                             }
                         }
                         @for remark in claim_remarks(claim) {
-                            tr { td.reason colspan=(variants.len() + 3) { (remark) } }
+                            tr { td.reason colspan=(variants.len() + 3) { (render_text(remark)) } }
                         }
                     }
                 }
@@ -290,6 +304,17 @@ mod tests {
             ..Reproduced::default()
         });
         table
+    }
+
+    #[test]
+    fn a_name_between_backquotes_is_code_and_escaped() {
+        for (text, expected) in [
+            ("`a` and `<b>`", "<code>a</code> and <code>&lt;b&gt;</code>"),
+            ("one ` alone", "one ` alone"),
+            ("none", "none"),
+        ] {
+            assert_eq!(render_text(text).into_string(), expected);
+        }
     }
 
     #[test]
