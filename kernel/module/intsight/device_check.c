@@ -22,6 +22,10 @@ static unsigned int overlaps;
 module_param(overlaps, uint, 0444);
 MODULE_PARM_DESC(overlaps, "handlers that ran while a long one of their device did");
 
+static bool bus;
+module_param(bus, bool, 0644);
+MODULE_PARM_DESC(bus, "long handlers wake the thread of device 0, as a bus's do for a device on it");
+
 enum {
 	INVERSION_NONE,
 	INVERSION_HANDLER,	/* long handlers take the lock */
@@ -34,6 +38,15 @@ static unsigned int inversion;
 static struct lockdep_map inverted =
 	STATIC_LOCKDEP_MAP_INIT("inverted", &inverted);
 #endif
+
+/* Spurious to the thread, whose device has raised nothing. */
+static void wake_first_thread(struct intsight_dev *dev)
+{
+	struct intsight_dev *first = intsight_first_device();
+
+	if (first && first != dev && READ_ONCE(first->requested))
+		irq_wake_thread(intsight_line_irq(first->line), first);
+}
 
 /**
  * intsight_check_begin() - a long handler begins
@@ -49,6 +62,8 @@ u64 intsight_check_begin(struct intsight_dev *dev)
 		lock_map_acquire(&inverted);
 		lock_map_release(&inverted);
 	}
+	if (READ_ONCE(bus))
+		wake_first_thread(dev);
 	return READ_ONCE(dev->event.seq);
 }
 

@@ -393,6 +393,35 @@ test_irqpath_selective_follows() {
 	nothing_left
 }
 
+# The interrupt that a thread of another one waits for, as of a bus, is as
+# urgent as what that one serves.
+test_irqpath_selective_serves_threads() {
+	[ -d $P/selective ] || skip "no $P/selective: a kernel without CONFIG_IRQPATH"
+	needs waiter
+	load_devices nr_devices=2
+	line=$(awk '$NF == "intsight1" { print $1 + 0 }' /proc/interrupts)
+	quiet=$(cat $P/selective/quiet)
+	echo 20 > $P/selective/quiet
+	echo 1 > $P/selective/enabled
+	echo 1 > /sys/module/intsight/parameters/bus
+	waiter -d /dev/intsight1 -n 100000 -t 5000000 -p 0 -k handler:10000:1:1 \
+		> /tmp/bus.csv &
+	bus=$!
+	sleep 0.5
+	thread_is "0 0" "the thread behind it serves nobody"
+	waiter -n 400 -t 5000000 -p 80 -s read > /tmp/waiter.csv &
+	waiter=$!
+	thread_is "1 50" "the thread behind it serves a task"
+	wait $waiter || fail "waiter failed"
+	thread_is "0 0" "the task is gone"
+	kill $bus
+	wait $bus 2> /dev/null
+	echo 0 > $P/selective/enabled
+	echo "$quiet" > $P/selective/quiet
+	unload
+	nothing_left
+}
+
 # selective leaves alone a thread that the administrator set, and obeys the
 # administrator's lists.
 test_irqpath_selective_obeys() {
@@ -425,7 +454,7 @@ test_irqpath_selective_crossed() {
 	echo 1 > $P/selective/enabled
 	thread_is "0 0" "it serves nobody"
 	suspended=$(cat $P/migrate/suspended)
-	echo $((suspended | 1 << 21)) > $P/migrate/suspended
+	echo $((suspended | 1 << 22)) > $P/migrate/suspended
 	echo "$line" > $P/selective/allow
 	sleep 0.03
 	prio 70 "irq/$line-" > /dev/null || fail "prio failed"

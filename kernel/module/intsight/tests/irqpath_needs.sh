@@ -57,6 +57,7 @@ test_irqpath_needs_signal() { needs_rule 14 irqpath_killed; }
 test_irqpath_needs_reorder() { needs_rule 15 irqpath_reordered; }
 test_irqpath_needs_by_hand() { needs_rule 17 irqpath_selective_obeys; }
 test_irqpath_needs_uncrossed() { needs_rule 17 irqpath_selective_crossed; }
+test_irqpath_needs_threads() { needs_rule 21 irqpath_selective_serves_threads; }
 test_irqpath_needs_flow() { needs_rule 18 netprio_keeps_order; }
 test_irqpath_needs_lend() { needs_rule 19 irqpath_lends; }
 test_irqpath_needs_own_priority() { needs_rule 20 irqpath_borrowed; }

@@ -186,6 +186,7 @@ test_netprio_rises() {
 }
 
 # A receiver rises after its packets have come: they do not wait for another.
+# One that came before the job had begun was not held.
 test_netprio_rise_serves() {
 	needs prio fifo
 	NP_MAX_US=0
@@ -195,14 +196,16 @@ test_netprio_rise_serves() {
 	level 40
 	fifo 50 sh -c "sleep 0.1; echo 20 > $N/burst; sleep 0.1
 		prio 40 netsink; sleep 0.1
-		cat $NP/served > /tmp/risen" > /dev/null &
+		cat $NP/served $NP/held > /tmp/risen" > /dev/null &
 	rise=$!
 	taskset 1 netjob -n 1 -i 500000000 -P 50000000 -p 30 > /tmp/netjob || fail "netjob"
 	wait $rise || fail "prio failed"
 	all_came
-	# shellcheck disable=SC2154 # netprio sets it
-	served=$(($(cat /tmp/risen) - np_served))
-	[ "$served" = 20 ] || fail "$served of 20 were served beside the job"
+	{ read -r served; read -r held; } < /tmp/risen
+	# shellcheck disable=SC2154 # netprio sets both
+	{ served=$((served - np_served)); held=$((held - np_held)); }
+	[ "$held" -ge 15 ] || fail "$held of 20 were held"
+	[ "$served" = "$held" ] || fail "$served of $held were served beside the job"
 	netprio_off
 	unload
 }

@@ -82,10 +82,10 @@ run_tests ${TESTS:-$(applicable only_init_at_first files thesis_script parameter
 	irqpath_needs_traced irqpath_needs_affinity irqpath_needs_order \
 	irqpath_needs_outranked irqpath_needs_signal irqpath_needs_reorder \
 	irqpath_needs_by_hand irqpath_needs_uncrossed irqpath_needs_flow \
-	irqpath_needs_lend irqpath_needs_own_priority \
+	irqpath_needs_lend irqpath_needs_own_priority irqpath_needs_threads \
 	irqpath_las_memory irqpath_las_swap irqpath_las_life \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_crossed \
-	irqpath_selective_hands_over \
+	irqpath_selective_serves_threads irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_keeps_order netprio_rises \
 	netprio_rise_serves netprio_fair netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \

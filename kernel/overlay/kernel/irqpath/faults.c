@@ -40,6 +40,7 @@
  *	       lent the thread's priority
  * @RULE_OWN_PRIO: handlers are offered by a task's own priority, not by one
  *		   it was lent
+ * @RULE_THREADS: selective: what serves an urgent thread is urgent
  * @FAULT_SLOW: no rule: selective sleeps between its look at a thread and the
  *		change
  */
@@ -65,6 +66,7 @@ enum rule {
 	RULE_FLOW,
 	RULE_LEND,
 	RULE_OWN_PRIO,
+	RULE_THREADS,
 	FAULT_SLOW,
 	NR_RULES
 };
@@ -213,6 +215,11 @@ bool irqpath_keeps_cpu(int holder, int prio)
 bool irqpath_is_set_by_hand(const struct irqpath_task *t)
 {
 	return __irqpath_is_set_by_hand(t) && !is_suspended(RULE_BY_HAND);
+}
+
+bool irqpath_is_urgent_thread(const struct irqpath_task *t)
+{
+	return __irqpath_is_urgent_thread(t) && !is_suspended(RULE_THREADS);
 }
 
 int irqpath_set_sched(struct task_struct *p, const struct sched_attr *attr)

@@ -58,6 +58,7 @@ bool irqpath_keeps_cpu(int holder, int prio);
 /* selective/selective.h */
 bool irqpath_is_set_by_hand(const struct irqpath_task *t);
 int irqpath_set_sched(struct task_struct *p, const struct sched_attr *attr);
+bool irqpath_is_urgent_thread(const struct irqpath_task *t);
 
 /* netprio/netprio.h */
 bool irqpath_must_follow(const struct irqpath_receiver *r);
@@ -89,6 +90,7 @@ static inline int irqpath_add_fault_files(struct kobject *root) { return 0; }
 #define irqpath_keeps_cpu		__irqpath_keeps_cpu
 #define irqpath_is_set_by_hand		__irqpath_is_set_by_hand
 #define irqpath_set_sched		__irqpath_set_sched
+#define irqpath_is_urgent_thread	__irqpath_is_urgent_thread
 #define irqpath_must_follow		__irqpath_must_follow
 
 #endif /* CONFIG_IRQPATH_FAULTS */

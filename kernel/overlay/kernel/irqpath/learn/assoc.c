@@ -7,7 +7,7 @@
  * slots of the task. If all slots are taken, the one with the oldest wakeup
  * goes. Associations end with the task, with its real-time class and with the
  * action; irqpath_origin.nr_targets counts them. Kernel threads have none, but
- * pass on the origin that woke them.
+ * pass on the origin that woke them, and keep it real-time while they are.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -184,10 +184,28 @@ static void confirm_service(struct irqpath_origin *o)
 		irqpath_adjust_threads();
 }
 
-static void pass_origin_on(struct irqpath_task *t)
+/*
+ * A kernel thread is being woken. The origin serves one that is real-time work,
+ * such as the thread of another interrupt that serves a task: a controller's
+ * interrupt ends the transfer that the thread of a device behind it waits for.
+ * There is no association: a thread that stops serving confirms no more, and
+ * the origin falls quiet.
+ */
+static void note_thread(struct irqpath_task *t)
 {
+	struct irqpath_origin *o = irqpath_current_origin();
+
 	if (!t->origin)
-		WRITE_ONCE(t->woken_for, irqpath_current_origin());
+		WRITE_ONCE(t->woken_for, o);
+	if (!o || o == t->origin || !irqpath_is_urgent_thread(t))
+		return;
+	if (READ_ONCE(o->serves_thread)) {
+		confirm_service(o);
+		return;
+	}
+	WRITE_ONCE(o->serves_thread, true);
+	WRITE_ONCE(o->quiet, 0);
+	irqpath_adjust_threads();
 }
 
 void __irqpath_learn_wakeup(struct task_struct *p)
@@ -201,7 +219,7 @@ void __irqpath_learn_wakeup(struct task_struct *p)
 	    this_cpu_read(irqpath_cpus.predicting))
 		return;
 	if (p->flags & PF_KTHREAD) {
-		pass_origin_on(t);
+		note_thread(t);
 		return;
 	}
 	o = irqpath_current_origin();

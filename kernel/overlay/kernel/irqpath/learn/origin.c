@@ -213,6 +213,7 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 				     &action->thread_flags);
 		strscpy(o->name, action->name ?: "", sizeof(o->name));
 		WRITE_ONCE(o->action, action);
+		o->serves_thread = false;
 		o->quiet = 0;
 		o->peek = NULL;
 		/* Pairs with the address dependency of its readers. */

@@ -27,7 +27,8 @@
  * @run: held by the task that runs the handler in the thread's place; the
  *	 thread waits for it, and so lends the task its priority
  * @nr_targets: associations that name this origin
- * @quiet: activations since the last wakeup of a real-time task
+ * @serves_thread: has woken a kernel thread that is real-time work
+ * @quiet: activations since the last wakeup of a real-time task or thread
  * @key: lockdep class of @map
  * @map: held while the handler runs, in the thread and in a task; touched
  *	 where tasks park: an inversion shows without a migration
@@ -43,6 +44,7 @@ struct irqpath_origin {
 	irqpath_peek_t		peek;
 	struct rt_mutex		run;
 	atomic_t		nr_targets;
+	bool			serves_thread;
 	unsigned int		quiet;
 #ifdef CONFIG_LOCKDEP
 	struct lock_class_key	key;

@@ -5,7 +5,8 @@
  * The thread of an interrupt that serves no real-time task runs as SCHED_NORMAL
  * with nice 0. One that serves a task has the priority that the kernel gave it.
  * An interrupt serves a task while an association exists that it has confirmed
- * within the last irqpath_quiet activations.
+ * within the last irqpath_quiet activations. It also serves the kernel threads
+ * that are real-time work themselves, of other interrupts or of a driver.
  *
  * A thread whose priority somebody set by hand is never changed. The scheduler
  * calls irqpath_check_setscheduler() with the lock held under which it sets a
@@ -41,9 +42,28 @@ static bool is_listed(const unsigned long *list, unsigned int irq)
 	return irq < IRQPATH_NR_LISTED && test_bit(irq, list);
 }
 
+/* FIFO 1: what the kernel itself does in the background, RCU for example. */
+#define PRIO_BACKGROUND	(MAX_RT_PRIO - 2)
+
+/**
+ * __irqpath_is_urgent_thread() - whether a kernel thread is real-time work
+ * @t: its state
+ *
+ * The threads of a CPU, such as migration/N, work for everybody, and the worker
+ * for this policy.
+ */
+bool __irqpath_is_urgent_thread(const struct irqpath_task *t)
+{
+	struct kthread_worker *w = READ_ONCE(worker);
+	struct task_struct *p = t->task;
+
+	return p->normal_prio < PRIO_BACKGROUND && !kthread_is_per_cpu(p) &&
+	       !(w && p == w->task);
+}
+
 /**
  * irqpath_serves() - whether an interrupt is real-time work
- * @nr_targets: associations with it
+ * @nr_targets: associations with it, and one more if it serves a kernel thread
  * @quiet: activations since it woke one of them
  * @limit: irqpath_quiet
  * @allowed: the administrator says that it is
@@ -96,7 +116,9 @@ static void adjust_origin(struct irqpath_origin *o)
 {
 	bool on = static_key_enabled(&irqpath_selective_key);
 	bool serves = !on ||
-		irqpath_serves(atomic_read(&o->nr_targets), READ_ONCE(o->quiet),
+		irqpath_serves(atomic_read(&o->nr_targets) +
+			       READ_ONCE(o->serves_thread),
+			       READ_ONCE(o->quiet),
 			       READ_ONCE(irqpath_quiet),
 			       is_listed(irqpath_allowed, o->irq),
 			       is_listed(irqpath_denied, o->irq));

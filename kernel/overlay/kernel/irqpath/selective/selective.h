@@ -30,6 +30,7 @@ static inline int __irqpath_set_sched(struct task_struct *p,
 	return sched_setattr_nocheck(p, attr);
 }
 
+bool __irqpath_is_urgent_thread(const struct irqpath_task *t);
 bool irqpath_serves(unsigned int nr_targets, unsigned int quiet,
 		    unsigned int limit, bool allowed, bool denied);
 void irqpath_adjust_threads(void);

@@ -155,7 +155,7 @@ test_controls_settings() {
 	setting migrate/early_demux 0 1
 	setting migrate/drop_every 0 $UINT_MAX
 	# A bit for each of enum rule in faults.c.
-	setting migrate/suspended 0 $(((1 << 22) - 1))
+	setting migrate/suspended 0 $(((1 << 23) - 1))
 	setting selective/quiet 1 $UINT_MAX
 	setting netprio/max_hold_us 1000 10000000 zero
 	setting netprio/napi_hold_us 1000 10000000 zero
