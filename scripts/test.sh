@@ -115,7 +115,7 @@ end_fuzz() {
   return "$code"
 }
 
-# Linking it as one unit keeps one CPU busy for minutes, and the lints have the other one.
+# Linking it as one unit keeps one CPU busy for minutes: the lints and the kernel have the other one.
 start_release() {
   setsid cargo build --locked -q --release -p irqpath >"$release_log" 2>&1 &
   built=$!
@@ -169,13 +169,13 @@ scripts/setup.sh --with test --with lab
 release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
 start_release
 lint
-step 'the release binary, beside the lints' end_release
-summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
 # Advisories come from a database that is fetched; `cargo deny check` on a machine with network asks it.
 step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses bans sources
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
 step_ours 'the irqpath kernel' cargo run --locked -q -p irqpath -- lab build --flavour irqpath
 step_ours 'the patch series' cargo xtask kernel check --quick
+step 'the release binary, beside the lints and the kernel' end_release
+summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
 step_with qemu-system-aarch64 'irqpath for arm64 guests' arm64
 step 'cargo test' rust_tests
 start_fuzz
