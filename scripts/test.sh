@@ -79,7 +79,7 @@ arm64() {
 policies() {
   local results code=0
   results=$(mktemp -d)
-  cargo run --locked -q -p irqpath -- lab run ihm-net --set REPS=100 -o "$results" || code=$?
+  cargo run --locked -q -p irqpath -- lab run ihm-net --variant 'irqpath x86-64' --draws 1 --set REPS=100 -o "$results" || code=$?
   cargo run --locked -q -p irqpath -- lab run netprio-exec --set REPS=2 -o "$results" || code=$?
   cargo run --locked -q -p irqpath -- lab run torture-policies --variant irqpath --set DURATION_S=30 -o "$results" || code=$?
   rm -r "$results"
