@@ -122,6 +122,10 @@ impl Campaign<'_> {
             }
             if is_done {
                 self.progress.clear_line();
+                // Of a unit that was killed at its limit, too.
+                if !report.is_submitted {
+                    report.nr_leftovers += self.store.remove_leftovers(self.units)?;
+                }
                 return Ok(self.finish(report, standing, placed, &runs, &tries));
             }
             let start = |site| match (site, self.arbiter) {

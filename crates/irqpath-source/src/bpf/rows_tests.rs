@@ -65,7 +65,9 @@ fn rows_that_are_used_again_and_again_count_every_path_once() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    assert_eq!(exact.counted, exact.recorded);
+    // A full ring buffer says how much it lost, not how much of it were paths.
+    let possible = exact.recorded..=exact.recorded + exact.lost;
+    assert!(possible.contains(&exact.counted), "{} of {possible:?}", exact.counted);
     assert!(exact.retired >= 2 * NR_ROWS, "{} rows were used again", exact.retired);
     assert!(shared.retired >= 2 * NR_ROWS, "{} of shares", shared.retired);
 }
@@ -86,11 +88,12 @@ fn send_all(children: &[Child], signal: Signal) {
     }
 }
 
-/// Rows that were retired, and paths that were counted and recorded.
+/// Rows that were retired, paths that were counted and recorded, and records that were lost.
 struct Counts {
     retired: usize,
     counted: u64,
     recorded: u64,
+    lost: u64,
 }
 
 fn retire_often(config: &Config, children: &[Child]) -> Counts {
@@ -109,10 +112,11 @@ fn retire_often(config: &Config, children: &[Child]) -> Counts {
     std::thread::sleep(Duration::from_millis(50));
     let (events, last) = source.finish().unwrap();
     send_all(children, Signal::CONT);
-    nr_recorded += nr_paths(&events) + last.loss.get(LossReason::RingbufFull);
+    nr_recorded += nr_paths(&events);
     for reason in [LossReason::PathTableFull, LossReason::HistogramTableFull] {
         assert_eq!(last.loss.get(reason), 0, "{reason:?}");
     }
     let counted = sum(&last.paths) + sum(&retired);
-    Counts { retired: retired.len(), counted, recorded: nr_recorded }
+    let lost = last.loss.get(LossReason::RingbufFull);
+    Counts { retired: retired.len(), counted, recorded: nr_recorded, lost }
 }
