@@ -18,13 +18,14 @@ fi
 irq_priority "${TIMER_IRQ_PRIO:-}" intsight0
 irq_priority "${NET_IRQ_PRIO:-}" 'isight[01]'
 policies_on
-at=$(later_ms 200)
-netping "$@" -a "$at" -d $((REPS * (DELAY_NS + SPREAD_NS / 2) / 1000000 + 300)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
+# An instruction may take 16 ns, and a program is then long in starting.
+at=$(later_ms 1000)
+netping "$@" -a "$at" -d $((REPS * (DELAY_NS + SPREAD_NS / 2) / 1000000 + 1000)) -n 100000 -b "$SIZE" -p "$NET_PRIO" \
 	10.9.0.2 5000 > /tmp/net.csv &
 net=$!
 calc_on
-# Its first 30 are not kept: the other one begins meanwhile.
-waiter -w 30 -n "$REPS" -t "$DELAY_NS" -j "$SPREAD_NS" -p "$TIMER_PRIO" > "/results/$SERIES.csv"
+# Its first 100 are not kept: the other one begins meanwhile.
+waiter -w 100 -n "$REPS" -t "$DELAY_NS" -j "$SPREAD_NS" -p "$TIMER_PRIO" > "/results/$SERIES.csv"
 wait $net
 calc_off
 awk '/^# transactions/ { print "rate", $3 * 1e9 / $NF; print "path_ns", $NF / $3 - rtt * 1000 }' \
