@@ -148,14 +148,17 @@ fn shows_details(browser: &Browser) {
     assert!(text(browser, "#detail-title").contains(&column(browser, 3)[3]));
 }
 
-/// The bars and rows of the causes add up to the run, and unexplained time has its own row.
+/// The bars and rows of the causes add up to the run, and unexplained time has its own row. What the
+/// hypervisor stole is of a class of its own.
 fn shows_causes(browser: &Browser) {
     browser.click(".paths tbody tr:nth-child(1)");
     let rows = browser.run(
-        "return [...document.querySelectorAll('.causes tbody tr')].map(r => [r.cells[2].textContent, r.cells[4].textContent])",
+        "return [...document.querySelectorAll('.causes tbody tr')].map(r => [2, 4, 7].map(nr => r.cells[nr].textContent))",
     );
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().any(|r| r[0] == "unexplained"), "{rows:?}");
+    let mut stolen = rows.iter().filter(|r| r[0] == "stolen by the hypervisor").peekable();
+    assert!(stolen.peek().is_some() && stolen.all(|r| r[2] == "hypervisor"), "{rows:?}");
     let sum: f64 = rows.iter().map(|r| times(&[r[1].as_str().unwrap().to_owned()])[0]).sum();
     let total: f64 = times(&[text(browser, ".stacks .whole td.num")])[0];
     assert!((sum - total).abs() <= 0.1 * rows.len() as f64, "{sum} {total}");

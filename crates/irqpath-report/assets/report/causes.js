@@ -61,6 +61,9 @@
   const COLUMNS = [["Stage"], ["CPU", "num"], ["Cause"], ["Who"], ["us", "num"], ["% of path", "num"],
     ["Pieces", "num"], ["Class"]];
 
+  /** The classes that the column names otherwise; of two the kind says all. */
+  const CLASS_WORDS = { idle: "–", stolen: "hypervisor", unexplained: "–" };
+
   function causeRow(slow, stage, cause, isFirst, isMain) {
     const cell = (text, class_) => ns.el("td", { class: class_ }, text);
     const class_ = ns.classOf(cause.kind);
@@ -72,7 +75,7 @@
       cell(ns.us(cause.ns), "num"),
       cell((slow.total_ns ? (100 * cause.ns) / slow.total_ns : 0).toFixed(1), "num"),
       cell(ns.count(cause.nr_times), "num"),
-      cell(["idle", "stolen", "unexplained"].includes(class_) ? "–" : class_));
+      cell(CLASS_WORDS[class_] ?? class_));
   }
 
   /** The causes of a slow path as a table, by stage, longest first. */

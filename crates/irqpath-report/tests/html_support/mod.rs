@@ -228,12 +228,13 @@ fn causes(to: Point, ns: u64, dice: &mut Dice) -> Vec<Cause> {
         (_, 1) => (CauseKind::Softirq, "net_rx"),
         _ => (CauseKind::Hardirq, "LOC:local_timer"),
     };
-    let (softirq, own) = ((ns - main) / 2, (ns - main) / 3);
+    let (softirq, steal, own) = ((ns - main) / 4, (ns - main) / 4, (ns - main) / 3);
     vec![
         cause(kind, who, main, 1 + dice.below(3) as u32),
         cause(CauseKind::Softirq, "timer", softirq, 2),
+        cause(CauseKind::Steal, "hypervisor", steal, 1),
         cause(CauseKind::Own, "handler", own, 1),
-        cause(CauseKind::Unexplained, "", ns - main - softirq - own, 1),
+        cause(CauseKind::Unexplained, "", ns - main - softirq - steal - own, 1),
     ]
 }
 
