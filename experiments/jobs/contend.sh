@@ -19,6 +19,7 @@ policies_on
 runs_before=$(migrated)
 misses_before=$(mispredicted)
 switches_before=$(mm_switched)
+stood_in_before=$(stood_in)
 
 talk() {
 	netping -a "$at" -d "$LENGTH_MS" -n 100000 -b "$SIZE" "$@"
@@ -79,7 +80,7 @@ switches() {
 		fi
 	fi
 	[ -z "$low" ] || totals low "$LOW_RTT_US" /tmp/low.csv
-	success "$runs_before" "$misses_before" "$switches_before"
+	success "$runs_before" "$misses_before" "$switches_before" "$stood_in_before"
 } > "/results/$SERIES.values"
 policies_off
 nic_off

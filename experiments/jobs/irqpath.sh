@@ -67,21 +67,28 @@ migrated() {
 mispredicted() {
 	cat $P/migrate/mispredicted
 }
+# Handlers that were run without a prediction.
+stood_in() {
+	cat $P/migrate/stood_in
+}
 # Address spaces that were loaded for a handler's sake.
 mm_switched() {
 	cat $P/migrate/mm_switched
 }
 
-# success MIGRATED MISPREDICTED MM_SWITCHED: what has come since then, the share that was predicted
-# well, and how many address spaces were loaded for a handler.
+# success MIGRATED MISPREDICTED MM_SWITCHED STOOD_IN: what has come since then, the share of predictions
+# that were right, and how many address spaces were loaded for a handler.
 success() {
 	runs=$(($(migrated) - $1))
 	misses=$(($(mispredicted) - $2))
 	switches=$(($(mm_switched) - $3))
+	unpredicted=$(($(stood_in) - $4))
 	echo "migrated $runs"
 	echo "mispredicted $misses"
-	[ $runs = 0 ] || awk -v runs=$runs -v misses=$misses -v switches=$switches 'BEGIN {
-		print "success", 100 - 100 * misses / runs
+	echo "stood_in $unpredicted"
+	[ $runs = $unpredicted ] || awk -v runs=$runs -v misses=$misses -v switches=$switches \
+		-v predicted=$((runs - unpredicted)) 'BEGIN {
+		print "success", 100 - 100 * misses / predicted
 		print "mm_switches", switches / runs
 	}'
 }

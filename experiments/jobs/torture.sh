@@ -220,8 +220,8 @@ books() {
 
 # What the policies have counted since boot, which may be that of other series.
 counted() {
-	for file in learn/learned migrate/offered migrate/demuxed migrate/migrated migrate/mispredicted \
-		migrate/lazy migrate/mm_switched migrate/lost migrate/elsewhere migrate/rescued migrate/lent \
+	for file in learn/learned migrate/offered migrate/demuxed migrate/migrated migrate/stood_in migrate/mispredicted \
+		migrate/lazy migrate/mm_switched migrate/deferred migrate/lost migrate/elsewhere migrate/rescued migrate/lent \
 		direct/switched direct/overtaken direct/busy direct/outranked direct/remote direct/unfit direct/blocked \
 		selective/promoted selective/demoted \
 		netprio/classified netprio/passed netprio/held netprio/dropped netprio/served netprio/expired \

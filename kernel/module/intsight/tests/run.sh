@@ -30,6 +30,7 @@ SELFTESTS=${SELFTESTS:-$here/../../../overlay/tools/testing/selftests/irqpath}
 . "$here/irqpath_lends.sh"
 . "$here/irqpath_rules.sh"
 . "$here/irqpath_needs.sh"
+. "$here/irqpath_stands_in.sh"
 . "$here/netprio.sh"
 . "$here/netprio_ends.sh"
 . "$here/shield.sh"
@@ -74,7 +75,7 @@ run_tests ${TESTS:-$(applicable only_init_at_first files thesis_script parameter
 	irqpath_traced irqpath_moved irqpath_most_urgent_first irqpath_outranked \
 	irqpath_killed irqpath_reordered irqpath_withdraws \
 	irqpath_lends irqpath_lends_ordinary irqpath_lends_raised irqpath_borrowed \
-	irqpath_stopped \
+	irqpath_stopped irqpath_stands_in \
 	irqpath_readers \
 	irqpath_needs_forced irqpath_needs_token irqpath_needs_runner \
 	irqpath_needs_unmask irqpath_needs_drain irqpath_needs_own \

@@ -79,6 +79,8 @@ int __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
 void __irqpath_wait_for_runner(struct irqaction *action);
+bool __irqpath_defers_preemption(struct task_struct *curr,
+				 struct task_struct *p);
 void __irqpath_sched_switch(struct task_struct *next);
 struct mm_struct *__irqpath_task_mm(struct task_struct *p);
 bool __irqpath_direct_wake(struct task_struct *p);
@@ -190,6 +192,21 @@ static inline bool irqpath_offer(struct irq_desc *desc,
 	if (static_branch_unlikely(&irqpath_migrate_key))
 		return __irqpath_offer(desc, action);
 	return false;
+}
+
+/**
+ * irqpath_defers_preemption() - whether a task runs on although it is outranked
+ * @curr: the running task
+ * @p: the task that is being woken on the same CPU
+ *
+ * Context: wakeup_preempt(), rq->lock held.
+ * Return: true if @curr runs a handler and is preempted when it has done so.
+ */
+static inline bool irqpath_defers_preemption(struct task_struct *curr,
+					     struct task_struct *p)
+{
+	return static_branch_unlikely(&irqpath_migrate_key) &&
+	       __irqpath_defers_preemption(curr, p);
 }
 
 /**
@@ -306,6 +323,11 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 static inline void irqpath_sched_switch(struct task_struct *next,
 					bool hooked) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
+static inline bool irqpath_defers_preemption(struct task_struct *curr,
+					     struct task_struct *p)
+{
+	return false;
+}
 
 #endif /* CONFIG_IRQPATH */
 

@@ -50,11 +50,14 @@ enum irqpath_state {
  * @sleep_state: the task's state when it parked
  * @offered: the association behind the offer
  * @from: the origin of the offer; @offered may be given to another one
+ * @predicted: the handler should wake the task; if not, the task stands in for
+ *	       a thread that has to wait
  * @action: the action of the offer
  * @flow: that of the socket that the task waits for
  * @lazy: the task runs without its address space, see las.c; written with
  *	  p->pi_lock held while the task sleeps, and by the task itself
  * @own_softirqs: vectors that the running handler raised
+ * @deferred: the handler woke a more urgent task, which waits for its end
  * @demoted: selective has made this interrupt's thread an ordinary task
  * @set_by_hand: the administrator chose the priority of this interrupt's thread
  *
@@ -77,8 +80,10 @@ struct irqpath_task {
 	struct irqpath_slot	*offered;
 	struct irqpath_origin	*from;
 	struct irqaction	*action;
+	bool			predicted;
 	struct irqpath_flow	flow;
 	bool			lazy;
+	bool			deferred;
 	u32			own_softirqs;
 	bool			demoted;
 	bool			set_by_hand;

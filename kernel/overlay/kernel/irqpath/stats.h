@@ -11,10 +11,14 @@
  * @offered: handlers offered to a parked task
  * @demuxed: of these, offered to the task that the packet named
  * @migrated: handlers that a task ran
- * @mispredicted: of these, did not wake the task
+ * @stood_in: of these, those that a task ran because the thread would have
+ *	      waited; nobody had predicted that they wake the task
+ * @mispredicted: of the others, did not wake the task
  * @lazy: handlers that a task ran without its address space
  * @mm_switched: address spaces loaded for a handler, before it or, if lazy,
  *		 after it
+ * @deferred: more urgent tasks that a handler woke, and that preempted the task
+ *	      that ran it when it had ended
  * @lost: offers that the irq thread took first
  * @elsewhere: offers that the task handed back, because it met them on another
  *	       CPU or below the thread
@@ -46,9 +50,11 @@ struct irqpath_stats {
 	unsigned long offered;
 	unsigned long demuxed;
 	unsigned long migrated;
+	unsigned long stood_in;
 	unsigned long mispredicted;
 	unsigned long lazy;
 	unsigned long mm_switched;
+	unsigned long deferred;
 	unsigned long lost;
 	unsigned long elsewhere;
 	unsigned long lent;

@@ -110,6 +110,7 @@ static struct irqpath_slot *make_slot(struct irqpath_task *t,
 	slot->mm_switched = 0;
 	slot->last = jiffies;
 	slot->credit = IRQPATH_CREDIT_START;
+	slot->stand_ins = 0;
 	slot->indirect = false;
 	slot->pinned = false;
 	WRITE_ONCE(slot->origin, o);
@@ -232,6 +233,7 @@ void __irqpath_learn_wakeup(struct task_struct *p)
 		if (READ_ONCE(slot->origin) == o) {
 			slot->hits++;
 			slot->last = jiffies;
+			slot->stand_ins = 0;
 			slot->indirect = irqpath_is_indirect();
 			if (!slot->indirect)
 				slot->credit =

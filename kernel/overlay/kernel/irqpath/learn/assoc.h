@@ -19,6 +19,9 @@ struct irqpath_task;
 #define IRQPATH_CREDIT_START	8
 #define IRQPATH_CREDIT_GAIN	4
 
+/* Handlers that a task may run for others until one of this origin wakes it. */
+#define IRQPATH_STAND_INS_MAX	64
+
 /**
  * struct irqpath_slot - one association
  * @origin: NULL if the slot is free
@@ -28,6 +31,8 @@ struct irqpath_task;
  * @mm_switched: address spaces loaded for these handlers
  * @last: jiffies of the last hit
  * @credit: trust, see irqpath_update_credit()
+ * @stand_ins: offers to run the handler in place of a thread that has to wait,
+ *	       since the last hit
  * @indirect: at the last hit a thread woke the task, and the handler only woke
  *	      that thread: running the handler would not have woken the task
  * @pinned: made by hand, see proc.c: is not replaced, and keeps its trust
@@ -43,6 +48,7 @@ struct irqpath_slot {
 	unsigned long		mm_switched;
 	unsigned long		last;
 	unsigned int		credit;
+	unsigned int		stand_ins;
 	bool			indirect;
 	bool			pinned;
 };

@@ -16,7 +16,7 @@
 #include "migrate.h"
 
 /* Look at packets. */
-unsigned int irqpath_early_demux = 1;
+unsigned int irqpath_early_demux;
 
 /**
  * irqpath_set_peek() - let irqpath look at the packets of an interrupt

@@ -54,6 +54,12 @@ static inline void irqpath_count_mm(struct irqpath_task *t)
 	t->offered->mm_switched++;
 }
 
+/* The running task, which has parked, need not sleep: it has an offer. */
+static inline bool irqpath_has_offer(void)
+{
+	return READ_ONCE(current->irqpath->state) == IRQPATH_OFFERED;
+}
+
 bool irqpath_stack_is_deep_enough(void);
 
 bool irqpath_park(void);

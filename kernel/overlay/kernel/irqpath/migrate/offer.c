@@ -35,43 +35,69 @@ static struct irqpath_slot *find_slot(struct irqpath_task *t,
 }
 
 /*
- * Find the first parked task that the interrupt is known to wake. @flow is that
- * of the packet behind the interrupt, or NULL. A task that waits for another
- * flow is passed over. One that waits for this flow needs no trust.
+ * The handler should wake @t. @flow is that of the packet behind the interrupt,
+ * or NULL. A task that waits for another flow is passed over. One that waits
+ * for this flow needs no trust.
+ */
+static bool is_expected(const struct irqpath_task *t,
+			const struct irqpath_slot *slot,
+			const struct irqpath_flow *flow)
+{
+	if (!flow || !t->flow.protocol)
+		return slot->credit;
+	return irqpath_waits_for(&t->flow, flow);
+}
+
+/*
+ * @t would run the handler now, and the thread would not. Meanwhile the line is
+ * masked, and what @t waits for might come.
+ */
+static bool may_stand_in(const struct irqpath_task *t,
+			 const struct irqpath_slot *slot,
+			 const struct irqaction *action)
+{
+	return irqpath_thread_waits(action) && t->task->prio < current->prio &&
+	       slot->stand_ins < IRQPATH_STAND_INS_MAX;
+}
+
+/*
+ * Find the most urgent parked task that the interrupt should wake. If that one
+ * has to wait as well as the thread, or there is none, find the most urgent one
+ * that can stand in.
  */
 static struct irqpath_task *choose_task(struct irqpath_cpu *c,
 					struct irqpath_origin *o,
 					struct irqaction *action,
 					const struct irqpath_flow *flow)
 {
-	struct irqpath_task *t;
+	struct irqpath_task *t, *stand_in = NULL;
 
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(t, &c->parked, node) {
 		struct irqpath_slot *slot = find_slot(t, o);
-		bool named = flow && t->flow.protocol;
 
 		if (!slot || !irqpath_handler_wakes(slot) ||
-		    !is_eligible(t, action) ||
-		    (flow && !irqpath_waits_for(&t->flow, flow)) ||
-		    (!named && !slot->credit))
+		    !is_eligible(t, action))
 			continue;
-		if (named)
-			irqpath_count(demuxed);
-		t->offered = slot;
-		return t;
+		if (is_expected(t, slot, flow)) {
+			if (stand_in && t->task->prio >= current->prio)
+				break;
+			if (flow && t->flow.protocol)
+				irqpath_count(demuxed);
+			t->offered = slot;
+			t->predicted = true;
+			return t;
+		}
+		if (!stand_in && may_stand_in(t, slot, action)) {
+			stand_in = t;
+			t->offered = slot;
+			t->predicted = false;
+		}
 	}
-	return NULL;
-}
-
-/*
- * The handler still runs. If a thread runs it, the task that would run it once
- * more might preempt the thread.
- */
-static bool handler_is_running(struct irqpath_origin *o, struct irq_desc *desc)
-{
-	return !irqpath_has_one_token(desc) || irqpath_has_runner(o);
+	if (stand_in)
+		stand_in->offered->stand_ins++;
+	return stand_in;
 }
 
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
@@ -83,7 +109,7 @@ bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action)
 	bool known, others;
 
 	if (!o || !irqpath_may_migrate(o) || !in_hardirq() ||
-	    list_empty(&c->parked) || handler_is_running(o, desc))
+	    list_empty(&c->parked) || irqpath_handler_is_running(o, desc))
 		return false;
 
 	known = READ_ONCE(o->peek) && irqpath_peek_flow(o, action, &flow);

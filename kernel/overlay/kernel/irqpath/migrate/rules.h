@@ -80,6 +80,14 @@ static inline bool __irqpath_preempts_thread(const struct task_struct *p,
 	return irqpath_outranks(p, action);
 }
 
+/* The thread waits for the running task, which goes before it. */
+static inline bool irqpath_thread_waits(const struct irqaction *action)
+{
+	int prio = current->prio;
+
+	return rt_or_dl_prio(prio) && prio <= READ_ONCE(action->thread->prio);
+}
+
 /* A traced task is offered nothing: its tracer may stop it. */
 static inline bool __irqpath_is_traced(const struct task_struct *p)
 {
@@ -178,6 +186,16 @@ static inline void __irqpath_unmask_line(struct irq_desc *desc,
 					 struct irqaction *action)
 {
 	irqpath_finalize_oneshot(desc, action);
+}
+
+/*
+ * The handler still runs. If a thread runs it, the task that would run it once
+ * more might preempt the thread.
+ */
+static inline bool irqpath_handler_is_running(struct irqpath_origin *o,
+					      struct irq_desc *desc)
+{
+	return !irqpath_has_one_token(desc) || irqpath_has_runner(o);
 }
 
 /* The softirqs that run in the task: those that its handler raised. */

@@ -92,6 +92,58 @@ static bool may_park(struct irqpath_task *t)
 	       irqpath_stack_is_deep_enough();
 }
 
+/* The thread has a token and could not come yet. */
+static bool is_overdue(struct irqaction *action)
+{
+	return test_bit(IRQTF_RUNTHREAD, &action->thread_flags);
+}
+
+/* The current task may run the overdue handler. */
+static bool may_catch_up(const struct irqpath_slot *slot,
+			 const struct irqpath_origin *o,
+			 const struct irqaction *action)
+{
+	return irqpath_may_migrate(o) && irqpath_handler_wakes(slot) &&
+	       !irqpath_handler_is_running(o, o->desc) &&
+	       irqpath_outranks(current, action) &&
+	       !irqpath_is_traced(current) &&
+	       slot->stand_ins < IRQPATH_STAND_INS_MAX;
+}
+
+/*
+ * The task would sleep while a line that wakes it is masked. It offers itself
+ * the handler that a thread below it should have run.
+ */
+static bool offer_overdue(struct irqpath_cpu *c, struct irqpath_task *t)
+{
+	struct irqpath_slot *slot;
+
+	lockdep_assert_held(&c->lock);
+
+	for (slot = t->slot; slot < t->slot + IRQPATH_NR_SLOTS; slot++) {
+		struct irqpath_origin *o = READ_ONCE(slot->origin);
+		/* It stays: irqpath_withdraw_offers() takes the lock. */
+		struct irqaction *action = o ? READ_ONCE(o->action) : NULL;
+
+		if (likely(!action || !is_overdue(action)) ||
+		    !may_catch_up(slot, o, action))
+			continue;
+		/* Now, so that offers it cannot take come to an end, too. */
+		slot->stand_ins++;
+		t->offered = slot;
+		t->predicted = false;
+		t->from = o;
+		t->action = action;
+		list_add_tail(&t->node, &c->offered);
+		irqpath_update_expected(c);
+		smp_store_release(&t->state, IRQPATH_OFFERED); /* as above */
+		irqpath_count(offered);
+		trace_irqpath_offer(t->from, current);
+		return true;
+	}
+	return false;
+}
+
 static void park_task(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c;
@@ -102,7 +154,8 @@ static void park_task(struct irqpath_task *t)
 	c = this_cpu_ptr(&irqpath_cpus);
 	WRITE_ONCE(t->cpu, smp_processor_id());
 	raw_spin_lock(&c->lock);
-	insert_parked(c, t);
+	if (likely(!offer_overdue(c, t)))
+		insert_parked(c, t);
 	raw_spin_unlock(&c->lock);
 	local_irq_restore(flags);
 }
@@ -218,6 +271,58 @@ static void enable_bh(struct irqpath_task *t)
 	migrate_enable();
 }
 
+static void judge_prediction(const struct irqpath_task *t, bool woke)
+{
+	struct irqpath_slot *slot = t->offered;
+
+	if (!t->predicted) {
+		irqpath_count(stood_in);
+		return;
+	}
+	if (!woke) {
+		slot->misses++;
+		if (!slot->pinned)
+			slot->credit = irqpath_update_credit(slot->credit,
+							     false);
+		irqpath_count(mispredicted);
+	}
+	slot->runs++;
+}
+
+/*
+ * The running task runs a handler, and its softirq has woken a more urgent task
+ * that waits for a socket. That one would want bottom halves disabled at once,
+ * wait for the running task and lend it its priority, and do so again for each
+ * lock. A task that may run elsewhere is not kept waiting.
+ */
+bool __irqpath_defers_preemption(struct task_struct *curr,
+				 struct task_struct *p)
+{
+	struct irqpath_task *t = curr->irqpath;
+	struct irqpath_task *woken = p->irqpath;
+
+	if (!t || curr != current || curr->flags & PF_KTHREAD || !t->origin ||
+	    !woken || !READ_ONCE(woken->flow.protocol) || in_hardirq() ||
+	    (p->nr_cpus_allowed > 1 && num_online_cpus() > 1) ||
+	    p->sched_class != curr->sched_class)
+		return false;
+	t->deferred = true;
+	irqpath_count(deferred);
+	return true;
+}
+
+/* Let the more urgent task run that waited for the end of the handler. */
+static void end_deferral(struct irqpath_task *t)
+{
+	if (likely(!t->deferred))
+		return;
+	t->deferred = false;
+	preempt_disable();
+	set_tsk_need_resched(current);
+	set_preempt_need_resched();
+	preempt_enable();
+}
+
 /* Return: whether the handler, or anyone else meanwhile, woke the task. */
 static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 			struct irqaction *action)
@@ -241,14 +346,7 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	enable_bh(t);
 
 	woke = READ_ONCE(current->__state) == TASK_RUNNING;
-	if (!woke) {
-		t->offered->misses++;
-		if (!t->offered->pinned)
-			t->offered->credit =
-				irqpath_update_credit(t->offered->credit, false);
-		irqpath_count(mispredicted);
-	}
-	t->offered->runs++;
+	judge_prediction(t, woke);
 	irqpath_count(migrated);
 	trace_irqpath_run_exit(o->irq, woke);
 	if (ret == IRQ_WAKE_THREAD)
@@ -280,6 +378,7 @@ static bool take_offer(struct irqpath_task *t)
 	else
 		local_bh_enable();
 	irqpath_map_release(o);
+	end_deferral(t);
 	return woke;
 }
 

@@ -16,7 +16,8 @@ void __sched __irqpath_schedule(void)
 	bool parked = irqpath_park();
 
 	do {
-		schedule();
+		if (likely(!parked || !irqpath_has_offer()))
+			schedule();
 	} while (parked && irqpath_unpark(true));
 }
 EXPORT_SYMBOL_GPL(__irqpath_schedule);
@@ -26,7 +27,8 @@ long __sched __irqpath_schedule_timeout(long timeout)
 	bool parked = irqpath_park();
 
 	do {
-		timeout = schedule_timeout(timeout);
+		if (likely(!parked || !irqpath_has_offer()))
+			timeout = schedule_timeout(timeout);
 	} while (parked && irqpath_unpark(timeout > 0));
 	return timeout;
 }
@@ -42,8 +44,10 @@ int __sched __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 					       const enum hrtimer_mode mode)
 {
 	bool parked = irqpath_park();
-	int ret = schedule_hrtimeout_range(expires, delta, mode);
+	int ret = -EINTR;
 
+	if (likely(!parked || !irqpath_has_offer()))
+		ret = schedule_hrtimeout_range(expires, delta, mode);
 	if (parked) {
 		__set_current_state(current->irqpath->sleep_state);
 		irqpath_unpark(false);
