@@ -100,7 +100,7 @@ static bool is_overdue(struct irqaction *action)
 
 /* The current task may run the overdue handler. */
 static bool may_catch_up(const struct irqpath_slot *slot,
-			 const struct irqpath_origin *o,
+			 struct irqpath_origin *o,
 			 const struct irqaction *action)
 {
 	return irqpath_may_migrate(o) && irqpath_handler_wakes(slot) &&
@@ -304,7 +304,7 @@ bool __irqpath_defers_preemption(struct task_struct *curr,
 	if (!t || curr != current || curr->flags & PF_KTHREAD || !t->origin ||
 	    !woken || !READ_ONCE(woken->flow.protocol) || in_hardirq() ||
 	    (p->nr_cpus_allowed > 1 && num_online_cpus() > 1) ||
-	    p->sched_class != curr->sched_class)
+	    p->sched_class != curr->sched_class || p->prio >= curr->prio)
 		return false;
 	t->deferred = true;
 	irqpath_count(deferred);
