@@ -6,6 +6,9 @@ CARGO   ?= cargo
 LOCKED  := --locked
 PREFIX  ?= /usr/local
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
+# What `make demo` runs; with dev, in seconds compiled and slower. Cargo calls dev's directory debug.
+PROFILE ?= release
+BUILT   := $(TARGET)/$(patsubst dev,debug,$(PROFILE))
 BIN     := $(TARGET)/release/irqpath
 # Writes the pages and completions; another than BIN if that is for another machine.
 WRITER  := $(BIN)
@@ -29,8 +32,8 @@ build: setup ## build the release binary
 
 demo: ## trace this machine, or replay a recording; then guests, for which a kernel is built once
 	@scripts/setup.sh
-	@$(CARGO) build $(LOCKED) --release -p irqpath --bin irqpath --example demo_load
-	@scripts/demo.sh
+	@$(CARGO) build $(LOCKED) --profile $(PROFILE) -p irqpath --bin irqpath --example demo_load
+	@IRQPATH_BUILT=$(BUILT) scripts/demo.sh
 
 test: ## every check and test, for which a kernel is built once; what cannot run here says why
 	@scripts/test.sh

@@ -7,8 +7,9 @@
 # IRQPATH_OWN_KERNEL=0 leaves that last part out.
 # The last lines name every part that was left out, and why. Exit codes: 0 all parts that were asked
 # for ran (a replay in place of a live trace counts, its first line says so), 1 a part could not run.
-# Needs a release build (`make demo` makes it). Touches nothing but demo-result/ and the lab's cache,
-# ~/.cache/irqpath, into which the first run fetches a kernel of Debian and builds ours.
+# Needs a build (`make demo` makes it), in IRQPATH_BUILT or where cargo puts a release. Touches
+# nothing but demo-result/ and the lab's cache, ~/.cache/irqpath, into
+# which the first run fetches a kernel of Debian and builds ours.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +17,7 @@ duration=10
 threshold_us=200 # paths that take longer are explained
 result=demo-result
 recording=tests/golden/demo.irqrec
-release=${CARGO_TARGET_DIR:-target}/release
+built=${IRQPATH_BUILT:-${CARGO_TARGET_DIR:-target}/release}
 as_root=()
 load=''
 kernel='' # builds the irqpath kernel
@@ -77,9 +78,9 @@ trace() {
 
 live() {
   echo "Tracing this machine for $duration s, under disk reads, loopback TCP and timers."
-  "$release/examples/demo_load" "$((duration + 5))" &
+  "$built/examples/demo_load" "$((duration + 5))" &
   load=$!
-  trace "${as_root[@]}" "$release/irqpath" trace once -d "${duration}s" -T "$threshold_us"
+  trace "${as_root[@]}" "$built/irqpath" trace once -d "${duration}s" -T "$threshold_us"
   if [[ ${#as_root[@]} != 0 ]]; then
     "${as_root[@]}" chown -R "$(id -u):$(id -g)" "$result"
   fi
@@ -88,7 +89,7 @@ live() {
 replay() {
   echo "This is a replay of a recording made on another machine: $why_not."
   leave_out 'The live trace' "$why_not; a recording was replayed"
-  trace "$release/irqpath" trace once --replay "$recording" -T "$threshold_us"
+  trace "$built/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
 # Begins the longest part, which the next ones run beside: the first time the kernel is built.
@@ -98,7 +99,7 @@ start_kernel() {
   if [[ ${IRQPATH_OWN_KERNEL:-1} == 0 ]] || ! command -v qemu-system-x86_64 >/dev/null; then return; fi
   echo 'The irqpath kernel is built meanwhile, the first time; IRQPATH_OWN_KERNEL=0 leaves it out.'
   kernel_log=$(mktemp)
-  "$release/irqpath" lab build --flavour irqpath >"$kernel_log" 2>&1 &
+  "$built/irqpath" lab build --flavour irqpath >"$kernel_log" 2>&1 &
   kernel=$!
 }
 
@@ -110,7 +111,7 @@ exact() {
     return
   fi
   echo 'In a guest in which one instruction is one nanosecond, a device wakes a real-time task:'
-  "$release/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
+  "$built/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
     fail_part 'The exact lab' "irqpath lab flame ihm-timer ended with $?, and said why above"
 }
 
@@ -119,13 +120,13 @@ tune() {
   echo
   echo 'Which interrupts wake real-time tasks here, and what irqpath tune would change (a dry run):'
   if [[ -n $why_not ]]; then
-    "$release/irqpath" tune --replay "$recording"
+    "$built/irqpath" tune --replay "$recording"
     return
   fi
   # A real-time task of its own, 200 times a second, so that there is one.
-  "${as_root[@]}" "$release/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
+  "${as_root[@]}" "$built/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
   load=$!
-  "${as_root[@]}" "$release/irqpath" tune --learn 4s --dry-run ||
+  "${as_root[@]}" "$built/irqpath" tune --learn 4s --dry-run ||
     fail_part 'Tuning' "irqpath tune ended with $?, and said why above"
   wait "$load" 2>/dev/null || true
   load=''
@@ -135,7 +136,7 @@ tune() {
 shield() {
   echo
   echo "What irqpath shield would change to keep CPU $(($(nproc --all) - 1)) free (a dry run):"
-  "$release/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
+  "$built/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
     fail_part 'The shield' "irqpath shield set ended with $?, and said why above"
 }
 
@@ -160,7 +161,7 @@ policies() {
     fail_part 'The policies' "irqpath lab build --flavour irqpath ended with $built, and said why above"
     return
   fi
-  "$release/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
+  "$built/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
     fail_part 'The policies' "irqpath lab flame ihm-migrate ended with $?, and said why above"
 }
 
@@ -186,8 +187,8 @@ In $result/:
   report.html    open it in a browser; it needs no network
   trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)$lab_line
   summary.json, paths.parquet, meta.json  the numbers, described by: irqpath schema
-Next: ${as_root[*]:+${as_root[*]} }$release/irqpath trace      watch it live, q to quit
-      $release/irqpath check      what on this host makes interrupts late
+Next: ${as_root[*]:+${as_root[*]} }$built/irqpath trace      watch it live, q to quit
+      $built/irqpath check      what on this host makes interrupts late
 EOF
 
 if [[ ${#left_out[@]} != 0 ]]; then

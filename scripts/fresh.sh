@@ -7,7 +7,8 @@
 #
 # --quick is what `make test` runs for a suite that this machine is not: unit tests, guest programs byte
 # for byte, the oldest kernels with what its clang made, and the demo without the irqpath kernel;
-# compiled without optimisation, and with this machine's lab cache.
+# compiled without optimisation, and with this machine's lab cache. Crates of others that this checkout
+# has compiled are taken from there, except the one with libbpf in it.
 #
 # scripts/root.sh makes the root and says which mirror it uses. The demo traces this machine. Rust and
 # the crates come from here, because Debian's Rust is too old. Needs root and debootstrap.
@@ -38,25 +39,40 @@ label=fresh
 require_root_tools
 in_namespace "${all[@]}"
 
+# What cargo compiled keeps its name only where a crate's source has the same path.
+registry=$(realpath "${CARGO_HOME:-$HOME/.cargo}")/registry
+
 mount_parts() {
-  mkdir -p "$root/opt/rust" "$root/opt/cargo/registry" "$root/opt/lab"
+  mkdir -p "$root/opt/rust" "$root$registry" "$root/opt/lab"
   mount --bind -o ro "$(rustc --print sysroot)" "$root/opt/rust"
-  mount --bind "${CARGO_HOME:-$HOME/.cargo}/registry" "$root/opt/cargo/registry"
+  mount --bind "$registry" "$root$registry"
+  git clone -q --no-local . "$root/opt/irqpath"
   if [[ $quick == 1 ]]; then
     mkdir -p "${IRQPATH_CACHE:-$HOME/.cache/irqpath}"
     mount --bind "${IRQPATH_CACHE:-$HOME/.cache/irqpath}" "$root/opt/lab"
+    share_compiled || echo "$label $suite: compiles every crate"
   fi
-  git clone -q --no-local . "$root/opt/irqpath"
+}
+
+# Puts what this checkout has compiled below what the root compiles, which changes nothing here.
+# Programs that cargo runs want the C library that they were linked with, or a newer one.
+share_compiled() {
+  local compiled=${CARGO_TARGET_DIR:-target}/debug above=${root%/*}/above ours theirs
+  ours=$(getconf GNU_LIBC_VERSION)
+  theirs=$(in_root / getconf GNU_LIBC_VERSION)
+  if [[ ! -d $compiled || $(printf '%s\n' "$ours" "$theirs" | sort -V | head -n 1) != "$ours" ]]; then return 1; fi
+  mkdir -p "$above/changed" "$above/work" "$root/opt/irqpath/target/debug"
+  mount -t overlay overlay -o "lowerdir=$(realpath "$compiled"),upperdir=$above/changed,workdir=$above/work" \
+    "$root/opt/irqpath/target/debug"
 }
 
 # inside COMMAND...: in the root, in the checkout, with nothing of this environment.
 # shellcheck disable=SC2317 # reached through step
 inside() {
   local settings=(PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-    CARGO_HOME=/opt/cargo CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0)
+    CARGO_HOME="${registry%/*}" CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0)
   if [[ $quick == 1 ]]; then
-    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=0
-      CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
+    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 PROFILE=dev IRQPATH_BINARY=target/irqpath)
   fi
   if [[ -n ${IRQPATH_REBUILD_KERNEL:-} ]]; then settings+=(IRQPATH_REBUILD_KERNEL="$IRQPATH_REBUILD_KERNEL"); fi
   in_root /opt/irqpath "${settings[@]}" "$@"
@@ -70,13 +86,26 @@ made_pictures() {
   done
 }
 
+# shellcheck disable=SC2317 # reached through step
+unit_tests() {
+  # With the crate that guests' tests are in, features and so what is compiled are theirs.
+  inside cargo test --locked -q -p irqpath-model -p irqpath-analysis -p irqpath-system -p irqpath-testing --lib
+}
+
+# shellcheck disable=SC2317 # reached through step
+guests() {
+  inside strip -o target/irqpath target/debug/irqpath
+  inside cargo test --locked -q -p irqpath-testing --test guests -- reproducible the_oldest
+}
+
 make_root ca-certificates,git,make
 mount_parts
+if [[ $quick == 1 ]]; then step 'without the libbpf of here' inside cargo clean --locked -q -p libbpf-sys; fi
 step 'make demo' inside make demo
 step 'report and flame graph' made_pictures
 if [[ $quick == 1 ]]; then
-  step 'unit tests' inside cargo test --locked -q --release -p irqpath-model -p irqpath-analysis -p irqpath-system --lib
-  step 'guest programs byte for byte, and the oldest kernels' inside cargo test --locked -q --release -p irqpath-testing --test guests -- reproducible the_oldest
+  step 'unit tests' unit_tests
+  step 'guest programs byte for byte, and the oldest kernels' guests
 else
   step 'make test' inside make test
 fi
