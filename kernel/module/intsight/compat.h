@@ -4,7 +4,7 @@
  * interfaces of the newest kernel, and this maps them to older ones. Each entry
  * names the release that changed the interface. A new check belongs here.
  *
- * Built and booted with 6.1 and 6.12 (PREEMPT_RT and not).
+ * Built and booted with 6.1 and 6.12 (PREEMPT_RT and not); built with 7.2.
  */
 #ifndef INTSIGHT_COMPAT_H
 #define INTSIGHT_COMPAT_H
@@ -34,6 +34,13 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #define INTSIGHT_IRQ_MOVE_PCNTXT 0
 #endif
 
+/* 6.17: a queue of each CPU says so; 7.2 warns of one that does not. */
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define INTSIGHT_WQ_PERCPU 0
+#else
+#define INTSIGHT_WQ_PERCPU WQ_PERCPU
+#endif
+
 /* 6.9: work items in softirq context. */
 #if KERNEL_VERSION(6, 9, 0) <= LINUX_VERSION_CODE
 #define INTSIGHT_HAVE_WQ_BH
@@ -47,6 +54,15 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #define INTSIGHT_SCHED_STAT_RUNTIME_PROTO \
 	TP_PROTO(struct task_struct *task, u64 runtime_ns)
 #endif
+
+/*
+ * Between 6.12 and 7.2: hrtimer_expire_entry hands over the time, no longer a
+ * pointer to it. The type is asked, for distributions that move such changes.
+ */
+#define INTSIGHT_HRTIMER_NOW						\
+	typeof(__builtin_choose_expr(__builtin_types_compatible_p(	\
+		typeof(trace_hrtimer_expire_entry),			\
+		void(struct hrtimer *, ktime_t)), (ktime_t)0, (ktime_t *)0))
 
 /* 6.12: the function of a softirq vector takes no argument. */
 #if KERNEL_VERSION(6, 12, 0) > LINUX_VERSION_CODE

@@ -86,11 +86,11 @@ static const struct {
 	const char *name;
 	unsigned int flags;
 } queues[] = {
-	{ &normal_wq, "intsight", 0 },
-	{ &highpri_wq, "intsight_highpri", WQ_HIGHPRI },
+	{ &normal_wq, "intsight", INTSIGHT_WQ_PERCPU },
+	{ &highpri_wq, "intsight_highpri", WQ_HIGHPRI | INTSIGHT_WQ_PERCPU },
 	{ &unbound_wq, "intsight_unbound", WQ_UNBOUND },
 #ifdef INTSIGHT_HAVE_WQ_BH
-	{ &bh_wq, "intsight_bh", WQ_BH },
+	{ &bh_wq, "intsight_bh", WQ_BH | INTSIGHT_WQ_PERCPU },
 #endif
 };
 

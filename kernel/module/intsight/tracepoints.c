@@ -81,7 +81,8 @@ PROBE(irq_handler_exit, TP_PROTO(int irq, struct irqaction *action, int ret))
 PROBE(softirq_raise, TP_PROTO(unsigned int vec))
 PROBE(softirq_entry, TP_PROTO(unsigned int vec))
 PROBE(softirq_exit, TP_PROTO(unsigned int vec))
-PROBE(hrtimer_expire_entry, TP_PROTO(struct hrtimer *timer, ktime_t *now))
+PROBE(hrtimer_expire_entry, TP_PROTO(struct hrtimer *timer,
+				     INTSIGHT_HRTIMER_NOW now))
 PROBE(hrtimer_expire_exit, TP_PROTO(struct hrtimer *timer))
 PROBE(timer_expire_entry, TP_PROTO(struct timer_list *timer,
 				   unsigned long base_jiffies))

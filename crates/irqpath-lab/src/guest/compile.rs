@@ -109,7 +109,7 @@ impl Unit<'_> {
                 command.arg("-I").arg(directory);
             }
             let output = command.arg("-lm").output();
-            let output = output.map_err(GuestError::at(&toolchain.compiler_path(), "started"))?;
+            let output = output.map_err(GuestError::at(&toolchain.compiler_path(), "start"))?;
             if output.status.success() {
                 return Ok(());
             }

@@ -153,7 +153,7 @@ impl<'a> Apt<'a> {
         let shown = command.args(["show", &qualify_name(name, arch)]).output();
         // It fails when there is no such package, and that is an answer too.
         let text = shown.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-        let text = text.map_err(io_at(Path::new("apt-cache"), "started"))?;
+        let text = text.map_err(io_at(Path::new("apt-cache"), "start"))?;
         let mut found = parse_show(&text);
         found.retain(|p| p.architecture == arch.debian() || p.architecture == "all");
         found.sort_by(|a, b| compare_versions(&b.version, &a.version));

@@ -78,8 +78,9 @@ fn make_image(
     Ok(remove_directory(&root)?)
 }
 
-/// In a mount namespace of its own nothing stays mounted, however this ends.
-fn install_packages(
+/// Install these packages of a suite, separated by commas, and what they need, into `root`. In a
+/// mount namespace of its own nothing stays mounted, however this ends.
+pub(super) fn install_packages(
     lab: &Lab,
     suite: &str,
     packages: &str,

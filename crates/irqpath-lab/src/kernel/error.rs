@@ -23,7 +23,9 @@ pub enum KernelError {
     )]
     NotOffered { flavour: Flavour, arch: Arch },
     /// Nothing can be built for a kernel.
-    #[error("no headers are kept of {flavour} for {arch}; build modules for stock-rt instead")]
+    #[error(
+        "modules for {flavour} are built in a Debian of its suite: by root, and on {arch}; use stock-rt otherwise"
+    )]
     NoHeaders { flavour: Flavour, arch: Arch },
     /// No compiler of the lab for guests of a kind runs on this host.
     #[error(

@@ -23,8 +23,10 @@ pub enum Flavour {
     #[serde(rename = "stock-6.1")]
     Stock61,
     /// The newest kernel of Debian with PREEMPT_RT, from sid.
+    #[strum(to_string = "stock-sid-rt", serialize = "stock-7.x-rt")]
     StockSidRt,
     /// The newest kernel of Debian, from sid.
+    #[strum(to_string = "stock-sid", serialize = "stock-7.x")]
     StockSid,
     /// Small PREEMPT_RT kernel from Debian's source of 6.12, with what `kernel/` adds.
     Irqpath,
@@ -144,6 +146,11 @@ mod tests {
         for &flavour in Flavour::ALL {
             assert_eq!(flavour.to_string().parse(), Ok(flavour));
             assert_eq!(serde_json::to_value(flavour).unwrap(), flavour.name());
+        }
+        for (name, flavour) in
+            [("stock-7.x-rt", Flavour::StockSidRt), ("stock-7.x", Flavour::StockSid)]
+        {
+            assert_eq!(name.parse(), Ok(flavour));
         }
         for &arch in Arch::ALL {
             assert_eq!(arch.to_string().parse(), Ok(arch));

@@ -5,7 +5,9 @@
 //! clean. The path of the copy does not get into the module, so that two machines make the same.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use super::elsewhere::BuildRoot;
 use super::error::io_at;
 use super::run::{Lines, run_watched, tool_command};
 use super::{Kernel, KernelError, Toolchain};
@@ -29,12 +31,11 @@ pub fn build_module(
     variables: &[(&str, &str)],
 ) -> Result<PathBuf, KernelError> {
     let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let compiler = kernel.compiler_program();
-    let toolchain = Toolchain::provide(lab, kernel.arch)?;
+    let tools = Tools::provide(lab, kernel)?;
     let mut inputs = Inputs::new("module", RECIPE)
         .value("kernel", &kernel.directory.file_name().unwrap_or_default().to_string_lossy())
         .value("kernel image", &kernel.sha256)
-        .value("compiler", toolchain.read_versions(&[&compiler])?.trim_end())
+        .value("compiler", &tools.identity(kernel)?)
         .tree("source", source)?;
     for (variable, value) in variables {
         inputs = inputs.value(variable, value);
@@ -42,16 +43,61 @@ pub fn build_module(
     let label = format!("{name}-{}-{}", kernel.flavour, kernel.arch);
     let product = Product { kind: "modules", label, inputs, resumable: false };
     let directory = lab.cache.provide_product(&product, &lab.progress, |staging| {
-        make_module(lab, kernel, &toolchain, source, variables, staging)
+        make_module(lab, kernel, &tools, source, variables, staging)
     });
     lab.progress.clear_line();
     the_module(&directory?)
 }
 
+/// What compiles for a kernel.
+enum Tools {
+    /// The lab's own, on the host.
+    Pinned { toolchain: Toolchain, build: PathBuf },
+    /// Those of the kernel's suite.
+    Root(BuildRoot),
+}
+
+impl Tools {
+    fn provide(lab: &Lab, kernel: &Kernel) -> Result<Self, KernelError> {
+        let Some(build) = kernel.build.clone() else {
+            return BuildRoot::provide(lab, kernel).map(Self::Root);
+        };
+        Ok(Self::Pinned { toolchain: Toolchain::provide(lab, kernel.arch)?, build })
+    }
+
+    /// What makes a difference to the module beside the kernel, whose version a root goes by.
+    fn identity(&self, kernel: &Kernel) -> Result<String, KernelError> {
+        match self {
+            Self::Pinned { toolchain, .. } => {
+                let versions = toolchain.read_versions(&[&kernel.compiler_program()])?;
+                Ok(versions.trim_end().to_owned())
+            }
+            Self::Root(_) => Ok("of the suite".to_owned()),
+        }
+    }
+
+    /// `make` for the module in `sources`, without its variables and targets.
+    fn make_command(&self, kernel: &Kernel, sources: &Path) -> Command {
+        match self {
+            Self::Pinned { toolchain, build } => {
+                let mut make = tool_command("make");
+                make.env("PATH", toolchain.search_path());
+                make.arg("-C").arg(build).arg(format!("M={}", sources.display()));
+                make.arg(format!("ARCH={}", kernel.arch.kbuild()));
+                make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));
+                make.arg(format!("CC={}", kernel.compiler_program()));
+                make.arg(format!("KCFLAGS=-ffile-prefix-map={}=.", sources.display()));
+                make
+            }
+            Self::Root(root) => root.make_command(sources),
+        }
+    }
+}
+
 fn make_module(
     lab: &Lab,
     kernel: &Kernel,
-    toolchain: &Toolchain,
+    tools: &Tools,
     source: &Path,
     variables: &[(&str, &str)],
     staging: &Staging,
@@ -69,15 +115,7 @@ fn make_module(
         own::copy(path, &to).map_err(io_at(path, "copy"))?;
     }
     let log = staging.directory.join("build.log");
-    let mut make = tool_command("make");
-    let (flavour, arch) = (kernel.flavour, kernel.arch);
-    let build = kernel.build.as_ref().ok_or(KernelError::NoHeaders { flavour, arch })?;
-    make.env("PATH", toolchain.search_path());
-    make.arg("-C").arg(build).arg(format!("M={}", copy.display()));
-    make.arg(format!("ARCH={}", kernel.arch.kbuild()));
-    make.arg(format!("CROSS_COMPILE={}", kernel.arch.cross_prefix()));
-    make.arg(format!("CC={}", kernel.compiler_program()));
-    make.arg(format!("KCFLAGS=-ffile-prefix-map={}=.", copy.display()));
+    let mut make = tools.make_command(kernel, &copy);
     make.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
     super::build::fix_builder(&mut make);
     make.arg("modules").stdin(staging.stdin());

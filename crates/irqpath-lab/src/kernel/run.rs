@@ -117,7 +117,7 @@ impl Lines {
 fn not_started(command: &Command, error: io::Error) -> KernelError {
     let program = command.get_program().to_string_lossy().into_owned();
     if error.kind() != io::ErrorKind::NotFound {
-        return io_at(Path::new(&program), "started")(error);
+        return io_at(Path::new(&program), "start")(error);
     }
     if program.starts_with("apt") || program.starts_with("dpkg") {
         KernelError::NoApt { program }

@@ -83,7 +83,7 @@ fn boot_once(
     accelerator: Accelerator,
 ) -> Result<Outcome, VmError> {
     let kernel = direct::choose_image(lab, machine, accelerator)?;
-    let (ours, theirs) = UnixStream::pair().map_err(VmError::at("control".as_ref(), "made"))?;
+    let (ours, theirs) = UnixStream::pair().map_err(VmError::at("control".as_ref(), "make"))?;
     let shared = Shared::new(machine, guest, ours)?;
     let mut inherited = Inherited::default();
     let plugin = match &machine.plugin {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Debian's kernels: everything on each 6.12, a selection on 6.1 and on two CPUs.
+//! Debian's kernels: everything on each 6.12, a selection on 6.1, on the newest and on two CPUs.
 
 use irqpath_lab::kernel::{Arch, Flavour};
+use irqpath_testing::cli::{is_installed, is_root};
 
 use super::scene::Scene;
 
@@ -49,6 +50,19 @@ fn a_selection_on_stock_6_1_rt() {
 #[test]
 fn a_selection_on_stock_6_1() {
     exact(Flavour::Stock61, Arch::X86_64, SHORT);
+}
+
+/// Its module is built in a Debian of its suite.
+#[test]
+fn a_selection_on_the_newest_rt() {
+    if !is_root("a_selection_on_the_newest_rt") {
+        return;
+    }
+    if !is_installed("debootstrap") {
+        println!("skipped: a_selection_on_the_newest_rt: debootstrap is not installed");
+        return;
+    }
+    exact(Flavour::StockSidRt, Arch::X86_64, SHORT);
 }
 
 #[test]
