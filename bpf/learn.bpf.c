@@ -4,9 +4,9 @@
  * else. `irqpath tune --watch` attaches it beside the tasks that it serves, so this must cost little.
  *
  * One tracepoint, and most wakeups leave at the first test: the task is not real-time. No map is
- * looked up and nothing is sent: a pair has a slot in the object's data, which user space reads
- * every few seconds. It frees the slots that were not used meanwhile. From the name of the thread
- * user space knows the interrupt.
+ * looked up: a pair has a slot in the object's data, which user space reads every few seconds. It
+ * frees the slots that were not used meanwhile. From the name of the thread user space knows the
+ * interrupt. One thing is sent: that an interrupt's thread which is ordinary serves somebody now.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -17,6 +17,7 @@
 #define IP_MAX_PAIRS	(1 << IP_PAIR_BITS)
 #define IP_PAIR_TRIES	4
 #define IP_FIRST_NORMAL	100		/* MAX_RT_PRIO (include/linux/sched/prio.h) */
+#define IP_NEWS_SIZE	(64 << 10)	/* a page at least, on every architecture */
 #define IP_HARD_MASK	0x00ff0000	/* HARDIRQ_MASK | NMI_MASK (include/linux/preempt.h) */
 
 char LICENSE[] SEC("license") = "GPL";
@@ -29,6 +30,12 @@ struct ip_pair {
 
 struct ip_pair ip_pairs[IP_MAX_PAIRS];
 __u64 ip_pairs_lost;	/* wakeups that found no slot */
+
+/* Keys of pairs whose thread has to become real-time again. One is enough: whoever reads it looks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, IP_NEWS_SIZE);
+} ip_news SEC(".maps");
 
 /* Tell of kernel threads that are woken, too: whom an interrupt thread serves (--selective). */
 const volatile __u8 ip_kernel_wakees;
@@ -63,7 +70,8 @@ static __always_inline __u32 ip_preempt_count(struct task_struct *current)
 }
 #endif
 
-static __always_inline void ip_count_pair(__u64 key)
+/* Returns true if the pair was not there when user space looked last. */
+static __always_inline bool ip_count_pair(__u64 key)
 {
 	/* Fibonacci hashing: the upper bits of the product depend on all of the key. */
 	__u64 at = key * 0x9e3779b97f4a7c15ULL >> (64 - IP_PAIR_BITS);
@@ -78,16 +86,28 @@ static __always_inline void ip_count_pair(__u64 key)
 			found = __sync_val_compare_and_swap(&pair->key, 0, key);
 		if (!found || found == key) {
 			__sync_fetch_and_add(&pair->nr, 1);
-			return;
+			return !found;
 		}
 	}
 	__sync_fetch_and_add(&ip_pairs_lost, 1);
+	return false;
+}
+
+/* An interrupt's thread, or one that polls a network device, by the name that the kernel gave it. */
+static __always_inline bool ip_serves_device(struct task_struct *thread)
+{
+	const char *comm = thread->comm;
+	bool is_irq = comm[0] == 'i' && comm[1] == 'r' && comm[2] == 'q' && comm[3] == '/';
+	bool is_napi = comm[0] == 'n' && comm[1] == 'a' && comm[2] == 'p' && comm[3] == 'i';
+
+	return is_irq || is_napi;
 }
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(ip_sched_waking, struct task_struct *task)
 {
 	struct task_struct *current;
+	__u64 key;
 
 	/* A boost by a lock makes no real-time task. */
 	if ((__s64)BPF_CORE_READ_BITFIELD(task, normal_prio) >= IP_FIRST_NORMAL)
@@ -100,6 +120,10 @@ int BPF_PROG(ip_sched_waking, struct task_struct *task)
 	/* An interrupt woke it, which the thread has nothing to do with. */
 	if (ip_preempt_count(current) & IP_HARD_MASK)
 		return 0;
-	ip_count_pair((__u64)(__u32)current->pid << 32 | (__u32)task->pid);
+	key = (__u64)(__u32)current->pid << 32 | (__u32)task->pid;
+	if (!ip_count_pair(key))
+		return 0;
+	if (current->normal_prio >= IP_FIRST_NORMAL && ip_serves_device(current))
+		bpf_ringbuf_output(&ip_news, &key, sizeof(key), 0);
 	return 0;
 }

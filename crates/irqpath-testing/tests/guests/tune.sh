@@ -84,6 +84,17 @@ wait "$watch"
 end_task "$task"
 irqpath tune reset > /dev/null
 say "selective, reset" 50
+# It does not wait for the next check.
+irqpath tune --apply --selective --watch --learn 200ms --interval 10m > moment.txt 2>&1 &
+watch=$!
+say "selective, long checks" 0
+start_task 80
+say "selective, at once" 81
+kill "$watch"
+wait "$watch"
+end_task "$task"
+irqpath tune reset > /dev/null
+say "selective, reset again" 50
 
 prio 33 "irq/$(line_of intsight1)-"
 waiter -d /dev/intsight1 -n 100000 -t 5000000 -p 85 > /dev/null 2>&1 &

@@ -10,12 +10,15 @@
 
 mod skel;
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
-use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
 use self::skel::{LearnSkel, LearnSkelBuilder};
 use super::complaints::{self, load_error};
@@ -35,8 +38,10 @@ pub struct Pair {
 
 /// The small object, loaded. Dropping it detaches.
 pub struct Pairs {
-    skel: LearnSkel<'static>,
     link: Option<Link>,
+    news: RingBuffer<'static>,
+    has_news: Rc<Cell<bool>>,
+    skel: LearnSkel<'static>,
 }
 
 impl Pairs {
@@ -53,7 +58,16 @@ impl Pairs {
         let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
         rodata.ip_kernel_wakees = u8::from(kernel_wakees);
         let skel = open.load().map_err(load_error)?;
-        let mut pairs = Self { skel, link: None };
+        let has_news = Rc::new(Cell::new(false));
+        let sink = Rc::clone(&has_news);
+        let mut builder = RingBufferBuilder::new();
+        let taken = builder.add(&skel.maps.ip_news, move |_| {
+            sink.set(true);
+            0
+        });
+        taken.map_err(load_error)?;
+        let news = builder.build().map_err(load_error)?;
+        let mut pairs = Self { link: None, news, has_news, skel };
         pairs.attach()?;
         Ok(pairs)
     }
@@ -76,6 +90,14 @@ impl Pairs {
     /// True while wakeups are counted.
     pub fn is_attached(&self) -> bool {
         self.link.is_some()
+    }
+
+    /// Wait for so long, or until an interrupt's thread that is ordinary begins to serve a task: then
+    /// true. A signal may end it early.
+    pub fn wait_for_news(&self, timeout: Duration) -> bool {
+        // Interrupted, or nothing came: the counts tell the same at the next look.
+        let _ = self.news.poll(timeout);
+        self.has_news.take()
     }
 
     /// The pairs that were seen since the last call; a pair may be there twice.

@@ -97,13 +97,14 @@ impl Lessons {
         self.pairs.as_ref().and_then(PairLessons::wakeups).map_or(Selection::Off, Selection::By)
     }
 
-    /// Listen for so long.
+    /// Listen for so long. A watch is back early, with true, if a thread has to become real-time
+    /// at once.
     pub fn listen(
         &mut self,
         duration: Duration,
         stop: &Stop,
         mut tick: impl FnMut(),
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         let started = Instant::now();
         while !stop.is_requested() {
             let left = duration.saturating_sub(started.elapsed());
@@ -115,11 +116,15 @@ impl Lessons {
                     let events = source.poll_events(left.min(STEP))?;
                     self.take_events(events);
                 }
-                None => std::thread::sleep(left.min(STEP)),
+                None => match &self.pairs {
+                    Some(pairs) if pairs.wait_for_news(left.min(STEP)) => return Ok(true),
+                    Some(_) => {}
+                    None => std::thread::sleep(left.min(STEP)),
+                },
             }
             tick();
         }
-        Ok(())
+        Ok(false)
     }
 
     fn take_events(&mut self, events: Vec<Event>) {

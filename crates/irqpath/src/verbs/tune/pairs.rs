@@ -2,6 +2,7 @@
 //! What a watch learns from: pairs of a thread and a task, and how often each line interrupted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use irqpath_analysis::learn::{Attention, Learner, ThreadWakeups, Wakeups};
 use irqpath_model::TaskId;
@@ -42,6 +43,11 @@ impl PairLessons {
     /// Whom every thread wakes.
     pub const fn wakeups(&self) -> Option<&Wakeups> {
         self.wakeups.as_ref()
+    }
+
+    /// Wait for so long, or until a thread has to become real-time at once: then true.
+    pub fn wait_for_news(&self, timeout: Duration) -> bool {
+        self.pairs.wait_for_news(timeout)
     }
 
     /// What was until now has been learned otherwise.

@@ -14,6 +14,9 @@ use super::plan::{Aim, Basis, empty_document, plan_and_apply, print_document};
 use crate::host::signals::Stop;
 use crate::output::console;
 
+/// From a look for one wakeup to the next, which knows enough wakeups to rank the thread.
+const SOON: Duration = Duration::from_millis(500);
+
 /// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
 pub fn keep_learning(
     aim: Aim,
@@ -23,9 +26,11 @@ pub fn keep_learning(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let mut last = TunePlan::default();
+    let mut wait = interval;
     while !stop.is_requested() {
         let started = Instant::now();
-        lessons.listen(interval, stop, || {})?;
+        let is_early = lessons.listen(wait, stop, || {})?;
+        wait = if is_early { interval.min(SOON) } else { interval };
         let learned = lessons.report_learned(host)?;
         let basis = Basis { known: &learned.associations, selection: lessons.selection() };
         let (plan, applied) = match plan_and_apply(aim, (host, access), basis, false) {
