@@ -6,8 +6,8 @@ CARGO   ?= cargo
 LOCKED  := --locked
 PREFIX  ?= /usr/local
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
-# What `make demo` runs; with dev, in seconds compiled and slower. Cargo calls dev's directory debug.
-PROFILE ?= release
+# What `make demo` runs: IRQPATH_PROFILE=dev compiles faster. Cargo calls dev's directory debug.
+PROFILE := $(or $(IRQPATH_PROFILE),release)
 BUILT   := $(TARGET)/$(patsubst dev,debug,$(PROFILE))
 BIN     := $(TARGET)/release/irqpath
 # Writes the pages and completions; another than BIN if that is for another machine.

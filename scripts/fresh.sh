@@ -60,7 +60,10 @@ share_compiled() {
   local compiled=${CARGO_TARGET_DIR:-target}/debug above=${root%/*}/above ours theirs
   ours=$(getconf GNU_LIBC_VERSION)
   theirs=$(in_root / getconf GNU_LIBC_VERSION)
-  if [[ ! -d $compiled || $(printf '%s\n' "$ours" "$theirs" | sort -V | head -n 1) != "$ours" ]]; then return 1; fi
+  if [[ ! -e $compiled/.cargo-lock || $(printf '%s\n' "$ours" "$theirs" | sort -V | head -n 1) != "$ours" ]]; then return 1; fi
+  # Whoever builds here waits meanwhile: what lies below a mount must not change.
+  exec 9<"$compiled/.cargo-lock"
+  flock -s 9
   mkdir -p "$above/changed" "$above/work" "$root/opt/irqpath/target/debug"
   mount -t overlay overlay -o "lowerdir=$(realpath "$compiled"),upperdir=$above/changed,workdir=$above/work" \
     "$root/opt/irqpath/target/debug"
@@ -72,7 +75,7 @@ inside() {
   local settings=(PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     CARGO_HOME="${registry%/*}" CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0)
   if [[ $quick == 1 ]]; then
-    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 PROFILE=dev IRQPATH_BINARY=target/irqpath)
+    settings+=(IRQPATH_CACHE=/opt/lab IRQPATH_OWN_KERNEL=0 IRQPATH_PROFILE=dev IRQPATH_BINARY=target/irqpath)
   fi
   if [[ -n ${IRQPATH_REBUILD_KERNEL:-} ]]; then settings+=(IRQPATH_REBUILD_KERNEL="$IRQPATH_REBUILD_KERNEL"); fi
   in_root /opt/irqpath "${settings[@]}" "$@"
