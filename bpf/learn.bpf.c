@@ -6,7 +6,9 @@
  * One tracepoint, and most wakeups leave at the first test: the task is not real-time. No map is
  * looked up: a pair has a slot in the object's data, which user space reads every few seconds. It
  * frees the slots that were not used meanwhile. From the name of the thread user space knows the
- * interrupt. One thing is sent: that an interrupt's thread which is ordinary serves somebody now.
+ * interrupt. Wakeups that cannot wait for that look are counted apart: an interrupt's thread that is
+ * ordinary serves somebody. A number that user space reads ten times a second; a ring buffer would
+ * interrupt the path that is to be served.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -17,7 +19,6 @@
 #define IP_MAX_PAIRS	(1 << IP_PAIR_BITS)
 #define IP_PAIR_TRIES	4
 #define IP_FIRST_NORMAL	100		/* MAX_RT_PRIO (include/linux/sched/prio.h) */
-#define IP_NEWS_SIZE	(64 << 10)	/* a page at least, on every architecture */
 #define IP_HARD_MASK	0x00ff0000	/* HARDIRQ_MASK | NMI_MASK (include/linux/preempt.h) */
 
 char LICENSE[] SEC("license") = "GPL";
@@ -30,12 +31,7 @@ struct ip_pair {
 
 struct ip_pair ip_pairs[IP_MAX_PAIRS];
 __u64 ip_pairs_lost;	/* wakeups that found no slot */
-
-/* Keys of pairs whose thread has to become real-time again. One is enough: whoever reads it looks. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, IP_NEWS_SIZE);
-} ip_news SEC(".maps");
+__u64 ip_news;		/* pairs whose thread should become real-time again, since the start */
 
 /* Tell of kernel threads that are woken, too: whom an interrupt thread serves (--selective). */
 const volatile __u8 ip_kernel_wakees;
@@ -70,7 +66,7 @@ static __always_inline __u32 ip_preempt_count(struct task_struct *current)
 }
 #endif
 
-/* Returns true if the pair was not there when user space looked last. */
+/* Returns true for the first wakeup since user space looked. */
 static __always_inline bool ip_count_pair(__u64 key)
 {
 	/* Fibonacci hashing: the upper bits of the product depend on all of the key. */
@@ -85,8 +81,7 @@ static __always_inline bool ip_count_pair(__u64 key)
 		if (!found)
 			found = __sync_val_compare_and_swap(&pair->key, 0, key);
 		if (!found || found == key) {
-			__sync_fetch_and_add(&pair->nr, 1);
-			return !found;
+			return !__sync_fetch_and_add(&pair->nr, 1);
 		}
 	}
 	__sync_fetch_and_add(&ip_pairs_lost, 1);
@@ -123,7 +118,10 @@ int BPF_PROG(ip_sched_waking, struct task_struct *task)
 	key = (__u64)(__u32)current->pid << 32 | (__u32)task->pid;
 	if (!ip_count_pair(key))
 		return 0;
-	if (current->normal_prio >= IP_FIRST_NORMAL && ip_serves_device(current))
-		bpf_ringbuf_output(&ip_news, &key, sizeof(key), 0);
+	if (current->normal_prio < IP_FIRST_NORMAL || !ip_serves_device(current))
+		return 0;
+	/* A kernel thread is served if it serves a device itself. */
+	if (!(task->flags & PF_KTHREAD) || ip_serves_device(task))
+		__sync_fetch_and_add(&ip_news, 1);
 	return 0;
 }

@@ -10,15 +10,12 @@
 
 mod skel;
 
-use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
+use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 
 use self::skel::{LearnSkel, LearnSkelBuilder};
 use super::complaints::{self, load_error};
@@ -38,10 +35,9 @@ pub struct Pair {
 
 /// The small object, loaded. Dropping it detaches.
 pub struct Pairs {
-    link: Option<Link>,
-    news: RingBuffer<'static>,
-    has_news: Rc<Cell<bool>>,
     skel: LearnSkel<'static>,
+    link: Option<Link>,
+    nr_news: u64,
 }
 
 impl Pairs {
@@ -58,16 +54,7 @@ impl Pairs {
         let rodata = open.maps.rodata_data.as_deref_mut().expect("the object has constants");
         rodata.ip_kernel_wakees = u8::from(kernel_wakees);
         let skel = open.load().map_err(load_error)?;
-        let has_news = Rc::new(Cell::new(false));
-        let sink = Rc::clone(&has_news);
-        let mut builder = RingBufferBuilder::new();
-        let taken = builder.add(&skel.maps.ip_news, move |_| {
-            sink.set(true);
-            0
-        });
-        taken.map_err(load_error)?;
-        let news = builder.build().map_err(load_error)?;
-        let mut pairs = Self { link: None, news, has_news, skel };
+        let mut pairs = Self { skel, link: None, nr_news: 0 };
         pairs.attach()?;
         Ok(pairs)
     }
@@ -92,12 +79,13 @@ impl Pairs {
         self.link.is_some()
     }
 
-    /// Wait for so long, or until an interrupt's thread that is ordinary begins to serve a task: then
-    /// true. A signal may end it early.
-    pub fn wait_for_news(&self, timeout: Duration) -> bool {
-        // Interrupted, or nothing came: the counts tell the same at the next look.
-        let _ = self.news.poll(timeout);
-        self.has_news.take()
+    /// True if since the last call an interrupt's thread that is ordinary has begun to serve a task.
+    pub fn has_news(&mut self) -> bool {
+        let bss = self.skel.maps.bss_data.as_deref_mut().expect("the object has variables");
+        // SAFETY: an aligned number within the mapping of the object's data, which the exclusive
+        // borrow keeps; the kernel accesses it atomically, too.
+        let now = unsafe { AtomicU64::from_ptr(&raw mut bss.ip_news) }.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.nr_news, now) != now
     }
 
     /// The pairs that were seen since the last call; a pair may be there twice.

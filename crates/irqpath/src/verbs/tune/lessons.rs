@@ -97,14 +97,13 @@ impl Lessons {
         self.pairs.as_ref().and_then(PairLessons::wakeups).map_or(Selection::Off, Selection::By)
     }
 
-    /// Listen for so long. A watch is back early, with true, if a thread has to become real-time
-    /// at once.
+    /// Listen for so long.
     pub fn listen(
         &mut self,
         duration: Duration,
         stop: &Stop,
         mut tick: impl FnMut(),
-    ) -> anyhow::Result<bool> {
+    ) -> anyhow::Result<()> {
         let started = Instant::now();
         while !stop.is_requested() {
             let left = duration.saturating_sub(started.elapsed());
@@ -116,13 +115,25 @@ impl Lessons {
                     let events = source.poll_events(left.min(STEP))?;
                     self.take_events(events);
                 }
-                None => match &self.pairs {
-                    Some(pairs) if pairs.wait_for_news(left.min(STEP)) => return Ok(true),
-                    Some(_) => {}
-                    None => std::thread::sleep(left.min(STEP)),
-                },
+                None => std::thread::sleep(left.min(STEP)),
             }
             tick();
+        }
+        Ok(())
+    }
+
+    /// Listen for so long, or until a thread has to become real-time at once: then true.
+    pub fn listen_for_news(&mut self, duration: Duration, stop: &Stop) -> anyhow::Result<bool> {
+        let started = Instant::now();
+        while !stop.is_requested() {
+            let left = duration.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            self.listen(left.min(STEP), stop, || {})?;
+            if self.pairs.as_mut().is_some_and(PairLessons::has_news) {
+                return Ok(true);
+            }
         }
         Ok(false)
     }

@@ -2,7 +2,6 @@
 //! What a watch learns from: pairs of a thread and a task, and how often each line interrupted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use irqpath_analysis::learn::{Attention, Learner, ThreadWakeups, Wakeups};
 use irqpath_model::TaskId;
@@ -45,9 +44,9 @@ impl PairLessons {
         self.wakeups.as_ref()
     }
 
-    /// Wait for so long, or until a thread has to become real-time at once: then true.
-    pub fn wait_for_news(&self, timeout: Duration) -> bool {
-        self.pairs.wait_for_news(timeout)
+    /// True if since the last call a thread has to become real-time at once.
+    pub fn has_news(&mut self) -> bool {
+        self.pairs.has_news()
     }
 
     /// What was until now has been learned otherwise.
@@ -86,6 +85,8 @@ impl PairLessons {
         if !self.pairs.is_attached() {
             return Ok(());
         }
+        // What was news until now is among the counts.
+        self.pairs.has_news();
         let counted = self.pairs.take_counts();
         let now = count_lines(host)?;
         let since = now.iter().map(|(&irq, &nr)| {

@@ -14,8 +14,46 @@ use super::plan::{Aim, Basis, empty_document, plan_and_apply, print_document};
 use crate::host::signals::Stop;
 use crate::output::console;
 
-/// From a look for one wakeup to the next, which knows enough wakeups to rank the thread.
+/// Between looks after one that brought a thread back: the next ones know enough wakeups to rank it.
 const SOON: Duration = Duration::from_millis(500);
+/// So many of them.
+const NR_SOON: u32 = 10;
+
+/// When the watch looks next.
+#[derive(Default)]
+struct Pace {
+    nr_soon: u32,
+    /// News brought nothing about: the next look is a regular one, whatever comes.
+    is_deaf: bool,
+}
+
+impl Pace {
+    /// Wait for the next look; true if news came.
+    fn wait(
+        &mut self,
+        interval: Duration,
+        lessons: &mut Lessons,
+        stop: &Stop,
+    ) -> anyhow::Result<bool> {
+        let wait = if self.nr_soon > 0 { interval.min(SOON) } else { interval };
+        let heeds = self.nr_soon == 0 && !self.is_deaf;
+        (self.nr_soon, self.is_deaf) = (self.nr_soon.saturating_sub(1), false);
+        if heeds {
+            return lessons.listen_for_news(wait, stop);
+        }
+        lessons.listen(wait, stop, || {})?;
+        Ok(false)
+    }
+
+    /// After a look for news, which may have changed something.
+    fn follow(&mut self, has_changed: bool) {
+        if has_changed {
+            self.nr_soon = NR_SOON;
+        } else {
+            self.is_deaf = true;
+        }
+    }
+}
 
 /// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
 pub fn keep_learning(
@@ -26,29 +64,34 @@ pub fn keep_learning(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let mut last = TunePlan::default();
-    let mut wait = interval;
+    let mut pace = Pace::default();
     while !stop.is_requested() {
         let started = Instant::now();
-        let is_early = lessons.listen(wait, stop, || {})?;
-        wait = if is_early { interval.min(SOON) } else { interval };
+        let is_early = pace.wait(interval, lessons, stop)?;
         let learned = lessons.report_learned(host)?;
         let basis = Basis { known: &learned.associations, selection: lessons.selection() };
         let (plan, applied) = match plan_and_apply(aim, (host, access), basis, false) {
             // Somebody else's turn; the next look will do.
             Err(TuneError::Journal(error)) if error.is_locked() => {
                 console::print_note(&error.to_string());
+                if is_early {
+                    pace.follow(true);
+                }
                 continue;
             }
             other => other?,
         };
-        let news = match &applied {
+        let has_changed = match &applied {
             Some(applied) => !applied.is_nothing(),
             None => what_changes(&plan) != what_changes(&last),
         };
-        if news && json {
+        if is_early {
+            pace.follow(has_changed);
+        }
+        if has_changed && json {
             let plan = Some(plan.clone());
             print_document(json, true, &Document { plan, applied, ..empty_document() })?;
-        } else if news {
+        } else if has_changed {
             console::print_page(&text::tune::render_changes(&plan, applied.as_ref()))?;
         }
         last = plan;
