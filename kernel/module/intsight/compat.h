@@ -4,7 +4,7 @@
  * interfaces of the newest kernel, and this maps them to older ones. Each entry
  * names the release that changed the interface. A new check belongs here.
  *
- * Built and booted with 6.1 and 6.12 (PREEMPT_RT and not); built with 7.2.
+ * Built and booted with 6.1, 6.12 and 7.2 (PREEMPT_RT and not).
  */
 #ifndef INTSIGHT_COMPAT_H
 #define INTSIGHT_COMPAT_H

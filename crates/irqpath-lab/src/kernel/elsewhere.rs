@@ -19,9 +19,11 @@ use crate::cache::{Inputs, Product, remove_directory};
 const RECIPE: u32 = 1;
 /// Where a build finds its sources in the root.
 const SOURCES: &str = "/mnt";
-/// In a mount namespace of its own, so that nothing stays mounted, however a build ends. objtool
-/// reads its limits from /proc.
-const ENTER: &str = r#"mount --bind "$1" "$2/mnt" && mount --bind /proc "$2/proc" &&
+/// In namespaces of its own: nothing stays mounted, no process stays, and nothing of the host is seen
+/// or reached. objtool reads its limits from /proc.
+const NAMESPACES: [&str; 6] =
+    ["--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--net"];
+const ENTER: &str = r#"mount --bind "$1" "$2/mnt" && mount -t proc proc "$2/proc" &&
 root=$2 && shift 2 && exec chroot "$root" "$@""#;
 
 /// A root of a newer suite with the headers of one kernel and what compiles for it.
@@ -71,10 +73,10 @@ impl BuildRoot {
     /// `make` for the module whose sources are in `sources`, to be given variables and targets.
     pub(super) fn make_command(&self, sources: &Path) -> Command {
         let mut command = tool_command("unshare");
-        command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "sh"]);
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+        command.args(NAMESPACES).args(["sh", "-c", ENTER, "sh"]);
         command.arg(sources).arg(&self.directory);
         command.args(["make", "-C", &self.headers]).arg(format!("M={SOURCES}"));
-        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         command
     }
 }

@@ -3,8 +3,9 @@
 //! what is needed to build a module for it.
 //!
 //! `pins` says which exact versions, `apt` fetches packages, `stock` takes them apart, `build`
-//! compiles ours from `source` and `config`, `module` builds against a kernel, where the host cannot
-//! in a root that `elsewhere` makes, `debian` makes a system for guests. Everything is a product of the cache: [`Kernel::provide`] returns at once what was made before.
+//! compiles ours from `source` and `config`. `module` builds against a kernel, where the host cannot
+//! in a root that `elsewhere` makes. `debian` makes a system for guests. Everything is a product of the
+//! cache: [`Kernel::provide`] returns at once what was made before.
 
 mod apt;
 mod archive;

@@ -2,7 +2,8 @@
 //! Modules of ours, built against a kernel of the lab.
 //!
 //! The source is copied first: several kernels can be built for at once, and a checkout stays
-//! clean. The path of the copy does not get into the module, so that two machines make the same.
+//! clean. The path of the copy does not get into the module, so that two machines make the same with
+//! the lab's compiler; that of a suite is of the day.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
