@@ -73,7 +73,8 @@ pub fn or_skip<T>(what: &str, result: Result<T, KernelError>) -> Option<T> {
         Err(
             error @ (KernelError::NoApt { .. }
             | KernelError::MissingProgram { .. }
-            | KernelError::NoMirror { .. }),
+            | KernelError::NoMirror { .. }
+            | KernelError::NoBuildRoot { .. }),
         ) => {
             println!("skipped: {what}: {error}");
             None

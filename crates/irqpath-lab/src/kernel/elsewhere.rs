@@ -37,8 +37,8 @@ impl BuildRoot {
     /// The root for this kernel; made if the cache does not have it. Only root can make or enter it.
     ///
     /// # Errors
-    /// [`KernelError::NoHeaders`] for another user or another machine's kernel; what keeps
-    /// debootstrap from making it.
+    /// [`KernelError::NoHeaders`] for another user or another machine's kernel;
+    /// [`KernelError::NoBuildRoot`] with what keeps debootstrap from making it.
     pub(super) fn provide(lab: &Lab, kernel: &Kernel) -> Result<Self, KernelError> {
         let (flavour, arch) = (kernel.flavour, kernel.arch);
         if Arch::host() != Some(arch) || !rustix::process::geteuid().is_root() {
@@ -59,7 +59,9 @@ impl BuildRoot {
             &lab.progress,
             |staging| -> Result<_, KernelError> {
                 let root = staging.directory.join("root");
-                install_packages(lab, &pin.suite, &packages, &root, staging)?;
+                install_packages(lab, &pin.suite, &packages, &root, staging).map_err(|error| {
+                    KernelError::NoBuildRoot { suite: pin.suite.clone(), reason: error.to_string() }
+                })?;
                 for gone in ["usr/share", "var/cache/apt", "var/lib/apt/lists"] {
                     remove_directory(&root.join(gone))?;
                 }

@@ -27,6 +27,11 @@ pub enum KernelError {
         "modules for {flavour} are built in a Debian of its suite: by root, and on {arch}; use stock-rt otherwise"
     )]
     NoHeaders { flavour: Flavour, arch: Arch },
+    /// The root of a newer suite, in which modules for its kernel are built, cannot be made.
+    #[error(
+        "cannot make a root of Debian's {suite} for modules: {reason}; its archive may be changing, try later"
+    )]
+    NoBuildRoot { suite: String, reason: String },
     /// No compiler of the lab for guests of a kind runs on this host.
     #[error(
         "lab/kernels.toml lists no toolchain for {arch} guests that runs on {host}; use an x86_64 host, or add one"

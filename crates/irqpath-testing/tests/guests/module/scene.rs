@@ -85,6 +85,11 @@ impl Scene {
         Devices { edu, nics, ..Devices::default() }
     }
 
+    /// False, said aloud, where what builds the module cannot be had.
+    pub fn has_module(&self) -> bool {
+        guests::build_intsight(&self.lab, &self.kernel).is_some()
+    }
+
     /// Runs the module's scripts with these shell variables (`TESTS` chooses, all without it) and
     /// fails if one of their tests does.
     pub fn run(&self, machine: Machine, variables: &str) {
