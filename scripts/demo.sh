@@ -17,7 +17,7 @@ duration=10
 threshold_us=200 # paths that take longer are explained
 result=demo-result
 recording=tests/golden/demo.irqrec
-built=${IRQPATH_BUILT:-${CARGO_TARGET_DIR:-target}/release}
+programs=${IRQPATH_BUILT:-${CARGO_TARGET_DIR:-target}/release}
 as_root=()
 load=''
 kernel='' # builds the irqpath kernel
@@ -78,9 +78,9 @@ trace() {
 
 live() {
   echo "Tracing this machine for $duration s, under disk reads, loopback TCP and timers."
-  "$built/examples/demo_load" "$((duration + 5))" &
+  "$programs/examples/demo_load" "$((duration + 5))" &
   load=$!
-  trace "${as_root[@]}" "$built/irqpath" trace once -d "${duration}s" -T "$threshold_us"
+  trace "${as_root[@]}" "$programs/irqpath" trace once -d "${duration}s" -T "$threshold_us"
   if [[ ${#as_root[@]} != 0 ]]; then
     "${as_root[@]}" chown -R "$(id -u):$(id -g)" "$result"
   fi
@@ -89,7 +89,7 @@ live() {
 replay() {
   echo "This is a replay of a recording made on another machine: $why_not."
   leave_out 'The live trace' "$why_not; a recording was replayed"
-  trace "$built/irqpath" trace once --replay "$recording" -T "$threshold_us"
+  trace "$programs/irqpath" trace once --replay "$recording" -T "$threshold_us"
 }
 
 # Begins the longest part, which the next ones run beside: the first time the kernel is built.
@@ -99,7 +99,7 @@ start_kernel() {
   if [[ ${IRQPATH_OWN_KERNEL:-1} == 0 ]] || ! command -v qemu-system-x86_64 >/dev/null; then return; fi
   echo 'The irqpath kernel is built meanwhile, the first time; IRQPATH_OWN_KERNEL=0 leaves it out.'
   kernel_log=$(mktemp)
-  "$built/irqpath" lab build --flavour irqpath >"$kernel_log" 2>&1 &
+  "$programs/irqpath" lab build --flavour irqpath >"$kernel_log" 2>&1 &
   kernel=$!
 }
 
@@ -111,7 +111,7 @@ exact() {
     return
   fi
   echo 'In a guest in which one instruction is one nanosecond, a device wakes a real-time task:'
-  "$built/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
+  "$programs/irqpath" lab flame ihm-timer --set REPS=50 -o "$result/lab" ||
     fail_part 'The exact lab' "irqpath lab flame ihm-timer ended with $?, and said why above"
 }
 
@@ -120,13 +120,13 @@ tune() {
   echo
   echo 'Which interrupts wake real-time tasks here, and what irqpath tune would change (a dry run):'
   if [[ -n $why_not ]]; then
-    "$built/irqpath" tune --replay "$recording"
+    "$programs/irqpath" tune --replay "$recording"
     return
   fi
   # A real-time task of its own, 200 times a second, so that there is one.
-  "${as_root[@]}" "$built/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
+  "${as_root[@]}" "$programs/irqpath" respond -f 200 -d 6s >/dev/null 2>&1 &
   load=$!
-  "${as_root[@]}" "$built/irqpath" tune --learn 4s --dry-run ||
+  "${as_root[@]}" "$programs/irqpath" tune --learn 4s --dry-run ||
     fail_part 'Tuning' "irqpath tune ended with $?, and said why above"
   wait "$load" 2>/dev/null || true
   load=''
@@ -136,7 +136,7 @@ tune() {
 shield() {
   echo
   echo "What irqpath shield would change to keep CPU $(($(nproc --all) - 1)) free (a dry run):"
-  "$built/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
+  "$programs/irqpath" shield set --cpus "$(($(nproc --all) - 1))" --dry-run ||
     fail_part 'The shield' "irqpath shield set ended with $?, and said why above"
 }
 
@@ -161,7 +161,7 @@ policies() {
     fail_part 'The policies' "irqpath lab build --flavour irqpath ended with $built, and said why above"
     return
   fi
-  "$built/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
+  "$programs/irqpath" lab flame ihm-migrate --set REPS=50 -o "$result/policies" ||
     fail_part 'The policies' "irqpath lab flame ihm-migrate ended with $?, and said why above"
 }
 
@@ -187,8 +187,8 @@ In $result/:
   report.html    open it in a browser; it needs no network
   trace.pftrace  open it at https://ui.perfetto.dev (it stays in your browser)$lab_line
   summary.json, paths.parquet, meta.json  the numbers, described by: irqpath schema
-Next: ${as_root[*]:+${as_root[*]} }$built/irqpath trace      watch it live, q to quit
-      $built/irqpath check      what on this host makes interrupts late
+Next: ${as_root[*]:+${as_root[*]} }$programs/irqpath trace      watch it live, q to quit
+      $programs/irqpath check      what on this host makes interrupts late
 EOF
 
 if [[ ${#left_out[@]} != 0 ]]; then
