@@ -10,7 +10,8 @@
 [ "$(cat /sys/kernel/realtime 2>/dev/null)" != 1 ] || irq_priority "${IRQ_PRIO:-}" intsight0
 irqpath trace once -T "$THRESHOLD_US" --task truth -d 600s --json "/results/$SERIES.trace.json" > "/results/$SERIES.txt" 2>&1 &
 tracer=$!
-sleep 2
+# Loading takes more than two seconds of the first series, whose files are not cached.
+sleep 6
 truth -o "/results/$SERIES" -n "$COUNT" -t "$PERIOD_NS" \
 	${KIND:+-k "$KIND:$BUSY_NS:$EVERY:$EVERY"}
 sleep 1
