@@ -6,8 +6,8 @@
  * One tracepoint, and most wakeups leave at the first test: the task is not real-time. No map is
  * looked up: a pair has a slot in the object's data, which user space reads every few seconds. It
  * frees the slots that were not used meanwhile. From the name of the thread user space knows the
- * interrupt. Wakeups that cannot wait for that look are counted apart: an interrupt's thread that is
- * ordinary serves somebody. A number that user space reads ten times a second; a ring buffer would
+ * interrupt. A wakeup that cannot wait for that look is counted apart: an interrupt's thread that is
+ * ordinary serves somebody. User space reads that count ten times a second; a ring buffer would
  * interrupt the path that is to be served.
  */
 #include "kernel.h"
@@ -80,9 +80,8 @@ static __always_inline bool ip_count_pair(__u64 key)
 
 		if (!found)
 			found = __sync_val_compare_and_swap(&pair->key, 0, key);
-		if (!found || found == key) {
+		if (!found || found == key)
 			return !__sync_fetch_and_add(&pair->nr, 1);
-		}
 	}
 	__sync_fetch_and_add(&ip_pairs_lost, 1);
 	return false;

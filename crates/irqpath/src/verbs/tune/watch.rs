@@ -18,12 +18,15 @@ use crate::output::console;
 const SOON: Duration = Duration::from_millis(500);
 /// So many of them.
 const NR_SOON: u32 = 10;
+/// News that bring nothing about, as of a thread that the kernel refused to change, cost no more than
+/// a look in this time; other threads wait no longer for theirs.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// When the watch looks next.
 #[derive(Default)]
 struct Pace {
     nr_soon: u32,
-    /// News brought nothing about: the next look is a regular one, whatever comes.
+    /// News brought nothing about: more of it does not hasten the next look.
     is_deaf: bool,
 }
 
@@ -35,7 +38,11 @@ impl Pace {
         lessons: &mut Lessons,
         stop: &Stop,
     ) -> anyhow::Result<bool> {
-        let wait = if self.nr_soon > 0 { interval.min(SOON) } else { interval };
+        let wait = match (self.nr_soon, self.is_deaf) {
+            (0, false) => interval,
+            (0, true) => interval.min(QUIET),
+            _ => interval.min(SOON),
+        };
         let heeds = self.nr_soon == 0 && !self.is_deaf;
         (self.nr_soon, self.is_deaf) = (self.nr_soon.saturating_sub(1), false);
         if heeds {
