@@ -8,8 +8,8 @@
 # The last lines name every part that was left out, and why. Exit codes: 0 all parts that were asked
 # for ran (a replay in place of a live trace counts, its first line says so), 1 a part could not run.
 # Needs a build (`make demo` makes it), in IRQPATH_BUILT or where cargo puts a release. Touches
-# nothing but demo-result/ and the lab's cache, ~/.cache/irqpath, into
-# which the first run fetches a kernel of Debian and builds ours.
+# nothing but demo-result/ and the lab's cache, ~/.cache/irqpath, into which the first run fetches a
+# kernel of Debian and builds ours.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

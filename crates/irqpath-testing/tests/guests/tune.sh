@@ -38,6 +38,12 @@ end_task() {
 	wait "$1" || true
 }
 
+# watch_selectively INTERVAL FILE: at work in the background, what it says in the file.
+watch_selectively() {
+	irqpath tune --apply --selective --watch --learn 200ms --interval "$1" > "$2" 2>&1 &
+	watch=$!
+}
+
 say begin 50
 
 # An emergency stop: its interrupt has not come since the boot, and its task is there.
@@ -67,8 +73,7 @@ irqpath tune reset > /dev/null
 say "no pin" 50
 
 # Who serves nobody is ordinary, and real-time again when it serves a task.
-irqpath tune --apply --selective --watch --learn 200ms --interval 200ms > watched.txt 2>&1 &
-watch=$!
+watch_selectively 200ms watched.txt
 say "selective, no task" 0
 start_task 80
 say "selective, a task" 81
@@ -85,8 +90,7 @@ end_task "$task"
 irqpath tune reset > /dev/null
 say "selective, reset" 50
 # It does not wait for the next check.
-irqpath tune --apply --selective --watch --learn 200ms --interval 10m > moment.txt 2>&1 &
-watch=$!
+watch_selectively 10m moment.txt
 say "selective, long checks" 0
 start_task 80
 say "selective, at once" 81
