@@ -8,7 +8,7 @@
 #
 # DIR becomes the build; the packages lie beside what is built there. --configure stops when the
 # configuration is there and was checked, which takes a minute; the whole takes hours, on IRQPATH_JOBS
-# CPUs (all unless set). Exit codes: 0 made, 1 something failed, 2 a tool is missing.
+# CPUs (all unless set), and goes on where it was when it is called again. Exit codes: 0 made, 1 something failed, 2 a tool is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,10 +30,13 @@ for tool in bc bison flex gcc-12 pahole rsync cpio dpkg-deb kmod openssl; do
 done
 [[ -e /usr/include/openssl/ssl.h ]] || { echo 'kernel: libssl-dev is not installed; run scripts/setup.sh --with packages' >&2; exit 2; }
 
-# Debian's source with our files and patches, in a directory of its own.
+# Debian's source with our files and patches, in a directory of its own. One that was made of the same
+# stays, with what was built in it: a build of hours that was ended goes on where it was.
 make_source() {
-  local pristine=$1 patch
-  rm -rf "$build/linux"
+  local pristine=$1 patch inputs
+  inputs=$({ echo "$pristine"; cat "$pristine/inputs"; find kernel/overlay "$hooks" -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum)
+  if [[ -e $build/source && $(<"$build/source") == "$inputs" ]]; then return; fi
+  rm -rf "$build/linux" "$build/source"
   mkdir -p "$build"
   cp -a --reflink=auto "$pristine" "$build/linux"
   # What the lab's cache knows it by.
@@ -43,6 +46,7 @@ make_source() {
     case $patch in '' | '#'*) continue ;; esac
     patch -d "$build/linux" -p1 --quiet --no-backup-if-mismatch <"$hooks/$patch" || die "$patch does not apply"
   done <"$hooks/series"
+  echo "$inputs" >"$build/source"
 }
 
 make_kernel() { make -C "$build/linux" CC=gcc-12 HOSTCC=gcc-12 LOCALVERSION= "$@"; }
