@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Who a cgroup belongs to, by the names that systemd, container engines and the kubelet give:
 //! `/system.slice/ssh.service`, `docker-ID.scope`, `kubepods-burstable-podUID.slice`.
+//!
+//! The rule to know: only root makes slices, the first unit below them, and the directories of
+//! engines at the top. Below these, whoever the cgroup was given to names things, so nothing there
+//! is read: neither the pods of a Kubernetes node that is itself a container nor the services of a
+//! user's own systemd.
 
 use crate::printable;
 
@@ -26,33 +31,78 @@ impl Unit {
     /// outermost unit counts: below it, whoever the cgroup was given to names things.
     pub fn from_path(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let outermost = parts.iter().position(|part| is_unit(part));
-        let of_engine = parts.first().is_some_and(|first| {
-            first.starts_with("kubepods") || ["docker", "libpod_parent"].contains(first)
-        });
-        let trusted = match outermost {
-            Some(at) => &parts[..=at],
-            None if of_engine => &parts[..],
-            None => &parts[..parts.len().min(1)],
-        };
-        let name = unescape(trusted.last().copied().unwrap_or("/"));
-        let by_kubelet = trusted.first().is_some_and(|first| first.starts_with("kubepods"));
-        Self {
-            name: printable(&name).chars().take(NAME_LEN).collect(),
-            pod: trusted.iter().copied().find_map(find_pod).filter(|_| by_kubelet),
-            container: trusted.iter().copied().find_map(find_container),
+        let nr_slices = parts.iter().take_while(|part| is_slice(part)).count();
+        let (slices, below) = parts.split_at(nr_slices);
+        // containerd makes plain directories of systemd's words if its driver is not the kubelet's.
+        if let ([], [joined, ..]) | (["system.slice"], ["containerd.service", joined, ..]) =
+            (slices, below)
+            && let Some(unit) = Self::from_joined(joined)
+        {
+            return unit;
         }
+        match (slices, below) {
+            ([], ["kubepods", below @ ..] | ["kubelet", "kubepods", below @ ..]) => {
+                Self::from_kubelet(below)
+            }
+            ([], ["docker", id, ..]) if find_container(id).is_some() => Self::new(id, None),
+            ([], ["libpod_parent", id, ..] | ["libpod_parent", _, id, ..])
+                if id.starts_with("libpod-") && find_container(id).is_some() =>
+            {
+                Self::new(id, None)
+            }
+            (_, [unit, ..]) if is_unit(unit) => {
+                Self::new(unit, slices.iter().copied().find_map(pod_of_slice))
+            }
+            _ => Self {
+                pod: slices.iter().copied().find_map(pod_of_slice),
+                ..Self::new(parts.first().copied().unwrap_or("/"), None)
+            },
+        }
+    }
+
+    /// Of a part of a path that root named.
+    fn new(part: &str, pod: Option<String>) -> Self {
+        let is_systemds = is_unit(part) || is_slice(part);
+        let name = if is_systemds { unescape(part) } else { part.to_owned() };
+        let name = printable(&name).chars().take(NAME_LEN).collect();
+        Self { name, pod, container: find_container(part) }
+    }
+
+    /// `SLICE:PREFIX:ID`.
+    fn from_joined(part: &str) -> Option<Self> {
+        let mut words = part.split(':');
+        let (Some(slice), Some(prefix), Some(id), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return None;
+        };
+        let pod = pod_of_slice(slice)?;
+        Some(Self::new(&format!("{prefix}-{id}.scope"), Some(pod)))
+    }
+
+    /// Below the kubelet's directory, where its driver does not ask systemd: `burstable/podUID/ID`.
+    fn from_kubelet(below: &[&str]) -> Self {
+        let uid = |part: &&str| part.strip_prefix("pod").and_then(read_uid);
+        let at = below.iter().take(2).position(|part| uid(part).is_some());
+        let part = at.and_then(|at| below.get(at + 1)).copied().unwrap_or("kubepods");
+        Self::new(part, at.and_then(|at| uid(&below[at])))
     }
 }
 
-fn is_unit(part: &str) -> bool {
-    matches!(part.rsplit_once('.'), Some((_, "service" | "scope")))
+fn is_slice(part: &str) -> bool {
+    matches!(part.rsplit_once('.'), Some((_, "slice")))
 }
 
-/// `\\x2d` is a hyphen to systemd, which has another meaning for the plain one.
+/// Slices are none here: tasks are in one of these below its slice.
+fn is_unit(part: &str) -> bool {
+    matches!(part.rsplit_once('.'), Some((_, "service" | "scope" | "mount" | "socket" | "swap")))
+}
+
+/// `\\x2d` is a hyphen to systemd, which has another meaning for the plain one. It also puts `_`
+/// before names that the kernel has for files of its own: `_cpu.service`.
 fn unescape(name: &str) -> String {
     let mut bytes = Vec::new();
-    let mut rest = name;
+    let mut rest = name.strip_prefix('_').unwrap_or(name);
     while let Some(at) = rest.find("\\x") {
         let code = rest.get(at + 2..at + 4).and_then(|hex| u8::from_str_radix(hex, 16).ok());
         let taken = if code.is_some() { 4 } else { 2 };
@@ -67,79 +117,35 @@ fn unescape(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `podUID` of the kubelet; its driver for systemd writes `kubepods-...-podUID.slice`, with `_` for `-`.
-fn find_pod(part: &str) -> Option<String> {
-    let uid = match part.strip_suffix(".slice") {
-        Some(stem) if stem.starts_with("kubepods") => stem.rsplit_once("-pod")?.1,
-        Some(_) => return None,
-        None => part.strip_prefix("pod")?,
-    };
-    let uid = uid.replace('_', "-");
+/// The kubelet's driver for systemd writes `kubepods-burstable-podUID.slice`, with the name of its
+/// cgroup root before it if it has one: `kubelet-kubepods-podUID.slice`.
+fn pod_of_slice(part: &str) -> Option<String> {
+    let (above, uid) = part.strip_suffix(".slice")?.rsplit_once("-pod")?;
+    let class = ["-besteffort", "-burstable"].into_iter().find_map(|s| above.strip_suffix(s));
+    let above = class.unwrap_or(above);
+    let is_kubelets = above == "kubepods" || above.ends_with("-kubepods");
+    read_uid(uid).filter(|_| is_kubelets)
+}
+
+/// A pod's UID; systemd's driver writes `_` for `-`.
+fn read_uid(text: &str) -> Option<String> {
+    let uid = text.replace('_', "-");
     let is_uid = uid.len() == 36 && uid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     // A static pod has the digest of its manifest.
     let is_digest = uid.len() == 32 && uid.chars().all(|c| c.is_ascii_hexdigit());
     (is_uid || is_digest).then_some(uid)
 }
 
-/// `ENGINE-ID.scope`, or `ID` alone.
+/// `ENGINE-ID.scope`, `ENGINE-ID` or `ID`. `ENGINE-conmon-ID` is the process that watches over the
+/// container.
 fn find_container(part: &str) -> Option<String> {
     let stem = part.strip_suffix(".scope").unwrap_or(part);
-    let id = stem.rsplit_once('-').map_or(stem, |(_, id)| id);
+    let (engine, id) = stem.rsplit_once('-').unwrap_or(("", stem));
+    let is_watcher = engine.rsplit('-').next() == Some("conmon");
     let is_id = id.len() == 64 && id.chars().all(|c| c.is_ascii_hexdigit());
-    is_id.then(|| id[..ID_LEN].to_owned())
+    (is_id && !is_watcher).then(|| id[..ID_LEN].to_owned())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_systemd_engines_and_the_kubelet_are_understood() {
-        let id = "0123456789ab".to_owned() + &"c".repeat(52);
-        let uid = "12345678-9abc-def0-1234-56789abcdef0";
-        let slice = format!("kubepods-burstable-pod{}.slice", uid.replace('-', "_"));
-        for (path, name, pod, container) in [
-            ("/".to_owned(), "/", None, None),
-            (String::new(), "/", None, None),
-            ("/system.slice/ssh.service".to_owned(), "ssh.service", None, None),
-            ("/user.slice/user-0.slice/session-3.scope".to_owned(), "session-3.scope", None, None),
-            ("/system.slice/a.service/worker".to_owned(), "a.service", None, None),
-            ("/machine/x/y.z".to_owned(), "machine", None, None),
-            ("/system.slice/dev\\x2dx.service".to_owned(), "dev-x.service", None, None),
-            ("/x\\xzz".to_owned(), "x\\xzz", None, None),
-            (format!("/system.slice/docker-{id}.scope"), "", None, Some("0123456789ab")),
-            (
-                format!(
-                    "/kubepods.slice/kubepods-burstable.slice/{slice}/cri-containerd-{id}.scope"
-                ),
-                "",
-                Some(uid),
-                Some("0123456789ab"),
-            ),
-            (format!("/kubepods/burstable/pod{uid}/{id}"), "", Some(uid), Some("0123456789ab")),
-            (format!("/podman/pod{uid}x"), "", None, None),
-            // What a user names is his.
-            (
-                format!("/user.slice/user-7.slice/user@7.service/sshd.service/pod{uid}/{id}"),
-                "user@7.service",
-                None,
-                None,
-            ),
-            (format!("/system.slice/pod{uid}/{id}"), "system.slice", None, None),
-        ] {
-            let unit = Unit::from_path(&path);
-            assert!(name.is_empty() || unit.name == name, "{path}: {unit:?}");
-            assert_eq!(unit.pod.as_deref(), pod, "{path}");
-            assert_eq!(unit.container.as_deref(), container, "{path}");
-        }
-    }
-
-    #[test]
-    fn hostile_names_are_short_and_printable() {
-        let unit = Unit::from_path(&format!("/\u{1b}[2J\n{}", "x".repeat(250)));
-        assert!(unit.name.chars().count() <= NAME_LEN, "{unit:?}");
-        assert!(unit.name.chars().all(crate::is_printable), "{unit:?}");
-        let escaped = Unit::from_path("/a\\x1b\\x0a.service");
-        assert!(escaped.name.chars().all(crate::is_printable), "{escaped:?}");
-    }
-}
+#[path = "unit_tests.rs"]
+mod tests;
