@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What irqpath itself costs: time per event by the kernel's own BPF statistics, start-up, memory,
 # and losses at a high rate of events. Called by scripts/bench.sh, which sets RELEASE and WORK and
-# puts kernel.bpf_stats_enabled back. Rule: those statistics are on only where a line says so;
-# they cost two clock reads per run of a program.
+# puts kernel.bpf_stats_enabled back.
 set -euo pipefail
 
 irqpath=$RELEASE/irqpath
 messages=400000
 set -m
+
+# shellcheck source=bench/programs.sh
+. bench/programs.sh
 
 field() { sed -nE "s/^ *\"$2\": ([0-9]+),?$/\1/p" "$1" | head -n 1; }
 
@@ -47,22 +49,9 @@ statistics() {
     sed -nE "s/.* name ($1[a-z0-9_]*) .* run_time_ns ([0-9]+) run_cnt ([0-9]+).*/\1 \3 \2/p"
 }
 
-# The statistic measures its own clock reads too: the mean of a program that does nothing.
-empty_program() {
-  command -v bpftrace >/dev/null || return 0
-  # shellcheck disable=SC2016 # a variable of bpftrace
-  bpftrace -e 'tracepoint:raw_syscalls:sys_exit { $x = 1; }' >/dev/null 2>&1 </dev/null &
-  pid=$!
-  sleep 1
-  loads
-  statistics sys_exit | awk '$2 > 1000 { printf "%.0f %d\n", $3 / $2, $2 }' >"$WORK/empty"
-  awk '{ printf "an empty program, measured in the same way: %d ns (%d runs)\n", $1, $2 }' "$WORK/empty"
-  finish
-}
-
 time_per_event() {
   printf '\nTIME PER EVENT in irqpath'\''s programs, both loads, by kernel.bpf_stats_enabled\n'
-  sysctl -qw kernel.bpf_stats_enabled=1
+  statistics_on
   start
   loads
   statistics ip_ >"$WORK/programs"
@@ -71,8 +60,9 @@ time_per_event() {
   loads
   statistics ip_ >"$WORK/programs-no-user"
   finish
-  empty_program
-  sysctl -qw kernel.bpf_stats_enabled=0
+  statistics_off
+  empty_program loads
+  awk '{ printf "an empty program, measured in the same way: %d ns (%d runs)\n", $1, $2 }' "$WORK/empty"
   sort -k3,3nr "$WORK/programs" | awk '
     NR == 1 { printf "%-32s %10s %8s %10s\n", "program", "runs", "ns each", "ms in all" }
     $2 > 0 { printf "%-32s %10d %8.0f %10.1f\n", $1, $2, $3 / $2, $3 / 1e6 }
@@ -150,7 +140,7 @@ losses() {
 # programs' share is what the trace itself sampled of them, less an empty program's time.
 at_given_rates() {
   local rate json=$WORK/pace.json empty
-  empty=$(cut -d' ' -f1 "$WORK/empty" 2>/dev/null || echo 0)
+  empty=$(empty_ns)
   printf '\nAT A GIVEN RATE, 5 s each (targets: none lost at 500000 events/s; at most 1 %% of one CPU at 50000)\n'
   printf '%-24s %10s %10s %12s %12s  %s\n' 'datagrams/s' 'events/s' lost 'programs %' 'process %' 'lost by reason'
   for rate in 3300 65000; do
@@ -171,7 +161,12 @@ at_given_rates() {
 
 storms=()
 pid=''
-trap 'calm; if [[ -n $pid ]]; then kill -INT "$pid" 2>/dev/null || true; fi' EXIT
+stop() {
+  local id
+  calm
+  for id in $pid $empty_id; do kill -INT "$id" 2>/dev/null || true; done
+}
+trap stop EXIT
 time_per_event
 start_up
 at_given_rates

@@ -12,13 +12,18 @@ irqpath=$RELEASE/irqpath
 repeats=2 # of each load; the fastest counts
 samples=$WORK/samples # load tracer turn wall_s cpu_s; turn N is between untraced N and N + 1
 facts=$WORK/facts        # tracer events lost own_cpu_s, for all loads together
+counted=$WORK/runs       # tracer load runs ns: of its BPF programs in one run of the load
 refusals=$WORK/refusals
 tracers=(irqpath irqpath-no-user irqpath-record kwork perf perf-no-user
-  trace-cmd trace-cmd-no-user bpftrace bpftrace-no-user)
+  trace-cmd trace-cmd-no-user bpftrace bpftrace-no-user agent rezolus-like ebpf-exporter-like)
+if command -v rezolus >/dev/null; then tracers+=(rezolus rezolus-no-user); fi
 ticks_per_s=$(getconf CLK_TCK)
 TIMEFORMAT='%R %U %S'
 # Jobs in groups of their own, in which SIGINT is not ignored: it is how a tracer is ended.
 set -m
+
+# shellcheck source=bench/programs.sh
+. bench/programs.sh
 
 # The events for TRACER, one per line. The kernel never gives irq_work_exit to perf events, which
 # bpftrace uses too: its handling would raise the next one.
@@ -36,6 +41,14 @@ bpftrace_script() {
   done
 }
 
+# All of its samplers, as is its default; without those of system calls for -no-user.
+rezolus_settings() {
+  printf '[general]\nlisten = "127.0.0.1:4241"\n[log]\nlevel = "error"\n[defaults]\nenabled = true\n'
+  if [[ $1 == *-no-user ]]; then
+    printf '[samplers.%s]\nenabled = false\n' syscall_counts syscall_latency
+  fi
+}
+
 # launch TRACER: becomes it; recordings go to $WORK/out.
 launch() {
   local tracer=$1 flags=()
@@ -47,6 +60,11 @@ launch() {
     kwork) exec perf kwork -k irq,softirq,workqueue record -o "$WORK/out/data" ;;
     perf*) exec perf record -a "${flags[@]}" -o "$WORK/out/data" ;;
     trace-cmd*) exec trace-cmd record "${flags[@]}" -o "$WORK/out/data" ;;
+    agent)
+      printf 'listen = ["unix:%s"]\n' "$WORK/out/sock" >"$WORK/out/toml"
+      exec setpriv --bounding-set=-all,+bpf,+perfmon "$irqpath" agent --config "$WORK/out/toml" ;;
+    *-like) exec bpftrace "bench/$tracer.bt" ;;
+    rezolus*) rezolus_settings "$tracer" >"$WORK/out/toml"; exec rezolus "$WORK/out/toml" ;;
     bpftrace*) bpftrace_script "$tracer" >"$WORK/out/script"; exec bpftrace "$WORK/out/script" ;;
   esac
 }
@@ -96,6 +114,21 @@ sample() {
     END { for (load in wall) print load, t, r, wall[load], cpu[load] }' >>"$samples"
 }
 
+# count_runs TRACER: what stays on all the time has no count of its own to compare by. The kernel's
+# statistics give it, in a run of each load that is not timed.
+count_runs() {
+  local load runs ns runs_before ns_before
+  if [[ ! $1 =~ ^(agent|rezolus.*|.*-like)$ ]]; then return; fi
+  statistics_on
+  for load in hackbench flood; do
+    read -r runs_before ns_before < <(runs_of "$pid")
+    run "$load" >/dev/null
+    read -r runs ns < <(runs_of "$pid")
+    echo "$1 $load $((runs - runs_before)) $((ns - ns_before))" >>"$counted"
+  done
+  statistics_off
+}
+
 # sum_of FILE PATTERN: the sum of the numbers that the first group of PATTERN matches.
 sum_of() { sed -nE "s/$2/\1/p" "$1" | awk '{n += $1} END {print n + 0}'; }
 
@@ -109,7 +142,9 @@ account() {
       echo "$(sum_of "$log" '.*\(([0-9]+) samples\).*') $(sum_of "$log" '.*[Ll]ost ([0-9]+) .*')" ;;
     trace-cmd*)
       echo "$(sum_of "$log" '^ *entries: ([0-9]+).*') $(sum_of "$log" '^ *overrun: ([0-9]+).*')" ;;
-    bpftrace*)
+    agent | rezolus | rezolus-no-user)
+      echo '- -' ;;
+    bpftrace* | *-like)
       echo "- $(sum_of "$log" '.*[Ll]ost ([0-9]+) .*')" ;;
   esac
 }
@@ -134,6 +169,7 @@ measure() {
   before=$(tracer_ticks)
   sample "$tracer"
   after=$(tracer_ticks)
+  count_runs "$tracer"
   kill -INT "$pid"
   wait "$pid" 2>/dev/null || true # the shell would report how it ended
   pid=''
@@ -149,6 +185,7 @@ trap stop EXIT
 : >"$samples"
 : >"$facts"
 : >"$refusals"
+: >"$counted"
 turn=0
 sample none # warms up
 turn=1
@@ -162,5 +199,5 @@ for ((round = 1; round <= rounds; round++)); do
   done
 done
 if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
-awk -v events="$(wc -l <"$WORK/events")" -v repeats="$repeats" \
-  -v rounds="$rounds" -v turns="$turn" -f bench/slowdown.awk "$samples" "$facts" "$refusals"
+awk -v events="$(wc -l <"$WORK/events")" -v repeats="$repeats" -v rounds="$rounds" \
+  -v turns="$turn" -f bench/slowdown.awk "$samples" "$facts" "$counted" "$refusals"

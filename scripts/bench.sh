@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Measures what irqpath costs, beside perf, trace-cmd and bpftrace on the same events, and prints
 # one report (docs/performance.md explains it). `make bench` builds what it needs.
-# BENCH_ROUNDS=N changes the number of rounds; four take about five minutes.
+#
+#   scripts/bench.sh [slowdown] [cost] [agent]
+#
+# Without a name, all parts. BENCH_ROUNDS=N changes the number of rounds of slowdown (4), and
+# BENCH_AGENT_S=N the seconds that the agent is watched at each rate (60).
 # Exit codes: 0 measured (whatever the outcome), 2 could not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -29,15 +33,21 @@ cleanup() {
 # In a session of its own, which the scheduler then prefers to the other ones as a whole: loads and
 # tracers keep their weights among themselves, but other users of this machine disturb them less.
 if [[ ${1:-} != --in-session ]]; then
-  setsid --wait "$0" --in-session &
+  setsid --wait "$0" --in-session "$@" &
   # The signal of the terminal does not reach the other session, and background jobs ignore SIGINT.
   trap 'kill -TERM -- "-$!"; wait $!; exit 130' INT TERM
   wait $!
   exit
 fi
 
+shift
+if [[ $# == 0 ]]; then set -- slowdown cost agent; fi
+for part; do
+  [[ $part =~ ^(slowdown|cost|agent)$ ]] || die "there is no part '$part'; write slowdown, cost or agent"
+done
+
 [[ $EUID == 0 ]] || die 'tracing every CPU needs root; run: sudo make bench'
-for tool in hackbench bpftool; do
+for tool in hackbench bpftool setpriv; do
   command -v "$tool" >/dev/null || die "$tool is missing; run: scripts/setup.sh --with test"
 done
 cargo build --locked --quiet --release -p irqpath --bin irqpath --example bench_load
@@ -59,5 +69,4 @@ bench/events.sh >"$WORK/events"
 echo "irqpath bench: $(date -u +%Y-%m-%d), kernel $(uname -r) $(uname -m)," \
   "$(sed -n 's/^model name[^:]*: //p;q' <(grep -m1 '^model name' /proc/cpuinfo))," \
   "$(nproc) CPUs, load average $(cut -d' ' -f1 /proc/loadavg) before"
-bench/slowdown.sh
-bench/cost.sh
+for part; do "bench/$part.sh"; done
