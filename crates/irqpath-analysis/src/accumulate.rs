@@ -63,13 +63,22 @@ impl Accumulator {
     }
 }
 
+/// The threshold of a measurement, and what was over it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Judged {
+    /// On the whole path, ns, if one was given.
+    pub threshold_ns: Option<u64>,
+    /// Records over it, kept or not.
+    pub nr_slow: u64,
+    /// Of these, the ones that the hypervisor's share alone put over it.
+    pub nr_slow_by_hypervisor: u64,
+}
+
 /// The summary of a measurement: both by the longest time until a target ran.
-/// `nr_slow` counts the records over the threshold, kept in `slow` or not.
 pub fn summarize_paths(
     snapshot: Snapshot,
     mut slow: Vec<SlowPath>,
-    nr_slow: u64,
-    threshold_ns: Option<u64>,
+    judged: Judged,
     names: &Names,
 ) -> Summary {
     let mut paths: Vec<PathSummary> =
@@ -84,8 +93,9 @@ pub fn summarize_paths(
         softirqs: snapshot.softirqs,
         napi: snapshot.napi,
         slow,
-        nr_slow,
-        threshold_ns,
+        nr_slow: judged.nr_slow,
+        nr_slow_by_hypervisor: judged.nr_slow_by_hypervisor,
+        threshold_ns: judged.threshold_ns,
         folded: snapshot.folded,
     });
     Summary {

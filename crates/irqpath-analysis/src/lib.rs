@@ -31,7 +31,7 @@ mod slow;
 mod timeline;
 mod wanted;
 
-pub use accumulate::{Accumulator, summarize_paths};
+pub use accumulate::{Accumulator, Judged, summarize_paths};
 pub use attribute::attribute_path;
 pub use counts::{CountCheck, compare_counts, counts_between};
 pub use engine::{Engine, EngineConfig};

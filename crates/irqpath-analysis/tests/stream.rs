@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{DISK, NIC, block, idle, names, record, switch, task};
 use irqpath_analysis::{
-    Accumulator, CountCheck, Engine, EngineConfig, SlowKeeper, Wanted, compare_counts,
+    Accumulator, CountCheck, Engine, EngineConfig, Judged, SlowKeeper, Wanted, compare_counts,
     counts_between, summarize_paths,
 };
 use irqpath_model::{
@@ -172,7 +172,7 @@ fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
     accumulator.record(&own);
     accumulator.record(&late);
     let snapshot = Snapshot { paths: accumulator.stats(), ..Snapshot::default() };
-    let summary = summarize_paths(snapshot, vec![slow(&own), slow(&late)], 2, Some(100), &names());
+    let summary = summarize_paths(snapshot, vec![slow(&own), slow(&late)], over(2, 100), &names());
     let ranks: Vec<_> = summary
         .traced()
         .paths
@@ -181,6 +181,10 @@ fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
         .collect();
     assert_eq!(ranks, [("late", 400, 400), ("cp", 30, 930)]);
     assert_eq!(summary.slow(), [slow(&late), slow(&own)]);
+}
+
+fn over(nr_slow: u64, threshold_ns: u64) -> Judged {
+    Judged { threshold_ns: Some(threshold_ns), nr_slow, nr_slow_by_hypervisor: 0 }
 }
 
 #[test]
@@ -196,7 +200,7 @@ fn the_summary_has_the_slowest_path_first() {
     let slow = [100, 900]
         .map(|total| SlowPath { record: path(DISK, "a", 0, total), stages: Vec::new() })
         .to_vec();
-    let summary = summarize_paths(snapshot, slow, 7, Some(90), &names());
+    let summary = summarize_paths(snapshot, slow, over(7, 90), &names());
     let rows: Vec<_> = summary
         .traced()
         .paths

@@ -73,6 +73,17 @@ impl CauseKind {
         }
     }
 
+    /// True if no change of this machine's system can shorten it: stolen time, and under a
+    /// hypervisor the way out of idle, because the hypervisor wakes the virtual CPU. The few
+    /// microseconds of the guest's own idle loop count as the hypervisor's too.
+    pub const fn is_hypervisors(self, is_virtual: bool) -> bool {
+        match self {
+            Self::Steal => true,
+            Self::Idle => is_virtual,
+            _ => false,
+        }
+    }
+
     /// The words shown to people.
     pub const fn title(self) -> &'static str {
         match self {
@@ -154,5 +165,11 @@ impl SlowPath {
             .flat_map(|s| s.causes.iter().map(move |c| (s, c)))
             .filter(|(_, c)| c.kind != CauseKind::Own)
             .max_by_key(|(_, c)| c.ns)
+    }
+
+    /// Time that the hypervisor took, ns; see [`CauseKind::is_hypervisors`].
+    pub fn hypervisor_ns(&self, is_virtual: bool) -> u64 {
+        let causes = self.stages.iter().flat_map(|stage| &stage.causes);
+        causes.filter(|cause| cause.kind.is_hypervisors(is_virtual)).map(|cause| cause.ns).sum()
     }
 }

@@ -13,9 +13,20 @@ use crate::{CauseKind, Origin, SlowPath};
 pub struct CauseTotals {
     nr_paths: u64,
     by_kind: BTreeMap<CauseKind, u64>,
+    is_virtual: bool,
 }
 
 impl CauseTotals {
+    /// No paths yet, of a virtual machine or of a real one.
+    pub fn of_machine(is_virtual: bool) -> Self {
+        Self { is_virtual, ..Self::default() }
+    }
+
+    /// True if they are of a virtual machine.
+    pub fn is_virtual(&self) -> bool {
+        self.is_virtual
+    }
+
     /// Adds the causes of every stage of a path.
     pub fn add_path(&mut self, path: &SlowPath) {
         self.nr_paths += 1;

@@ -70,9 +70,12 @@ fn is_group(who: &str) -> bool {
     who.ends_with(" threads")
 }
 
-/// True if the measured machine was a virtual one.
-pub fn is_virtual(meta: &Meta) -> bool {
-    meta.cpu.hypervisor.is_some()
+/// `, 9 of them by the hypervisor`, to put after the number of slow paths; empty if none is.
+pub fn hypervisor_suffix(summary: &Summary) -> String {
+    match summary.traced().nr_slow_by_hypervisor {
+        0 => String::new(),
+        nr => format!(", {nr} of them by the hypervisor"),
+    }
 }
 
 /// What a virtual machine's numbers include, in one sentence; `None` on a real machine.
@@ -80,7 +83,8 @@ pub fn virtual_note(meta: &Meta) -> Option<String> {
     meta.cpu.hypervisor.as_ref().map(|name| {
         format!(
             "Measured in a virtual machine ({name}): the time from raise to hardirq and idle \
-             exits include the hypervisor's delivery. Time for which the hypervisor ran something \
+             exits include the hypervisor's delivery. A slow path that would be below the threshold \
+             without its idle exits and stolen time is the hypervisor's. Time for which the hypervisor ran something \
              else (steal) is a cause of its own where KVM counts it on x86; elsewhere it looks like \
              the thread that runs."
         )
@@ -265,7 +269,7 @@ mod tests {
             (Point::Softirq, "interrupts off a:1 o:0"),
         ] {
             let cause = Cause { kind: CauseKind::IrqsOff, ..thread("a:1 o:0", 1) };
-            assert_eq!(CauseRow::from_cause(&cause).row_text(to, is_virtual(&meta)), want);
+            assert_eq!(CauseRow::from_cause(&cause).row_text(to, meta.cpu.is_virtual()), want);
         }
         let steal = Cause { kind: CauseKind::Steal, ..thread("hypervisor", 1) };
         assert_eq!(

@@ -38,17 +38,33 @@ pub fn record(at_ns: u64, ns: u64) -> PathRecord {
     }
 }
 
-fn transitions(record: &PathRecord, seq: u64) -> Vec<Occupancy> {
+/// Who has the CPU while the target of an invented path waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// A task called hog.
+    Hog,
+    /// The idle task.
+    Idle,
+    /// The hog for 1 us, then the hypervisor.
+    Hypervisor,
+}
+
+fn transitions(record: &PathRecord, blame: Blame, seq: u64) -> Vec<Occupancy> {
     let start = record.first().unwrap().ns;
     let end = record.last().unwrap().ns;
     let hog = Task { tid: 4711, comm: "hog".into(), prio: 79, normal_prio: 79, ..Task::default() };
+    let meanwhile = if blame == Blame::Idle { Task::default() } else { hog };
+    let duration_ns = if blame == Blame::Hypervisor { end - start - 2_000 } else { 0 };
+    let stolen = (duration_ns > 0).then_some((end, Transition::Stolen { duration_ns }));
     [
-        (start, Transition::HardirqEntry(Origin::Irq(36))),
-        (start + 1_000, Transition::HardirqExit),
-        (start + 1_000, Transition::SwitchIn(hog)),
-        (end, Transition::SwitchIn(record.target.clone())),
+        Some((start, Transition::HardirqEntry(Origin::Irq(36)))),
+        Some((start + 1_000, Transition::HardirqExit)),
+        Some((start + 1_000, Transition::SwitchIn(meanwhile))),
+        stolen,
+        Some((end, Transition::SwitchIn(record.target.clone()))),
     ]
     .into_iter()
+    .flatten()
     .zip(seq..)
     .map(|((ns, what), seq)| Occupancy { ns, cpu: 0, seq, what })
     .collect()
@@ -72,15 +88,27 @@ pub fn recording(directory: &Path, n: u64) -> PathBuf {
 
 /// The same of a measurement with this meta, whose paths take `ns` and a little more.
 pub fn recording_of(directory: &Path, meta: &Meta, n: u64, ns: u64) -> PathBuf {
+    blamed_recording(directory, meta, (n, ns), Blame::Hog)
+}
+
+/// The same, `(n, ns)` as there, with something else to blame.
+pub fn blamed_recording(
+    directory: &Path,
+    meta: &Meta,
+    (n, ns): (u64, u64),
+    blame: Blame,
+) -> PathBuf {
     let path = directory.join("run.rec");
     let mut writer = RecordingWriter::create(&path, meta).unwrap();
     let mut stats = PathStats::new(record(0, 1).key());
+    let mut seq = 1;
     for i in 0..=n {
         // A spread of 3 %, the same in every recording.
         let ns = if ns == 10_000 { ns } else { ns + ns * (i * 7919 % 1000) / 30_000 };
         let record = record(1_000_000_000 + i * 1_000_000, if i == n { 500_000 } else { ns });
         stats.record_path(&record);
-        let block = transitions(&record, 1 + i * 4);
+        let block = transitions(&record, blame, seq);
+        seq += block.len() as u64;
         writer.write_events(&[Event::Path(Box::new(record)), Event::Occupancy(block)]).unwrap();
     }
     let snapshot = Snapshot { ns: 3_000_000_000, paths: vec![stats], ..Snapshot::default() };

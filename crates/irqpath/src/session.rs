@@ -7,9 +7,11 @@
 
 use std::time::{Duration, Instant};
 
-use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summarize_paths};
+use irqpath_analysis::{Engine, EngineConfig, Judged, SlowKeeper, summarize_paths};
 use irqpath_files::input;
-use irqpath_model::{CauseTotals, Event, Loss, Names, Overhead, PathStats, Snapshot, Summary};
+use irqpath_model::{
+    CauseTotals, Event, Loss, Names, Overhead, PathStats, SlowPath, Snapshot, Summary,
+};
 use irqpath_source::bpf::BpfSource;
 use irqpath_source::{Config, Source};
 use rustix::time::{ClockId, clock_gettime};
@@ -38,6 +40,7 @@ pub struct Session {
     streams: Streams,
     names: KnownNames,
     threshold_ns: Option<u64>,
+    nr_by_hypervisor: u64,
     started: Instant,
     stopped: Option<Duration>,
 }
@@ -95,9 +98,16 @@ impl Session {
             streams,
             names,
             threshold_ns,
+            nr_by_hypervisor: 0,
             started: Instant::now(),
             stopped: None,
         }
+    }
+
+    /// Says that the machine is a virtual one, whose hypervisor has its share in the causes.
+    pub fn in_virtual_machine(mut self, is_virtual: bool) -> Self {
+        self.causes = CauseTotals::of_machine(is_virtual);
+        self
     }
 
     /// How long it has been running.
@@ -120,12 +130,28 @@ impl Session {
         let events = self.source.poll_events(timeout)?;
         self.process_events(events)?;
         for path in self.engine.drain() {
-            if self.threshold_ns.is_some_and(|ns| path.record.total_ns() >= ns) {
-                self.causes.add_path(&path);
-            }
-            self.keeper.add_path(path);
+            self.keep_path(path);
         }
         Ok(())
+    }
+
+    fn keep_path(&mut self, path: SlowPath) {
+        let total_ns = path.record.total_ns();
+        if let Some(limit_ns) = self.threshold_ns.filter(|ns| total_ns >= *ns) {
+            self.causes.add_path(&path);
+            let taken_ns = path.hypervisor_ns(self.causes.is_virtual());
+            self.nr_by_hypervisor += u64::from(total_ns.saturating_sub(taken_ns) < limit_ns);
+        }
+        self.keeper.add_path(path);
+    }
+
+    /// A slow path that nobody explained counts as ours.
+    fn judged(&self) -> Judged {
+        Judged {
+            threshold_ns: self.threshold_ns,
+            nr_slow: self.engine.nr_over(),
+            nr_slow_by_hypervisor: self.nr_by_hypervisor,
+        }
     }
 
     /// Gives back the rows of paths that did not occur for `idle`; see [`Source::retire_idle`].
@@ -164,7 +190,7 @@ impl Session {
         let slow = self.keeper.iter().cloned().collect();
         let snapshot = self.complete_snapshot(snapshot);
         let names = self.names.get();
-        Ok(summarize_paths(snapshot, slow, self.engine.nr_over(), self.threshold_ns, names))
+        Ok(summarize_paths(snapshot, slow, self.judged(), names))
     }
 
     /// Detach, take over what is in flight, and complete the files.
@@ -174,15 +200,15 @@ impl Session {
         let (events, snapshot) = self.source.finish()?;
         self.process_events(events)?;
         for path in self.engine.flush() {
-            self.keeper.add_path(path);
+            self.keep_path(path);
         }
         self.streams.complete_files()?;
         self.names.complete_names();
         let snapshot = self.complete_snapshot(snapshot);
-        let names = self.names.into_inner();
-        let (nr_over, slow) = (self.engine.nr_over(), self.keeper.into_vec());
+        let judged = self.judged();
+        let (names, slow) = (self.names.into_inner(), self.keeper.into_vec());
         let recorded = self.streams.has_recording().then(|| snapshot.clone());
-        let summary = summarize_paths(snapshot, slow, nr_over, self.threshold_ns, &names);
+        let summary = summarize_paths(snapshot, slow, judged, &names);
         Ok(Finished { summary, snapshot: recorded, names, duration, streams: self.streams })
     }
 

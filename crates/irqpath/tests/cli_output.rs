@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use irqpath_model::{Meta, Summary};
 use irqpath_testing::cli::{error_line, irqpath, is_root, names};
-use irqpath_testing::recordings::{recording, replay};
+use irqpath_testing::recordings::{Blame, blamed_recording, meta, recording, replay};
 
 fn parse_file<T: serde::de::DeserializeOwned>(path: &Path) -> T {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -127,6 +127,35 @@ fn the_exit_code_tells_whether_the_threshold_was_exceeded() {
     replay(root.path()).args(["-T", "400", "-o"]).arg(&target).assert().code(1);
     let summary: Summary = parse_file(&target.join("summary.json"));
     assert_eq!((summary.traced().nr_slow, summary.traced().threshold_ns), (1, Some(400_000)));
+}
+
+/// A gate in a virtual machine judges the machine's own time, unless it is told to judge all of it.
+#[test]
+fn the_hypervisors_share_alone_does_not_exceed_a_threshold() {
+    for (blame, is_virtual, nr_excused) in [
+        (Blame::Hypervisor, true, 1),
+        (Blame::Idle, true, 1),
+        (Blame::Hog, true, 0),
+        // On a real machine, idle exits are its own.
+        (Blame::Idle, false, 0),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let mut meta = meta();
+        meta.cpu.hypervisor = is_virtual.then(|| "KVM".to_owned());
+        blamed_recording(root.path(), &meta, (100, 10_000), blame);
+        let target = root.path().join("kept");
+        let judge = |more: &[&str]| replay(root.path()).args(["-T", "400"]).args(more).output();
+        let output = replay(root.path()).args(["-T", "400", "-o"]).arg(&target).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let about = format!("{blame:?} {is_virtual}: {text}");
+        assert_eq!(output.status.code(), Some(i32::from(nr_excused == 0)), "{about}");
+        assert_eq!(text.contains("1 over 400 us, 1 of them by the"), nr_excused == 1, "{about}");
+        assert_eq!(text.contains(" us by the hypervisor"), nr_excused == 1, "{about}");
+        let summary: Summary = parse_file(&target.join("summary.json"));
+        let traced = summary.traced();
+        assert_eq!((traced.nr_slow, traced.nr_slow_by_hypervisor), (1, nr_excused), "{about}");
+        assert_eq!(judge(&["--with-hypervisor"]).unwrap().status.code(), Some(1), "{about}");
+    }
 }
 
 #[test]

@@ -141,6 +141,13 @@ pub struct CpuInfo {
     pub cpu_dma_latency_us: Option<i32>,
 }
 
+impl CpuInfo {
+    /// True if this was a virtual machine.
+    pub fn is_virtual(&self) -> bool {
+        self.hypervisor.is_some()
+    }
+}
+
 /// CPU lists as the kernel writes them; empty means none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // boot parameters and files of the same name

@@ -91,8 +91,17 @@ pub struct Paths {
     pub slow: Vec<SlowPath>,
     /// How many records over the threshold there were, kept in `slow` or not.
     pub nr_slow: u64,
+    /// How many of these would be below the threshold without the hypervisor's share.
+    pub nr_slow_by_hypervisor: u64,
     /// The threshold on the whole path, ns, if one was given.
     pub threshold_ns: Option<u64>,
     /// What has no row of its own in `paths`.
     pub folded: Folded,
+}
+
+impl Paths {
+    /// Paths over the threshold that the hypervisor's share does not excuse.
+    pub fn nr_slow_by_us(&self) -> u64 {
+        self.nr_slow.saturating_sub(self.nr_slow_by_hypervisor)
+    }
 }

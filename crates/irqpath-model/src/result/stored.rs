@@ -42,6 +42,8 @@ pub(super) struct StoredSummary {
     slow: Option<Vec<SlowPath>>,
     #[serde(default)]
     nr_slow: u64,
+    #[serde(default)]
+    nr_slow_by_hypervisor: u64,
     threshold_ns: Option<u64>,
     #[serde(default)]
     folded: Folded,
@@ -96,6 +98,7 @@ impl TryFrom<StoredSummary> for Summary {
                 napi: stored.napi,
                 slow: stored.slow.ok_or("missing field `slow`")?,
                 nr_slow: stored.nr_slow,
+                nr_slow_by_hypervisor: stored.nr_slow_by_hypervisor,
                 threshold_ns: stored.threshold_ns,
                 folded: stored.folded,
             }),

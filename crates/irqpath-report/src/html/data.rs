@@ -157,7 +157,7 @@ impl<'a> Page<'a> {
             irqs_off_at_hardirq: causes::kind_title(
                 CauseKind::IrqsOff,
                 Point::Hardirq,
-                causes::is_virtual(meta),
+                meta.cpu.is_virtual(),
             ),
         }
     }

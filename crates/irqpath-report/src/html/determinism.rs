@@ -287,7 +287,7 @@ fn slow_table(meta: &Meta, summary: &Summary) -> Table {
         let title = format!("{} ({})", stage.to.stage_title(), stage.place_text());
         table.rows.push(vec![title, String::new(), format_us2(stage.ns)]);
         for row in causes::group_causes(&stage.causes, stage.ns) {
-            let words = row.row_text(stage.to, causes::is_virtual(meta));
+            let words = row.row_text(stage.to, meta.cpu.is_virtual());
             table.rows.push(vec![String::new(), words, format_us2(row.ns)]);
         }
     }

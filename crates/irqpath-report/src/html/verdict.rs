@@ -62,7 +62,7 @@ fn plural_form(n: u64, one: &str, many: &str) -> String {
 pub fn main_cause_text(slow: &SlowPath, meta: &Meta, summary: &Summary) -> Option<String> {
     let (stage, cause) = causes::main_cause(slow, summary)?;
     let share = whole_percent(cause.ns, slow.record.until_running_ns());
-    let words = cause.row_text(stage.to, causes::is_virtual(meta));
+    let words = cause.row_text(stage.to, meta.cpu.is_virtual());
     let text = match cause.kind.class() {
         CauseClass::Interference => format!("interference by {words}"),
         CauseClass::Blocking => format!("blocking by {words}"),
@@ -130,7 +130,10 @@ pub fn trace_notes(meta: &Meta, summary: &Summary, nr_shown: usize) -> Vec<Note>
 fn threshold_note(summary: &Summary, nr_shown: usize) -> String {
     let runs = plural_form(summary.traced().nr_slow, "slow run", "slow runs");
     let recorded = match summary.traced().threshold_ns {
-        Some(ns) => format!("Threshold {}: {runs} over it", us_text(ns)),
+        Some(ns) => {
+            let suffix = causes::hypervisor_suffix(summary);
+            format!("Threshold {}: {runs} over it{suffix}", us_text(ns))
+        }
         None => format!("No threshold was given: {runs} recorded"),
     };
     match (nr_shown as u64, summary.traced().nr_slow) {

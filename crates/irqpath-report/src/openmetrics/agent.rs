@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use irqpath_model::{CauseClass, CauseKind};
+use irqpath_model::CauseKind;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -22,7 +22,8 @@ pub fn write_facts(
     let counter = MetricType::Counter;
     let seconds = Some(&Unit::Seconds);
     let rows = facts.causes.iter().map(|(kind, ns)| {
-        let labels = vec![("kind", word_of(&kind)), ("class", class_word(kind))];
+        let labels =
+            vec![("kind", word_of(&kind)), ("class", class_word(kind, facts.causes.is_virtual()))];
         (labels, to_seconds(ns))
     });
     write_family(e, "slow_cause", "Time of slow paths by what took it", seconds, counter, rows)?;
@@ -80,12 +81,12 @@ fn write_size(e: &mut DescriptorEncoder<'_>, exposed: &Exposed) -> fmt::Result {
     )
 }
 
-/// Steal is the hypervisor's, and nothing of this machine can mend it.
-fn class_word(kind: CauseKind) -> String {
-    match kind.class() {
-        CauseClass::Stolen => "hypervisor".to_owned(),
-        class => word_of(&class),
+/// Nothing of this machine can mend the hypervisor's share.
+fn class_word(kind: CauseKind, is_virtual: bool) -> String {
+    if kind.is_hypervisors(is_virtual) {
+        return "hypervisor".to_owned();
     }
+    word_of(&kind.class())
 }
 
 /// As `summary.json` spells it.
@@ -93,5 +94,18 @@ pub fn word_of(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_virtual_machines_idle_exits_are_its_hypervisors() {
+        let kinds = [CauseKind::Steal, CauseKind::Idle, CauseKind::Thread];
+        let words = |is_virtual| kinds.map(|kind| class_word(kind, is_virtual));
+        assert_eq!(words(true), ["hypervisor", "hypervisor", "interference"]);
+        assert_eq!(words(false), ["hypervisor", "idle", "interference"]);
     }
 }

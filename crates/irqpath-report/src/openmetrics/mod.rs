@@ -398,6 +398,9 @@ impl Collected {
         let one = |value: f64| std::iter::once((Labels::new(), value));
         let slow = summary.traced().nr_slow as f64;
         write_family(e, "slow_paths", "Paths over the threshold", None, counter, one(slow))?;
+        let help = "Paths over the threshold by the hypervisor's share alone";
+        let taken = summary.traced().nr_slow_by_hypervisor as f64;
+        write_family(e, "hypervisor_slow_paths", help, None, counter, one(taken))?;
         let losses = LossReason::ALL.iter().map(|r| {
             let kind = if r.is_lost_data() { "lost" } else { "not_joined" };
             let labels = vec![("reason", reason_word(*r)), ("kind", kind.to_owned())];

@@ -209,7 +209,7 @@ pub(crate) fn describe_interruption(
     let others = |c: &&Cause| c.kind != CauseKind::Own && c.ns > 0;
     let mut found: Vec<&Cause> = interruption.causes.iter().filter(others).collect();
     if found.is_empty() {
-        return match (interruption.causes.is_empty(), causes::is_virtual(meta)) {
+        return match (interruption.causes.is_empty(), meta.cpu.is_virtual()) {
             (true, _) => "not traced".to_owned(),
             (false, true) => "nothing in this kernel: the hypervisor, or an exception".to_owned(),
             (false, false) => "nothing in this kernel: firmware (SMI), or an exception".to_owned(),

@@ -31,9 +31,10 @@ pub(super) fn write(
     let about = match summary.traced().threshold_ns {
         Some(ns) => {
             format!(
-                "{} over {} us, {shown} shown, slowest to run first, us",
+                "{} over {} us{}, {shown} shown, slowest to run first, us",
                 summary.traced().nr_slow,
-                format_us(ns)
+                format_us(ns),
+                causes::hypervisor_suffix(summary)
             )
         }
         None if !summary.response().is_empty() => {
@@ -140,7 +141,7 @@ fn tree_rows(meta: &Meta, summary: &Summary, path: &SlowPath) -> Vec<Row> {
         rows.push(Row { label, ns: stage.ns, pieces: 1, tone: Tone::Plain });
         let causes = causes_below(stage);
         for (j, cause) in causes.iter().enumerate() {
-            let words = escape_line(&cause.row_text(stage.to, causes::is_virtual(meta)));
+            let words = escape_line(&cause.row_text(stage.to, meta.cpu.is_virtual()));
             let label = format!("{stem}{}{words}", branch_sign(j + 1 == causes.len()));
             let tone = Tone::cause_tone(cause, main.as_ref());
             rows.push(Row { label, ns: cause.ns, pieces: cause.nr_times, tone });
@@ -164,6 +165,7 @@ fn describe_path(meta: &Meta, path: &SlowPath) -> String {
     }
     about.push_str(", ");
     about.push_str(end_phrase(record.end));
+    about.push_str(&format_hypervisors(path.hypervisor_ns(meta.cpu.is_virtual())));
     if record.timer_fn != 0 {
         about.push_str(", timer ");
         about.push_str(&escape_line(&meta.names.symbol(record.timer_fn)));
@@ -177,6 +179,10 @@ fn format_ran(ns: u64) -> String {
 
 fn format_begin(ns: u64) -> String {
     format!(", began at {}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
+}
+
+fn format_hypervisors(ns: u64) -> String {
+    if ns == 0 { String::new() } else { format!(", {} us by the hypervisor", format_us(ns)) }
 }
 
 const fn end_phrase(end: PathEnd) -> &'static str {

@@ -81,10 +81,11 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         .map(|(opened, rings)| Recording::start(opened, rings, &host, names.get()));
     let recording = recording.transpose()?;
     let (doors, refusals) = (Doors::new(door), Refusals::default());
-    let threshold = source.threshold_ns;
+    let session = Session::start_unbounded(live, names, Streams::default(), source.threshold_ns)
+        .in_virtual_machine(host.cpu_info().is_virtual());
     let mut running = Running {
         config: arguments.config.clone(),
-        session: Session::start_unbounded(live, names, Streams::default(), threshold),
+        session,
         watch: Watch::new(host.clone()),
         units: Units::new(host),
         since: SystemTime::now(),

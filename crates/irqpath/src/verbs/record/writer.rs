@@ -260,7 +260,8 @@ impl Work {
             fill_file(file, &path, |w| write_folded(w, &stacks, &self.functions))?;
         }
         let names = KnownNames::recorded(meta.names.clone());
-        let mut session = Session::start(Box::new(source), names, streams, threshold_ns);
+        let mut session = Session::start(Box::new(source), names, streams, threshold_ns)
+            .in_virtual_machine(meta.cpu.is_virtual());
         let mut nr_steps = 0;
         while !session.is_exhausted() {
             session.poll_source(Duration::ZERO)?;

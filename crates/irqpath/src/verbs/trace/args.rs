@@ -72,9 +72,13 @@ pub struct What {
     pub task: Vec<String>,
 
     /// Explain every path at least this long, its return to user space included; exit 1 if there is
-    /// one
+    /// one that the hypervisor alone does not explain
     #[arg(short = 'T', long, value_name = "US", value_parser = parse_microseconds)]
     pub threshold: Option<u64>,
+
+    /// Exit 1 also for paths that are over the threshold by the hypervisor's share alone
+    #[arg(long, requires = "threshold")]
+    pub with_hypervisor: bool,
 
     /// Do not follow the target to user space; avoids a tracing program in every system call
     #[arg(long)]

@@ -53,7 +53,8 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
     let (files, streams) = open_files(output, &meta)?;
     let source = attach_source(origin, &mut meta)?;
     confine::confine(list_kept(what, output))?;
-    let mut session = Session::start(source, names, streams, what.threshold);
+    let mut session = Session::start(source, names, streams, what.threshold)
+        .in_virtual_machine(meta.cpu.is_virtual());
     match view {
         View::Top => {
             top::run(&mut session, describe_measurement(&meta), what.duration, *interval, &stop)?;
@@ -67,8 +68,13 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
         snapshot.map_or(Ok(None), |snapshot| streams.commit_recording(&meta, &snapshot))
     })?;
     written.print_result(&meta, &summary, |w| write_view(w, view, hist, &meta, &summary))?;
-    let exceeded = what.threshold.is_some() && summary.traced().nr_slow > 0;
-    Ok(if exceeded { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
+    let traced = summary.traced();
+    let nr = if what.with_hypervisor { traced.nr_slow } else { traced.nr_slow_by_us() };
+    Ok(if what.threshold.is_some() && nr > 0 {
+        ExitCode::from(exit::EXCEEDED)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// True if any output wants every path and transition.

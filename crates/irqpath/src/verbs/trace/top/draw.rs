@@ -3,8 +3,8 @@
 //! Rule: nothing here changes the state, apart from clamping a scroll position that ran past
 //! the end.
 
-use irqpath_report::target;
 use irqpath_report::text::wrap_text;
+use irqpath_report::{causes, target};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
@@ -62,8 +62,9 @@ fn header_lines(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut counts: Vec<Span<'static>> =
         vec![format!("{interrupts} interrupts  {joined} paths joined  {nr_events} events").into()];
     if let Some(limit) = s.traced().threshold_ns {
-        let text = format!("  {} over {} us", s.traced().nr_slow, format_us(limit));
-        counts.push(if s.traced().nr_slow > 0 { text.red() } else { text.into() });
+        let suffix = causes::hypervisor_suffix(s);
+        let text = format!("  {} over {} us{suffix}", s.traced().nr_slow, format_us(limit));
+        counts.push(if s.traced().nr_slow_by_us() > 0 { text.red() } else { text.into() });
     }
     let lost = s.loss.nr_lost();
     // The reason that most were lost for, with what to do.
