@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tries what takes the agent to many hosts, as far as one machine can: the chart, the manifests, the
-# container with the privileges that they give it, the alerts and the dashboard. A line for each step;
-# what this machine lacks is skipped and says so.
+# container with the privileges that they give it, the alerts, the dashboard and a Collector. A line
+# for each step; what this machine lacks is skipped and says so.
 #
 #   scripts/fleet-test.sh
 #
-# The container is that of `scripts/packages.sh oci`, run by podman as the DaemonSet's pod, and it traces
-# this machine. Needs root for that; docs/fleet.md says where helm and kubeconform come from.
+# The container is that of `scripts/packages.sh oci`, run by podman as the DaemonSet's pod. A second
+# agent is a process of this machine: the binary of IRQPATH_RELEASE, or target/release/irqpath. Both
+# trace this machine. Needs root for that; docs/fleet.md says where helm and kubeconform come from.
 # Exit codes: 0 all passed, 1 something failed.
 # shellcheck disable=SC2034,SC2154,SC2317 # of root.sh; reached through step
 set -euo pipefail
@@ -23,6 +24,9 @@ archive=target/packages/irqpath-$version-$(uname -m)-oci.tar
 chart=deploy/helm/irqpath
 manifests=deploy/kubernetes
 agent=127.0.0.1:9464
+second=127.0.0.1:19466
+binary=${IRQPATH_RELEASE:-target/release/irqpath}
+collector=127.0.0.1:14319
 prometheus=127.0.0.1:19464
 sink=127.0.0.1:14318
 kubernetes_version=v1.34.4
@@ -162,12 +166,64 @@ is_confined() {
   grep -qP '^Seccomp_filters:\t2$' <<<"$status"
 }
 
+# A second agent, a process, which pushes to a Collector if there is one.
+
+build_collector() { scripts/otelcol.sh >"$work/otelcol"; }
+
+# Its log has every point that it gets.
+start_collector() {
+  cat >"$work/collector.yaml" <<END
+receivers: {otlp: {protocols: {http: {endpoint: '$collector'}}}}
+exporters: {debug: {verbosity: detailed}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {metrics: {receivers: [otlp], exporters: [debug]}}
+END
+  "$(cat "$work/otelcol")" --config "$work/collector.yaml" >"$work/collector.log" 2>&1 &
+  started+=($!)
+}
+
+# start_second [SETTING]: with the capabilities of its unit. So low a threshold makes slow paths of
+# what a quiet machine does, too, so that every table has rows.
+start_second() {
+  printf '%s\n' "listen = ['$second']" 'threshold_us = 20' "$@" >"$work/second.toml"
+  setpriv --bounding-set=-all,+bpf,+perfmon "$binary" agent --config "$work/second.toml" \
+    >/dev/null 2>"$work/second.log" &
+  second_id=$!
+  started+=("$second_id")
+}
+
+second_answers() {
+  wait_until 120 curl -sf "http://$second/-/healthy" ||
+    { tail -n 3 "$work/second.log" >&2; return 1; }
+}
+
+has_pushed() {
+  curl -sf "http://$second/metrics" >"$work/second.txt"
+  grep -qE '^irqpath_otlp_pushes_total\{result="accepted"\} ([2-9]|[1-9][0-9])' "$work/second.txt"
+}
+
+collector_takes_everything() {
+  local part
+  wait_until 60 has_pushed || { tail -n 3 "$work/collector.log" "$work/second.log" >&2; return 1; }
+  grep -qE '^irqpath_otlp_rejected_points_total(\{\})? 0(\.0)?$' "$work/second.txt"
+  for part in 'Name: irqpath_path_seconds' 'DataType: ExponentialHistogram' Exemplars: 'Max: ' \
+    'AggregationTemporality: Cumulative' 'service.name: Str(irqpath-agent)'; do
+    grep -qF "$part" "$work/collector.log" ||
+      { echo "the Collector got no '$part'" >&2; return 1; }
+  done
+}
+
+# The two agents, a real Prometheus, the alerts and the dashboard.
+
+# An alert waits for as long as its rule says; here for 4 s, so that the test sees it fire.
 start_prometheus() {
+  sed -E 's/^( *for: ).*/\14s/' deploy/prometheus/irqpath.rules.yml >"$work/rules.yml"
   cat >"$work/prometheus.yml" <<END
 global: {scrape_interval: 2s, evaluation_interval: 2s}
-rule_files: [$PWD/deploy/prometheus/irqpath.rules.yml]
+rule_files: [$work/rules.yml]
 scrape_configs:
-  - {job_name: irqpath, static_configs: [{targets: ['$agent']}]}
+  - {job_name: irqpath, static_configs: [{targets: ['$agent', '$second']}]}
 END
   prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/series" \
     --web.listen-address="$prometheus" --enable-feature=native-histograms >"$work/prometheus.log" 2>&1 &
@@ -179,22 +235,37 @@ query() { curl -sf --data-urlencode "query=$1" "http://$prometheus/api/v1/query"
 
 has_rows() { [[ $(query "$1" | jq length) -gt 0 ]]; }
 
-is_scraped() {
-  wait_until 60 has_rows 'up{job="irqpath"} == 1'
-  wait_until 60 has_rows 'histogram_quantile(0.99, sum by (origin, unit) (rate(irqpath_path_seconds[10s]))) > 0'
-  wait_until 30 has_rows 'sum(irqpath_hardirqs_total{origin=~"[0-9]+:.+"}) > 0'
+both_are_scraped() {
+  wait_until 60 has_rows 'count(up{job="irqpath"} == 1) == 2'
+  wait_until 60 has_rows 'count(histogram_quantile(0.99,
+    sum by (instance) (rate(irqpath_path_seconds[10s]))) > 0) == 2'
+  wait_until 30 has_rows 'count(
+    sum by (instance) (irqpath_hardirqs_total{origin=~"[0-9]+:.+"}) > 0) == 2'
 }
 
-# Every query of the dashboard with its variables filled in, and every rule.
+# Every query of the dashboard with its variables filled in, and every rule. Each query has rows but
+# that of isolated CPUs, which a machine need not have.
 answers_dashboard() {
-  local expression
+  local expression rules
   while IFS= read -r expression; do
     # shellcheck disable=SC2016 # Grafana's variables
-    query "$(sed 's/\$instance/.*/g; s/\$__rate_interval/10s/g' <<<"$expression")" >"$work/result" ||
-      { echo "no answer: $expression" >&2; return 1; }
+    expression=$(sed 's/\$instance/.*/g; s/\$__rate_interval/10s/g' <<<"$expression")
+    query "$expression" >"$work/result" || { echo "no answer: $expression" >&2; return 1; }
+    if [[ $expression == *irqpath_isolated_cpu_* ]]; then continue; fi
+    wait_until 30 has_rows "$expression" || { echo "no rows: $expression" >&2; return 1; }
   done < <(jq -r '.. | .expr? // empty' deploy/grafana/irqpath.json)
-  curl -sf "http://$prometheus/api/v1/rules" |
-    jq -e '[.data.groups[].rules[]] | length == 5 and all(.health == "ok")' >/dev/null
+  rules=$(grep -c ' alert: ' deploy/prometheus/irqpath.rules.yml)
+  curl -sf "http://$prometheus/api/v1/rules" | jq -e --argjson n "$rules" \
+    '[.data.groups[].rules[]] | length == $n and all(.health == "ok")' >/dev/null
+}
+
+# Of the agent that ended, not of the other one.
+alert_fires() {
+  local down='ALERTS{alertname="IrqpathAgentDown", alertstate="firing"'
+  if has_rows "$down}"; then echo 'it fires while both agents answer' >&2; return 1; fi
+  kill "$second_id"
+  wait_until 60 has_rows "$down, instance=\"$second\"}"
+  if has_rows "$down, instance=\"$agent\"}"; then echo 'it names the wrong agent' >&2; return 1; fi
 }
 
 # The same pod with TLS, a password and pushes to a collector, which need system calls of their own.
@@ -257,16 +328,46 @@ start_secure_pod() {
   wait_until 30 pushes
 }
 
+# Fails if there is no container here.
 test_container() {
-  if [[ $EUID != 0 ]]; then echo "skipped: $label: the container: it needs root"; return; fi
-  if [[ ! -e $archive ]]; then echo "skipped: $label: the container: run scripts/packages.sh oci"; return; fi
-  has 'the container' podman runc catatonit jq curl || return 0
+  if [[ ! -e $archive ]]; then
+    echo "skipped: $label: the container: run scripts/packages.sh oci"
+    return 1
+  fi
+  has 'the container' podman runc catatonit jq curl || return 1
   step "the DaemonSet's pod starts" start_pod
   step 'it has CAP_BPF and CAP_PERFMON to start, and nothing then' is_confined
+}
+
+test_collector() {
+  local settings=()
+  if has 'the Collector' go; then
+    step 'a Collector is built' build_collector
+    if [[ -s $work/otelcol ]]; then
+      start_collector
+      settings=("otlp = { endpoint = 'http://$collector', interval_s = 1 }")
+    fi
+  fi
+  start_second "${settings[@]}"
+  step 'a second agent answers' second_answers
+  if [[ ${#settings[@]} == 0 ]]; then return; fi
+  step 'the Collector takes every point' collector_takes_everything
+}
+
+test_agents() {
+  if [[ $EUID != 0 ]]; then echo "skipped: $label: the agents: they need root"; return; fi
+  test_container || return 0
+  if [[ ! -x $binary ]]; then
+    echo "skipped: $label: the second agent: there is no $binary; set IRQPATH_RELEASE"
+    return
+  fi
+  has 'the second agent' setpriv || return 0
+  test_collector
   has 'the scrape' prometheus || return 0
   start_prometheus
-  step 'Prometheus scrapes it: native histograms, names of lines' is_scraped
-  step "the dashboard's queries and the rules" answers_dashboard
+  step 'Prometheus scrapes both: native histograms, names of lines' both_are_scraped
+  step "the dashboard's queries have rows, and the rules are sound" answers_dashboard
+  step 'the alert of an agent that is down fires, for that one' alert_fires
   has 'TLS and OTLP in the pod' openssl python3 || return 0
   make_certificates
   start_sink
@@ -284,5 +385,5 @@ if has 'the schemas of Kubernetes' go kubeconform jq python3; then
   step "the manifests match the schemas of Kubernetes $kubernetes_version" matches_schemas
 fi
 if has 'the Ansible role' ansible-lint; then step 'ansible-lint' lint_role; fi
-test_container
+test_agents
 exit "$failed"
