@@ -36,7 +36,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // For tests: what those of several crates share, and those that boot guests.
     (
         "irqpath-testing",
-        &["irqpath-lab", "irqpath-witness", "irqpath-model", "irqpath-source", "irqpath-analysis"],
+        &[
+            "irqpath-lab",
+            "irqpath-witness",
+            "irqpath-files",
+            "irqpath-model",
+            "irqpath-source",
+            "irqpath-analysis",
+        ],
     ),
     (
         "irqpath",

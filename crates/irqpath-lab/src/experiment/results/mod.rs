@@ -15,7 +15,7 @@ pub use directory::{store_remains, store_variant, variant_directory};
 pub use rows::{copy_unit, read_row, store_rows, store_unit};
 pub use table::tabulate_experiment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -107,7 +107,7 @@ pub fn write_page(
     })
 }
 
-/// The results of one run of the lab, stored as each experiment ends: whoever stops a run of hours
+/// The results of one run of the lab, stored as each variant ends: whoever stops a run of hours
 /// keeps what was done by then.
 pub struct Results<'a> {
     definitions: &'a [&'a Definition],
@@ -122,6 +122,8 @@ pub struct Results<'a> {
 struct Found {
     /// By the index of the experiment.
     experiments: BTreeMap<usize, Reproduced>,
+    /// Directories that are written, by experiment, variant and draw.
+    stored: BTreeSet<(usize, String, u32)>,
     /// What could not be written.
     error: Option<ResultsError>,
 }
@@ -142,17 +144,24 @@ impl<'a> Results<'a> {
         Ok(Self { definitions, options, made, directory, started_at, found: Mutex::default() })
     }
 
-    /// Stores an experiment by its index. What cannot be written is the error of
-    /// [`Results::finish`].
+    /// Stores an experiment by its index, as far as it has run. What cannot be written is the error
+    /// of [`Results::finish`].
     pub fn store_experiment(&self, index: usize, runs: &[VariantRun]) {
         let definition = self.definitions[index];
         let reproduced = tabulate_experiment(definition, runs, self.options, self.made);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.experiments.insert(index, reproduced);
-        let store = |run| {
-            store_variant(definition, run, self.directory, &self.made.command, &self.started_at)
-        };
-        let stored = runs.iter().try_for_each(store).map_err(ResultsError::from);
+        let stored = runs.iter().try_for_each(|run: &VariantRun| {
+            let which = (index, run.variant.name.clone(), run.draw.number);
+            if found.stored.contains(&which) {
+                return Ok(());
+            }
+            let (command, at) = (&self.made.command, &self.started_at);
+            store_variant(definition, run, self.directory, command, at)?;
+            found.stored.insert(which);
+            Ok(())
+        });
+        let stored = stored.map_err(|error: OutputError| ResultsError::from(error));
         let stored = stored.and_then(|()| self.store_table(&self.make_table(&found), &[]));
         found.error = found.error.take().or(stored.err());
     }

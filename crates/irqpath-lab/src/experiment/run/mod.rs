@@ -92,8 +92,8 @@ pub struct Runs {
 }
 
 /// Runs the variants of these experiments. An error is one of before the first guest; what goes
-/// wrong in a guest is in the result. `ended` is told of each experiment as soon as the last of its
-/// guests has ended, by its index and with the variants that went well.
+/// wrong in a guest is in the result. `ended` is told of an experiment, by its index, whenever the last
+/// guest of one of its variants has ended, with all runs that went well of variants that have ended.
 pub fn run_experiments(
     lab: &Lab,
     definitions: &[&Definition],
@@ -112,15 +112,20 @@ pub fn run_experiments(
         }
     }
     lab.progress.begin_step("guests", Some(guests.len() as u64), Unit::Steps);
-    let nr_guests = |index| guests.iter().filter(|(of, _)| *of == index).count();
-    let open: Vec<_> = (0..definitions.len()).map(|index| Open::new(nr_guests(index))).collect();
-    for index in (0..definitions.len()).filter(|index| nr_guests(*index) == 0) {
+    let open_variants = |index| {
+        let of_it = guests.iter().filter(move |(of, _)| *of == index);
+        of_it.map(|(_, guest)| guest.variant.name.clone())
+    };
+    let open: Vec<_> =
+        (0..definitions.len()).map(|index| Open::new(open_variants(index))).collect();
+    for index in (0..definitions.len()).filter(|index| open_variants(*index).next().is_none()) {
         ended(index, &[]);
     }
     let failures = workers::run_all(
         guests,
         |(_, guest)| guest.is_exact(),
         |nr_done, (index, guest)| {
+            let name = guest.variant.name.clone();
             let run = boot_guest(lab, guest);
             if let Ok(run) = &run {
                 let (variant, wall) = (&run.variant.name, run.outcome.wall.as_secs_f64());
@@ -129,7 +134,7 @@ pub fn run_experiments(
                 lab.progress.print_note(&note);
             }
             lab.progress.set_done(nr_done());
-            open[index].add_run(definitions[index], run, |runs| ended(index, runs))
+            open[index].add_run(definitions[index], &name, run, |runs| ended(index, runs))
         },
     );
     let mut runs =
@@ -141,32 +146,41 @@ pub fn run_experiments(
     Ok(runs)
 }
 
-/// An experiment while its guests run: how many have not ended, and the variants that went well.
-struct Open(Mutex<(usize, Vec<VariantRun>)>);
+/// An experiment while its guests run: of each variant how many have not ended, and the runs that
+/// went well.
+struct Open(Mutex<(BTreeMap<String, usize>, Vec<VariantRun>)>);
 
 impl Open {
-    fn new(nr_open: usize) -> Self {
+    /// Of guests, each by the name of its variant.
+    fn new(guests: impl Iterator<Item = String>) -> Self {
+        let mut nr_open = BTreeMap::new();
+        for name in guests {
+            *nr_open.entry(name).or_default() += 1;
+        }
         Self(Mutex::new((nr_open, Vec::new())))
     }
 
-    /// A guest of the experiment has ended; after the last one `ended` is called, with the variants in
-    /// the order of the definition.
+    /// A guest of the experiment has ended; after the last one of a variant `ended` is called, with
+    /// the variants that have ended in the order of the definition.
     fn add_run(
         &self,
         definition: &Definition,
+        name: &str,
         run: Result<VariantRun, Box<Failure>>,
         ended: impl Fn(&[VariantRun]),
     ) -> Option<Box<Failure>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (nr_open, runs) = &mut *open;
         let failure = run.map(|run| runs.push(run)).err();
-        *nr_open -= 1;
-        if *nr_open == 0 {
+        let left = nr_open.get_mut(name).expect("it was counted");
+        *left -= 1;
+        if *left == 0 {
+            let is_open = |run: &VariantRun| nr_open[&run.variant.name] > 0;
             let place = |run: &VariantRun| {
                 definition.variants.iter().position(|known| known.name == run.variant.name)
             };
-            runs.sort_by_key(|run| (place(run), run.draw.number));
-            ended(runs);
+            runs.sort_by_key(|run| (is_open(run), place(run), run.draw.number));
+            ended(&runs[..runs.partition_point(|run| !is_open(run))]);
         }
         failure
     }
