@@ -80,6 +80,29 @@ arm64_package() {
   [[ $(qemu-aarch64 -L /usr/aarch64-linux-gnu "$alone/arm64/usr/bin/irqpath" --version) == "irqpath $version" ]]
 }
 
+# The binary of each is known from the package and the tarball.
+# shellcheck disable=SC2317 # reached through step
+arm64_rpm() {
+  local rpm=$made/irqpath-$version-1.aarch64.rpm
+  [[ $(rpm --dbpath "$alone/rpmdb" -qp --queryformat '%{ARCH}' "$rpm") == aarch64 ]]
+  mkdir "$alone/arm64-rpm"
+  (cd "$alone/arm64-rpm" && rpm2cpio "$rpm" | cpio -id --quiet './usr/*')
+  cmp "$alone/arm64-rpm/usr/bin/irqpath" "$alone/arm64/usr/bin/irqpath"
+  # The pages, written by a binary that runs here.
+  [[ -s $(find "$alone/arm64-rpm/usr/share/man" -name 'irqpath.1*') ]]
+}
+
+# shellcheck disable=SC2317 # reached through step
+arm64_image() {
+  local buildah=(buildah --root "$alone/root-arm64" --runroot "$alone/run-arm64" --storage-driver vfs)
+  local container
+  container=$("${buildah[@]}" from --arch arm64 --pull-never --quiet \
+    "oci-archive:$made/irqpath-$version-aarch64-oci.tar")
+  [[ $("${buildah[@]}" inspect --format '{{.OCIv1.Architecture}}' "$container") == arm64 ]]
+  # The instructions of arm64 are translated here.
+  [[ $(qemu-aarch64 "$("${buildah[@]}" mount "$container")/usr/bin/irqpath" --version) == "irqpath $version" ]]
+}
+
 test_on_host() {
   local alone
   alone=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-alone.XXXXXX")
@@ -88,7 +111,11 @@ test_on_host() {
   step 'static binary: check, alone in a root' alone_in_root check
   step 'static binary: trace once -d 1s, alone in a root' alone_in_root trace once -d 1s
   step 'container image: entry point, version' container_image
-  if [[ -e $made/irqpath_$version-1_arm64.deb ]]; then step 'arm64 package: version, by QEMU' arm64_package; fi
+  if [[ -e $made/irqpath_$version-1_arm64.deb ]]; then
+    step 'arm64 package: version, by QEMU' arm64_package
+    step 'arm64 rpm: the same binary, and pages' arm64_rpm
+    step 'arm64 container image: version, by QEMU' arm64_image
+  fi
   if [[ $with_arm64 == 1 ]]; then
     step 'arm64 package: install, trace, purge in a guest' \
       scripts/arm64-test.sh "$made/irqpath_$version-1_arm64.deb" "$made/irqpath-$version-aarch64-static.tar.xz"

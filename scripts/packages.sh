@@ -5,8 +5,8 @@
 #
 #   scripts/packages.sh [--revision N] [--to DIR] [KIND...]
 #
-# KIND is deb (for this machine), arm64 (the same and a tarball, cross-built), rpm, static (a tarball)
-# or oci (a container image); without one, all of these are made. kernel, the irqpath kernel as Debian
+# KIND is deb (for this machine), rpm, static (a tarball), oci (a container image), or arm64 (all of
+# these, cross-built); without one, all of these are made. kernel, the irqpath kernel as Debian
 # packages, takes hours and is made only if it is named. N counts packages of one version, 1 unless set.
 # Paths of this machine are mapped to neutral ones; a binary that has one of them is refused.
 # The first run compiles everything; later ones what has changed.
@@ -155,22 +155,31 @@ make_arm64() {
     build_binary arm64-static -- -C target-feature=+crt-static
   )
   pack_static arm64-static aarch64 "$work/bin/dynamic/irqpath"
+  pack_image arm64-static aarch64 arm64
+  pack_rpm arm64 --target aarch64 --define "writer $work/bin/dynamic/irqpath"
   BIN=$work/bin/arm64/irqpath WRITER=$work/bin/dynamic/irqpath debian_package --build=any -aarm64
 }
 
 make_rpm() {
-  need rpmbuild
   build_binary dynamic
-  local definition definitions=()
+  pack_rpm dynamic
+}
+
+# pack_rpm BINARY RPMBUILD_ARGUMENT...: the rpm of a binary of build_binary, for the machine that the
+# arguments name.
+pack_rpm() {
+  need rpmbuild
+  local binary=$1 definition definitions=()
+  shift
   for definition in "irqpath_version $version" "irqpath_revision $revision" "_topdir $work/rpm" \
-    "binary $work/bin/dynamic/irqpath" "use_source_date_epoch_as_buildtime 1" \
+    "binary $work/bin/$binary/irqpath" "use_source_date_epoch_as_buildtime 1" \
     "clamp_mtime_to_source_date_epoch 1" "_buildhost localhost"; do
     definitions+=(--define "$definition")
   done
   rm -rf "$work/rpm"
   mkdir -p "$work/rpm"
   # What it builds with is installed, but not by rpm: --nodeps.
-  if ! (cd "$source" && rpmbuild -bb --build-in-place --nodeps "${definitions[@]}" \
+  if ! (cd "$source" && rpmbuild -bb --build-in-place --nodeps "${definitions[@]}" "$@" \
     packaging/rpm/irqpath.spec) >"$work/rpm.log" 2>&1; then
     tail -n 20 "$work/rpm.log" >&2
     return 1
@@ -199,22 +208,27 @@ pack_static() {
     --numeric-owner --mode=u+rwX,go+rX,go-w -c "$name" | xz -6 >"$to/$name.tar.xz"
 }
 
-# Without a base image: the binary and its licences.
 make_oci() {
-  need buildah
   build_static
-  local storage=$work/oci archive=$to/irqpath-$version-$machine-oci.tar container label
+  pack_image static "$machine" "$(dpkg-architecture -qDEB_BUILD_ARCH)"
+}
+
+# pack_image BINARY MACHINE ARCHITECTURE: the container image of a binary of build_binary. Without a base
+# image: the binary and its licences.
+pack_image() {
+  need buildah
+  local storage=$work/oci archive=$to/irqpath-$version-$2-oci.tar container label
   local buildah=(buildah --root "$storage/root" --runroot "$storage/run" --storage-driver vfs)
   rm -rf "$storage" "$archive"
-  container=$("${buildah[@]}" from scratch)
-  "${buildah[@]}" copy --quiet "$container" "$work/bin/static/irqpath" /usr/bin/irqpath >/dev/null
+  container=$("${buildah[@]}" from --arch "$3" scratch)
+  "${buildah[@]}" copy --quiet "$container" "$work/bin/$1/irqpath" /usr/bin/irqpath >/dev/null
   "${buildah[@]}" copy --quiet "$container" "$source/LICENSE" "$source/NOTICES" /usr/share/doc/irqpath/ >/dev/null
   local labels=("title=irqpath" "version=$version" "licenses=GPL-2.0-or-later"
     "description=trace every interrupt to the task that waits for it")
   for label in "${labels[@]}"; do
     "${buildah[@]}" config --label "org.opencontainers.image.$label" "$container"
   done
-  "${buildah[@]}" config --env PATH=/usr/bin --entrypoint '["irqpath"]' --cmd --help "$container"
+  "${buildah[@]}" config --arch "$3" --env PATH=/usr/bin --entrypoint '["irqpath"]' --cmd --help "$container"
   "${buildah[@]}" commit --quiet --disable-compression=false --timestamp "$SOURCE_DATE_EPOCH" --rm "$container" \
     "oci-archive:$archive:irqpath:$version" >/dev/null
   rm -rf "$storage"
