@@ -67,7 +67,7 @@ pub struct Engine {
     pending: VecDeque<Pending>,
     done: Vec<SlowPath>,
     newest_ns: u64,
-    nr_evicted: u64,
+    nr_cut: u64,
 }
 
 impl Engine {
@@ -81,7 +81,7 @@ impl Engine {
             pending: VecDeque::new(),
             done: Vec::new(),
             newest_ns: 0,
-            nr_evicted: 0,
+            nr_cut: 0,
         }
     }
 
@@ -93,7 +93,7 @@ impl Engine {
                 let newest = block.iter().map(|o| o.ns).max().unwrap_or(0);
                 self.newest_ns = self.newest_ns.max(newest);
                 self.timelines.ingest_block(block);
-                self.nr_evicted += self.timelines.shrink_to(self.config.max_transitions);
+                self.timelines.shrink_to(self.config.max_transitions);
             }
         }
     }
@@ -146,11 +146,14 @@ impl Engine {
         let stages = pending.record.stages();
         stages.iter().flat_map(|stage| pending.record.stage_waits(stage)).all(|wait| {
             let covers = |cpu| self.timelines.covers_window(cpu, wait.start_ns, wait.end_ns);
-            wait.cpu.is_none_or(covers)
+            wait.cpu.is_none_or(covers) || self.timelines.has_forgotten(&wait)
         })
     }
 
     fn attribute_record(&mut self, record: &PathRecord) {
+        let stages = record.stages();
+        let waits = stages.iter().flat_map(|stage| record.stage_waits(stage));
+        self.nr_cut += waits.filter(|wait| self.timelines.has_forgotten(wait)).count() as u64;
         self.done.push(attribute_path(record, &self.timelines, &self.names));
     }
 
@@ -175,11 +178,11 @@ impl Engine {
         self.timelines.len()
     }
 
-    /// What the bounds cost: transitions forgotten although they were not old yet. To be added
-    /// to the source's own loss.
+    /// What the bounds cost: waits of explained paths of which transitions had been forgotten to keep
+    /// `max_transitions`. To be added to the source's own loss.
     pub fn loss(&self) -> Loss {
         let mut loss = Loss::default();
-        loss.add_loss(LossReason::OccupancyOverrun, self.nr_evicted);
+        loss.add_loss(LossReason::OccupancyOverrun, self.nr_cut);
         loss
     }
 }

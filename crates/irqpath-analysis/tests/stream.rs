@@ -97,12 +97,20 @@ fn old_transitions_go_and_needed_ones_stay() {
     assert_eq!(engine.loss().nr_lost(), 0);
 }
 
+/// Only of a path that is explained: nobody misses the others.
 #[test]
 fn what_the_bounds_cost_is_counted() {
-    let config = EngineConfig { max_transitions: 2, ..EngineConfig::default() };
-    let mut engine = Engine::new(config, names());
-    engine.push(Event::Occupancy(window()));
-    assert_eq!(engine.loss().get(LossReason::OccupancyOverrun), 1);
+    for (max_transitions, want) in [(100, 0), (2, 1)] {
+        let config = EngineConfig { max_transitions, ..EngineConfig::default() };
+        let mut engine = Engine::new(config, names());
+        engine.push(Event::Occupancy(window()));
+        assert_eq!(engine.loss().get(LossReason::OccupancyOverrun), 0);
+        // Nothing that is still to come can complete it: it does not wait.
+        engine.push(event(path(DISK, "target", 1000, 1000)));
+        let kind = if want == 0 { CauseKind::PreemptOff } else { CauseKind::Unexplained };
+        assert_eq!(kinds(&engine.drain()), [kind], "{max_transitions}");
+        assert_eq!(engine.loss().get(LossReason::OccupancyOverrun), want, "{max_transitions}");
+    }
 }
 
 #[test]

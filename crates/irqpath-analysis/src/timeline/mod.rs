@@ -240,6 +240,11 @@ impl Timeline {
         self.nmis.prune_before(before_ns);
     }
 
+    /// The first transition that is kept, ns: nothing before it is explained.
+    pub fn begin_ns(&self) -> u64 {
+        self.entries.front().map_or(self.base.ns, |entry| entry.ns)
+    }
+
     /// Forget the `nr` oldest transitions.
     pub fn drop_front(&mut self, nr: usize) {
         for entry in self.entries.drain(..nr.min(self.entries.len())) {

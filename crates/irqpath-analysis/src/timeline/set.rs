@@ -12,6 +12,8 @@ use super::{Frame, Segment, Timeline};
 pub struct Timelines {
     cpus: BTreeMap<u16, Timeline>,
     len: usize,
+    /// Until when transitions were forgotten to keep the bound, ns, by CPU.
+    forgotten: BTreeMap<u16, u64>,
 }
 
 impl Timelines {
@@ -66,6 +68,12 @@ impl Timelines {
         self.cpus.get(&cpu).is_some_and(|t| t.covers_window(start_ns, end_ns))
     }
 
+    /// True if a part of the wait was forgotten to keep the bound of [`Timelines::shrink_to`].
+    pub fn has_forgotten(&self, wait: &CpuWait) -> bool {
+        let until = wait.cpu.and_then(|cpu| self.forgotten.get(&cpu));
+        until.is_some_and(|until| wait.start_ns < *until)
+    }
+
     /// As [`Timeline::prune_before`], on every CPU.
     pub fn prune_before(&mut self, before_ns: u64) {
         for timeline in self.cpus.values_mut() {
@@ -79,9 +87,12 @@ impl Timelines {
     pub fn shrink_to(&mut self, max: usize) -> u64 {
         let before = self.len;
         while self.len > max {
-            let Some(longest) = self.cpus.values_mut().max_by_key(|t| t.len()) else { break };
+            let Some((cpu, longest)) = self.cpus.iter_mut().max_by_key(|(_, t)| t.len()) else {
+                break;
+            };
             let nr = (self.len - max).max(longest.len() / 4).min(longest.len());
             longest.drop_front(nr);
+            self.forgotten.insert(*cpu, longest.begin_ns());
             self.len -= nr;
         }
         (before - self.len) as u64
