@@ -186,6 +186,15 @@ pub struct ActionCounts {
     pub nr_skipped: u64,
 }
 
+/// What became of the binaries of probes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeCounts {
+    /// Probes whose binary was replaced: only programs that run the old one still trigger.
+    pub nr_replaced: u64,
+    /// Probes whose binary was written to. They were detached.
+    pub nr_rewritten: u64,
+}
+
 /// What the recorder says at its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recorded {
@@ -221,6 +230,9 @@ pub struct Recorded {
     pub stacks_ns: u64,
     /// Actions.
     pub actions: ActionCounts,
+    /// Probes that trigger less or no more.
+    #[serde(default)]
+    pub probes: ProbeCounts,
     /// What happened to triggers: a binary that was replaced, strangers that were refused.
     pub notes: Vec<String>,
     /// The clocks.

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -214,6 +214,73 @@ fn a_program_at_a_probe_is_a_trigger_and_its_replacement_is_told() {
     assert_eq!(said.lines().count(), 2, "once for each probe: {said}");
     assert!(said.lines().all(|line| line.contains("app was replaced: programs that")), "{said}");
     assert_eq!(document["notes"].as_array().unwrap().len(), 2, "{document}");
+    assert_eq!(document["probes"]["nr_replaced"], 2, "{document}");
+    assert_eq!(document["probes"]["nr_rewritten"], 0, "{document}");
+}
+
+/// True if the code of a program that runs is not that of its file: the kernel puts breakpoints there.
+fn has_breakpoint(running: &Child, program: &Path) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{}/maps", running.id())).unwrap();
+    let is_code = |line: &&str| line.contains(" r-xp ") && line.ends_with("/app");
+    let code = maps.lines().find(is_code).expect("its code");
+    let words: Vec<&str> = code.split_whitespace().collect();
+    let hex = |text| u64::from_str_radix(text, 16).unwrap();
+    let (at, offset) = (hex(words[0].split_once('-').unwrap().0), hex(words[2]) as usize);
+    let file = &fs::read(program).unwrap()[offset..];
+    let mut memory = vec![0; file.len().min(4096)];
+    let open = fs::File::open(format!("/proc/{}/mem", running.id())).unwrap();
+    open.read_exact_at(&mut memory, at).unwrap();
+    memory[..] != file[..memory.len()]
+}
+
+fn end(mut running: Child) {
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+#[test]
+fn a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told() {
+    let test = "a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told";
+    if !is_root(test) {
+        return;
+    }
+    if !is_installed("cc") || !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
+        eprintln!("skipped: {test}: needs cc and a kernel with uprobes");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let program = build_program(root.path());
+    let start = || Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
+    let old = fs::read(&program).unwrap();
+    for nr_more in [0, 1] {
+        fs::write(&program, &old).unwrap();
+        let uprobe = format!("uprobe:{}:on_miss", program.display());
+        let directory = root.path().join(format!("captures-{nr_more}"));
+        let arguments = ["--keep", "1s", "--at-most", "100/s", "--trigger", &uprobe];
+        let mut flight = Flight::start(&directory, &arguments);
+        let mut running = start();
+        say(&mut running, "f");
+        flight.wait_for_captures(1);
+        assert!(has_breakpoint(&running, &program));
+        end(running);
+        // Bytes that nobody reads, in the header and behind the end.
+        let mut new = old.clone();
+        new[15] = 1;
+        new.resize(old.len() + nr_more, 0);
+        fs::write(&program, &new).unwrap();
+        sleep(Duration::from_secs(1));
+        let mut running = start();
+        say(&mut running, "f");
+        sleep(Duration::from_secs(1));
+        assert!(!has_breakpoint(&running, &program), "{nr_more} bytes more");
+        end(running);
+        let (document, said) = flight.stop();
+        assert_eq!(document["nr_captures"], 1, "{document}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("app was changed in place: its probe on_miss is detached"), "{said}");
+        assert_eq!(document["probes"]["nr_rewritten"], 1, "{document}");
+        assert_eq!(document["probes"]["nr_replaced"], 0, "{document}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use irqpath_model::record::ProbeCounts;
 use irqpath_model::{
     CauseTotals, Intrusion, LineStats, LossReason, Names, NapiStats, Origin, PathSummary,
     SoftirqStats, Summary, printable,
@@ -122,6 +123,8 @@ pub struct RecorderFacts {
     pub nr_captures: u64,
     /// Captures that begin later than they should.
     pub nr_short: u64,
+    /// Probes that trigger less or no more, as their binaries changed.
+    pub probes: ProbeCounts,
     /// Captures that went for newer ones.
     pub nr_dropped: u64,
     /// What captures take on the disk.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use irqpath_model::record::Suppressed;
+use irqpath_model::record::{ProbeCounts, Suppressed};
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -25,6 +25,11 @@ pub fn write_recorder(e: &mut DescriptorEncoder<'_>, facts: &RecorderFacts) -> f
         (vec![("why", why.to_owned())], nr as f64)
     });
     write_family(e, "captures_not_made", "Triggers without a capture", None, counter, rows)?;
+    let ProbeCounts { nr_replaced, nr_rewritten } = facts.probes;
+    let rows = [("replaced", nr_replaced), ("rewritten", nr_rewritten)].into_iter();
+    let rows = rows.map(|(how, nr)| (vec![("how", how.to_owned())], nr as f64));
+    let help = "Probes whose binary was replaced, or rewritten and the probe detached";
+    write_family(e, "capture_probes_changed", help, None, counter, rows)?;
     let help = "Captures that were written";
     write_family(e, "captures", help, None, counter, one(facts.nr_captures))?;
     let help = "Captures that begin later than they should, as the rings held no more";

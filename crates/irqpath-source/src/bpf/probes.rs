@@ -6,12 +6,15 @@
 //! (`/proc/self/fd`), not a name that may have come to mean another file.
 //!
 //! The kernel follows the file, not its name. Once the binary is replaced, processes that run the old
-//! one still trigger and those that start later do not: [`Probes::find_replaced`] tells.
+//! one still trigger and those that start later do not: [`Probes::find_replaced`] tells. Once the file
+//! itself is written to, the places in it lead into other code, and the kernel would put breakpoints
+//! there: [`Probes::detach_rewritten`] takes them away.
 
 #![allow(unsafe_code)] // the types of the skeleton; each use says why it is sound
 
 mod elf;
 mod skel;
+mod stamp;
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -25,6 +28,7 @@ use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{Link, UprobeOpts};
 
 use self::skel::{TriggerSkel, TriggerSkelBuilder};
+use self::stamp::{FileStamp, leads_to};
 use super::complaints::load_error;
 use crate::SourceError;
 
@@ -64,12 +68,20 @@ pub struct Hit {
 /// Probes that are attached.
 pub struct Probes {
     skel: TriggerSkel<'static>,
-    _links: Vec<Link>,
-    /// Each binary, and the file that it was.
-    binaries: Vec<(PathBuf, File)>,
-    /// How often each had been hit at the last look.
-    seen: Vec<u64>,
-    is_replaced: Vec<bool>,
+    attached: Vec<Attached>,
+}
+
+struct Attached {
+    /// None are left once the binary was written to.
+    links: Vec<Link>,
+    path: PathBuf,
+    /// The binary that was read.
+    file: File,
+    /// As it was before it was read.
+    stamp: FileStamp,
+    is_replaced: bool,
+    /// How often the probe had been hit at the last look.
+    seen: u64,
 }
 
 impl Probes {
@@ -83,43 +95,28 @@ impl Probes {
             let n = asked.len();
             return Err(SourceError::Load(format!("{n} probes; at most {room} are possible")));
         }
-        let (mut links, mut binaries) = (Vec::new(), Vec::new());
-        for (nr, probe) in asked.iter().enumerate() {
-            let file = open_binary(&probe.binary)?;
-            let found = elf::find_places(&file, &probe.place)
-                .map_err(|reason| SourceError::Probe { path: probe.binary.clone(), reason })?;
-            for place in found {
-                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-                let opts = UprobeOpts {
-                    ref_ctr_offset: place.semaphore,
-                    cookie: nr as u64,
-                    ..UprobeOpts::default()
-                };
-                let link = skel.progs.ip_uprobe.attach_uprobe_with_opts(-1, path, place.at, opts);
-                links.push(link.map_err(|error| SourceError::Probe {
-                    path: probe.binary.clone(),
-                    reason: format!("the kernel refused it: {error}"),
-                })?);
-            }
-            binaries.push((probe.binary.clone(), file));
-        }
-        let (seen, is_replaced) = (vec![0; asked.len()], vec![false; asked.len()]);
-        Ok(Self { skel, _links: links, binaries, seen, is_replaced })
+        let attached = asked.iter().enumerate().map(|(nr, probe)| attach_probe(&skel, nr, probe));
+        let attached = attached.collect::<Result<_, _>>()?;
+        Ok(Self { skel, attached })
     }
 
-    /// What was hit since the last look.
+    /// What was hit since the last look. Hits in a binary that was written to are nobody's: they may
+    /// have been of other code.
     pub fn poll_hits(&mut self) -> Vec<Hit> {
         let Some(bss) = self.skel.maps.bss_data.as_deref() else { return Vec::new() };
         let mut hits = Vec::new();
-        for (probe, seen) in self.seen.iter_mut().enumerate() {
+        for (probe, attached) in self.attached.iter_mut().enumerate() {
+            if attached.links.is_empty() {
+                continue;
+            }
             // SAFETY: the slot is within the mapping of the object's data, and plain numbers. The
             // kernel writes to it, so it is read as it is now.
             let slot = unsafe { std::ptr::read_volatile(&raw const bss.ip_probes[probe]) };
-            let nr = slot.nr.wrapping_sub(*seen);
+            let nr = slot.nr.wrapping_sub(attached.seen);
             if nr == 0 {
                 continue;
             }
-            *seen = slot.nr;
+            attached.seen = slot.nr;
             let words = slot.comm.map(u64::to_ne_bytes).concat();
             let comm = Comm::from_bytes(&words);
             hits.push(Hit { probe, nr, ns: slot.ns, tid: slot.tid, comm });
@@ -130,9 +127,21 @@ impl Probes {
     /// The probes whose binary has been replaced since the last call, each once.
     pub fn find_replaced(&mut self) -> Vec<usize> {
         let mut found = Vec::new();
-        for (nr, (path, file)) in self.binaries.iter().enumerate() {
-            if !self.is_replaced[nr] && !is_same(path, file) {
-                self.is_replaced[nr] = true;
+        for (nr, one) in self.attached.iter_mut().enumerate() {
+            if !one.is_replaced && !leads_to(&one.path, &one.stamp) {
+                one.is_replaced = true;
+                found.push(nr);
+            }
+        }
+        found
+    }
+
+    /// Detach the probes whose binary has been written to, and tell which these are, each once.
+    pub fn detach_rewritten(&mut self) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (nr, one) in self.attached.iter_mut().enumerate() {
+            if !one.links.is_empty() && one.stamp.notice_write(&one.file, &one.path) {
+                one.links.clear();
                 found.push(nr);
             }
         }
@@ -140,18 +149,36 @@ impl Probes {
     }
 }
 
-fn is_same(path: &Path, file: &File) -> bool {
-    let (Ok(now), Ok(then)) = (path.metadata(), file.metadata()) else { return false };
-    (now.dev(), now.ino(), now.size()) == (then.dev(), then.ino(), then.size())
+fn attach_probe(
+    skel: &TriggerSkel<'static>,
+    nr: usize,
+    probe: &Probe,
+) -> Result<Attached, SourceError> {
+    let refuse = |reason| SourceError::Probe { path: probe.binary.clone(), reason };
+    let (file, stamp) = open_binary(&probe.binary)?;
+    let mut links = Vec::new();
+    for place in elf::find_places(&file, &probe.place).map_err(refuse)? {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let opts = UprobeOpts {
+            ref_ctr_offset: place.semaphore,
+            cookie: nr as u64,
+            ..UprobeOpts::default()
+        };
+        let link = skel.progs.ip_uprobe.attach_uprobe_with_opts(-1, path, place.at, opts);
+        links.push(link.map_err(|error| refuse(format!("the kernel refused it: {error}")))?);
+    }
+    let path = probe.binary.clone();
+    Ok(Attached { links, path, file, stamp, is_replaced: false, seen: 0 })
 }
 
-fn open_binary(path: &Path) -> Result<File, SourceError> {
+fn open_binary(path: &Path) -> Result<(File, FileStamp), SourceError> {
     let io = |source| SourceError::Io { path: path.to_owned(), source };
     let file = input::open(path).map_err(io)?;
-    let uid = file.metadata().map_err(io)?.uid();
+    let metadata = file.metadata().map_err(io)?;
+    let uid = metadata.uid();
     if !owner::is_trusted(uid) {
         let reason = format!("it belongs to {}, who is not you", owner::describe_user(uid));
         return Err(SourceError::Probe { path: path.to_owned(), reason });
     }
-    Ok(file)
+    Ok((file, FileStamp::of(&metadata)))
 }

@@ -236,6 +236,7 @@ impl Recording {
             suppressed: recorded.suppressed.clone(),
             nr_captures: recorded.nr_captures,
             nr_short: recorded.nr_short,
+            probes: self.recorder.triggers.probe_counts(),
             nr_dropped: disk.nr_dropped,
             disk_bytes: disk.nr_bytes,
             disk_limit: self.disk_limit,

@@ -352,6 +352,7 @@ impl Recorder<FlightRecorder> {
         recorded.nr_stacks = written.nr_stacks;
         recorded.stacks_ns = written.stacks_ns;
         recorded.actions = self.actions.counts();
+        recorded.probes = self.triggers.probe_counts();
         recorded.notes = self.triggers.notes();
         recorded.clocks = clocks;
         recorded.loss = counts.loss;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use irqpath_model::record::Trigger;
+use irqpath_model::record::{ProbeCounts, Trigger};
 use irqpath_model::{Intrusion, LineStats, Names, Origin};
 use irqpath_source::bpf::probes::{Place, Probe};
 use irqpath_system::Host;
@@ -132,6 +132,11 @@ impl Triggers {
     /// True if only the counts of lines tell of some triggers.
     pub fn wants_lines(&self) -> bool {
         self.shield.is_some()
+    }
+
+    /// Probes that trigger less or no more.
+    pub fn probe_counts(&self) -> ProbeCounts {
+        self.probes.as_ref().map(Watched::counts).unwrap_or_default()
     }
 
     /// What has to be told at the end.

@@ -3,13 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use irqpath_model::record::Trigger;
+use irqpath_model::record::{ProbeCounts, Trigger};
 use irqpath_source::bpf::probes::{Place, Probe, Probes};
 
 use super::Happened;
 use crate::output::console;
 
-/// How often the binaries are looked at.
+/// How often the names of the binaries are looked up. Whether a binary was written to is looked at
+/// each time: the kernel puts breakpoints into it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The probes that were asked for.
@@ -17,6 +18,7 @@ pub struct Watched {
     asked: Vec<Probe>,
     probes: Probes,
     looked: Instant,
+    counts: ProbeCounts,
     notes: Vec<String>,
 }
 
@@ -24,11 +26,14 @@ impl Watched {
     /// Attach them.
     pub fn open(asked: Vec<Probe>) -> anyhow::Result<Self> {
         let probes = Probes::open(&asked)?;
-        Ok(Self { asked, probes, looked: Instant::now(), notes: Vec::new() })
+        let (looked, counts) = (Instant::now(), ProbeCounts::default());
+        Ok(Self { asked, probes, looked, counts, notes: Vec::new() })
     }
 
-    /// What was hit since the last look, each probe once. Says so when a binary has been replaced.
+    /// What was hit since the last look, each probe once. Says so when a binary has been replaced or
+    /// written to.
     pub fn poll_hits(&mut self) -> Vec<Happened> {
+        self.note_rewritten();
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             self.note_replaced();
@@ -51,9 +56,33 @@ impl Watched {
                  start the recorder again",
                 self.asked[nr].binary.display()
             );
-            console::print_note(&note);
-            self.notes.push(note);
+            self.counts.nr_replaced += 1;
+            self.add_note(note);
         }
+    }
+
+    fn note_rewritten(&mut self) {
+        for nr in self.probes.detach_rewritten() {
+            let probe = &self.asked[nr];
+            let note = format!(
+                "{} was changed in place: its probe {} is detached and triggers no more; start the \
+                 recorder again",
+                probe.binary.display(),
+                describe(probe)
+            );
+            self.counts.nr_rewritten += 1;
+            self.add_note(note);
+        }
+    }
+
+    fn add_note(&mut self, note: String) {
+        console::print_note(&note);
+        self.notes.push(note);
+    }
+
+    /// What became of the binaries.
+    pub fn counts(&self) -> ProbeCounts {
+        self.counts
     }
 
     /// What has to be told at the end.
