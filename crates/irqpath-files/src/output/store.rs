@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A directory of numbered results (`0001-label`) within a budget of disk: the oldest go when a new
-//! one needs their room.
+//! A directory of numbered results (`0001-label`) within a budget of disk: the oldest go once a new
+//! one is there. One that fails costs none of them, so the new one is beyond the budget meanwhile.
 //!
 //! Rule: what is removed was made by this process, or has the name and the `meta.json` of such a
 //! result and belongs to this user; and its name still leads to the directory that was judged. Its
@@ -121,23 +121,24 @@ impl Store {
         Ok((nr, staged))
     }
 
-    /// Drop the oldest until this much has room; false if it never has.
+    /// Drop the oldest until the others are within the budget. The newest stays.
     ///
     /// # Errors
     /// [`OutputError::Full`] if one cannot be removed, which counts as there no longer.
-    pub fn make_room(&mut self, nr_bytes: u64) -> Result<bool, OutputError> {
-        if nr_bytes > self.budget {
-            return Ok(false);
-        }
-        while self.nr_bytes() + nr_bytes > self.budget || self.kept.len() >= MAX_KEPT {
+    pub fn drop_excess(&mut self) -> Result<(), OutputError> {
+        let mut dropped = Ok(());
+        while self.kept.len() > MAX_KEPT || self.nr_bytes() > self.budget {
+            if self.kept.len() <= 1 {
+                break;
+            }
             let Some(oldest) = self.kept.pop_front() else { break };
             self.nr_dropped += 1;
-            self.remove_result(&oldest)?;
+            dropped = dropped.and(self.remove_result(&oldest));
         }
-        Ok(true)
+        dropped
     }
 
-    /// Give a result its name, after there is room for it.
+    /// Give a result its name. [`Store::drop_excess`] then drops others for it.
     ///
     /// # Errors
     /// [`OutputError`]; nothing is left of it then.
@@ -215,8 +216,9 @@ mod tests {
         let (nr, staged) = store.begin_result("signal").unwrap();
         staged.create_file(META).unwrap().write_all(b"ours").unwrap();
         staged.create_file("data").unwrap().write_all(&vec![7; kib << 10]).unwrap();
-        assert!(store.make_room(staged.nr_bytes().unwrap()).unwrap());
-        store.commit_result(nr, staged).unwrap()
+        let path = store.commit_result(nr, staged).unwrap();
+        store.drop_excess().unwrap();
+        path
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -238,8 +240,10 @@ mod tests {
         }
         assert_eq!(names(&place), ["0004-signal", "0005-signal"]);
         assert_eq!((store.nr_kept(), store.oldest(), store.nr_dropped()), (2, Some(4), 3));
-        assert!(!store.make_room(301 << 10).unwrap(), "larger than the budget");
-        assert_eq!(store.nr_kept(), 2, "and nothing went for it");
+        let (_, failed) = store.begin_result("signal").unwrap();
+        failed.create_file("data").unwrap().write_all(&vec![7; 250 << 10]).unwrap();
+        drop(failed);
+        assert_eq!(names(&place), ["0004-signal", "0005-signal"], "nothing goes for what fails");
         // The next process goes on where this one ended.
         let mut next = Store::open(&place, 300 << 10, is_ours).unwrap();
         assert_eq!(next.nr_kept(), 2);

@@ -3,6 +3,8 @@
 
 use irqpath_model::record::{Recorded, Suppressed, Written};
 
+use strum::VariantArray as _;
+
 use super::Page;
 use super::style::group_digits;
 
@@ -68,16 +70,8 @@ pub fn render_recorded(recorded: &Recorded) -> Page {
 }
 
 fn explain_suppressed(name: &str) -> &str {
-    const ALL: [Suppressed; 6] = [
-        Suppressed::SameCapture,
-        Suppressed::Rate,
-        Suppressed::Busy,
-        Suppressed::Budget,
-        Suppressed::Failed,
-        Suppressed::Unwanted,
-    ];
-    let found = ALL.into_iter().find(|one| <&'static str>::from(*one) == name);
-    found.map_or_else(|| name, |one| one.explain())
+    let found = Suppressed::VARIANTS.iter().find(|one| <&'static str>::from(*one) == name);
+    found.map_or(name, |one| one.explain())
 }
 
 fn add_limits(page: &mut Page, recorded: &Recorded) {
@@ -149,7 +143,9 @@ mod tests {
             nr_paths: 1000,
             nr_captures: 3,
             triggers: [("threshold".to_owned(), 9), ("signal".to_owned(), 1)].into(),
-            suppressed: [("rate".to_owned(), 5), ("failed".to_owned(), 1)].into(),
+            suppressed: [("rate", 5), ("failed", 1), ("memory", 2)]
+                .map(|(why, n)| (why.to_owned(), n))
+                .into(),
             nr_short: 1,
             nr_dropped: 2,
             disk_bytes: mib,
@@ -164,6 +160,7 @@ mod tests {
             "recorded 10.0 s: 1 234 567 transitions, 1 000 paths; 3 captures\n\
              triggers: signal 1, threshold 9\n\
              no capture: 1 could not be written\n\
+             no capture: 2 would have taken more than the memory (--memory)\n\
              no capture: 5 beyond the rate limit (--at-most)\n\
              captures shorter than asked for: 1; more --memory holds more\n\
              disk: 1.0 of 4.0 MiB; captures dropped for newer ones: 2\n\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many captures may be made in how much time.
+//! How many captures may be made in how much time, and how many lines may say that one failed.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -63,6 +63,28 @@ impl Limiter {
     }
 }
 
+/// How often one kind of failure has a line.
+const LINE_EVERY: Duration = Duration::from_secs(3600);
+
+/// Lines about what fails again and again: the first one, and later one an hour.
+#[derive(Debug, Default)]
+pub struct Rarely {
+    last: Option<Instant>,
+    nr_left_out: u64,
+}
+
+impl Rarely {
+    /// May this failure have a line? If so, how many had none since the last one.
+    pub fn admit(&mut self, now: Instant) -> Option<u64> {
+        if self.last.is_some_and(|last| now.duration_since(last) < LINE_EVERY) {
+            self.nr_left_out += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.nr_left_out))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +107,17 @@ mod tests {
         for text in ["", "6", "0/min", "-1/min", "6/", "6/fortnight", "x/s", "10001/s", "1/0s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_failure_that_stays_has_a_line_an_hour_that_counts_the_others() {
+        let mut rarely = Rarely::default();
+        let start = Instant::now();
+        let lines: Vec<(u64, u64)> = (0..800)
+            .map(|nr| nr * 10)
+            .filter_map(|s| Some((s, rarely.admit(start + Duration::from_secs(s))?)))
+            .collect();
+        assert_eq!(lines, [(0, 0), (3600, 359), (7200, 359)]);
     }
 
     #[test]

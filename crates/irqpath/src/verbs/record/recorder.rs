@@ -2,7 +2,7 @@
 //! The recorder while it runs: what has happened, whether it makes a capture, and what became of
 //! those before.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use irqpath_model::record::{
@@ -15,7 +15,7 @@ use irqpath_source::realtime::now_ns;
 use irqpath_system::Host;
 
 use super::actions::Actions;
-use super::limits::Limiter;
+use super::limits::{Limiter, Rarely};
 use super::memory::{self, Watch};
 use super::triggers::{Happened, Triggers};
 use super::writer::{Disk, Done, Job, Writer};
@@ -77,6 +77,8 @@ pub struct State {
     /// Losses so far at different times, oldest first.
     losses: VecDeque<(u64, Loss)>,
     disk: Disk,
+    /// Lines about failures, by their kind.
+    lines: BTreeMap<&'static str, Rarely>,
     recorded: Recorded,
 }
 
@@ -255,13 +257,27 @@ impl<R: Recording> Recorder<R> {
         self.memory.join(done.memory);
         self.flight.recycle(done.frozen);
         self.state.has_ended |= !self.actions.goes_on;
+        if let Some(error) = done.undropped {
+            self.note_failure("undropped", &format!("an old capture was not dropped: {error:#}"));
+        }
         match done.result {
             Ok(written) => self.keep_written(written),
             Err(unwritten) => {
                 self.count_suppressed(unwritten.why, 1);
-                console::print_note(&format!("no capture was kept: {:#}", unwritten.error));
+                let line = format!("no capture was kept: {:#}", unwritten.error);
+                self.note_failure(unwritten.why.into(), &line);
                 Ok(())
             }
+        }
+    }
+
+    /// Whatever makes one capture fail may do so for months.
+    fn note_failure(&mut self, kind: &'static str, line: &str) {
+        let rarely = self.state.lines.entry(kind).or_default();
+        match rarely.admit(Instant::now()) {
+            None => {}
+            Some(0) => console::print_note(line),
+            Some(n) => console::print_note(&format!("{line}; {n} more since the last such line")),
         }
     }
 

@@ -2,7 +2,8 @@
 //! Turns copies of the rings into result directories, on a thread of its own: the recorder hears
 //! triggers meanwhile.
 //!
-//! A capture that cannot be written leaves nothing, and the recorder goes on. The names of timers'
+//! A capture that cannot be written leaves nothing, and the recorder goes on. Older captures are
+//! dropped once it is on the disk: one that fails costs none of them. The names of timers'
 //! callbacks are looked up once each, as that takes milliseconds.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +35,6 @@ use crate::session::Session;
 const LOOK_EVERY: usize = 8;
 /// Names of functions that are remembered from stacks.
 const MAX_FUNCTIONS: usize = 20_000;
-/// What a capture takes on the disk, as a multiple of its copy of the rings, before it is known.
-const EXPECTED: u64 = 2;
 
 /// The stacks of a capture, for flame graphs.
 const STACKS: &str = "stacks.folded";
@@ -56,6 +55,8 @@ pub struct Done {
     /// With its memory.
     pub frozen: Frozen,
     pub result: Result<Written, Unwritten>,
+    /// Why an old capture is still there that should have gone.
+    pub undropped: Option<anyhow::Error>,
     pub disk: Disk,
     pub memory: Watch,
 }
@@ -152,11 +153,13 @@ impl Work {
             nr_bytes,
             took_ns: started.elapsed().as_nanos() as u64,
         });
+        let undropped = result.as_ref().ok().and_then(|_| self.store.drop_excess().err());
         self.watch.look();
         let frozen = Arc::into_inner(source).expect("the session has dropped its source");
         Done {
             frozen: frozen.into_inner().unwrap_or_else(PoisonError::into_inner),
             result,
+            undropped: undropped.map(anyhow::Error::from),
             disk: measure_disk(&self.store),
             memory: self.watch,
         }
@@ -210,15 +213,13 @@ impl Work {
         meta: &mut Meta,
         threshold_ns: Option<u64>,
     ) -> Result<(String, u64), Unwritten> {
-        let expected = source.lock().nr_bytes() * EXPECTED;
-        self.store.make_room(expected.min(self.store.budget()))?;
         let (nr, staged) = self.store.begin_result(label)?;
         if let Some(capture) = &mut meta.capture {
             capture.nr = nr;
         }
         self.fill_result(source, &staged, meta, threshold_ns)?;
         let nr_bytes = staged.nr_bytes()?;
-        if !self.store.make_room(nr_bytes)? {
+        if nr_bytes > self.store.budget() {
             return Err(self.over_budget(nr_bytes));
         }
         let path = self.store.commit_result(nr, staged)?;
