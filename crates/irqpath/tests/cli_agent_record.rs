@@ -10,11 +10,11 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agent_support::{PATIENCE, Running, sum_of};
-use irqpath_testing::cli::{error_line, irqpath, is_root, names};
+use irqpath_testing::cli::{error_line, irqpath, is_installed, is_root, names, read_memory};
 use irqpath_testing::flight::read_meta;
 use rustix::process::Signal;
 
@@ -175,6 +175,68 @@ fn the_rate_is_read_again_and_thresholds_need_a_restart() {
     let said = agent.stop();
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains("restart the agent"), "{said}");
+}
+
+#[test]
+fn agent_and_recorder_have_one_limit_of_memory() {
+    if !is_root("agent_and_recorder_have_one_limit_of_memory") {
+        return;
+    }
+    let limit = 256;
+    let agent = Running::start(&format!("{RECORD}memory_mib = {limit}\n"));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", agent.child.id())).unwrap();
+    let data = limits.lines().find_map(|line| line.strip_prefix("Max data size")).unwrap();
+    let data: u64 = data.split_whitespace().next().unwrap().parse().expect("a limit is set");
+    let memory = read_memory(agent.child.id()).unwrap();
+    let stacks = 8 << 20;
+    assert!(memory.tables > 32 << 20, "{memory:?}");
+    assert!(data + memory.tables <= (limit << 20) + stacks, "{data} {memory:?}");
+    // It suffices: the agent serves and captures.
+    agent.signal(Signal::USR1);
+    wait_until(&agent, "one", |text| sum_of(text, "irqpath_captures_total") >= 1.0);
+    assert_eq!(agent.stop(), "");
+}
+
+/// A program with a function, which it comes to when it has read a line.
+const PROGRAM: &str = "#include <stdio.h>\n\
+    __attribute__((noinline)) void on_miss(void) { __asm__ __volatile__(\"\"); }\n\
+    int main(void) { while (getchar() != EOF) on_miss(); return 0; }\n";
+
+#[test]
+fn a_probe_whose_program_is_overwritten_is_counted_and_the_agent_goes_on() {
+    let test = "a_probe_whose_program_is_overwritten_is_counted_and_the_agent_goes_on";
+    if !is_root(test) {
+        return;
+    }
+    if !is_installed("cc") || !PathBuf::from("/sys/bus/event_source/devices/uprobe").exists() {
+        eprintln!("skipped: {test}: needs cc and a kernel with uprobes");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let (source, program) = (root.path().join("app.c"), root.path().join("app"));
+    fs::write(&source, PROGRAM).unwrap();
+    let status = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).status();
+    assert!(status.unwrap().success());
+    let agent =
+        Running::start(&format!("{RECORD}triggers = ['uprobe:{}:on_miss']\n", program.display()));
+    let changed = |text: &str, how: &str| {
+        let row = format!("irqpath_capture_probes_changed_total{{how=\"{how}\"}} 1.0");
+        text.lines().any(|line| line == row)
+    };
+    assert!(!changed(&metrics(&agent), "rewritten"));
+    let bytes = fs::read(&program).unwrap();
+    fs::write(&program, bytes).unwrap();
+    let text = wait_until(&agent, "the change", |text| changed(text, "rewritten"));
+    assert!(!changed(&text, "replaced"), "{text}");
+    let mut running = Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
+    writeln!(running.stdin.take().unwrap(), "miss").unwrap();
+    running.wait().unwrap();
+    agent.signal(Signal::USR1);
+    let text = wait_until(&agent, "one", |text| sum_of(text, "irqpath_captures_total") >= 1.0);
+    assert!(!text.contains("trigger=\"uprobe\""), "it triggers no more: {text}");
+    let said = agent.stop();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("app was changed in place"), "{said}");
 }
 
 #[test]

@@ -123,26 +123,39 @@ impl Puller {
     ) -> Option<Event> {
         let ring = Ring::of_cpu(skel, cpu)?;
         let mut parts: Vec<Vec<Occupancy>> = Vec::new();
-        for nr in (0..=ring.head).rev().take(ring.nr_chunks as usize) {
+        let mut is_whole = false;
+        let most = bound_window(ring.nr_chunks, nr_cpus().into(), self.record_all);
+        for nr in (0..=ring.head).rev().take(most as usize) {
             let Some(chunk) = ring.read_chunk(skel, nr) else {
                 // The head may not be opened yet; further back it was overwritten.
                 if nr == ring.head {
                     continue;
                 }
                 self.nr_overruns += u64::from(from_ns > 0 && !self.record_all);
+                is_whole = true; // or counted
                 break;
             };
             if self.record_all && chunk.delivered == chunk_len() {
                 break; // it came by itself, and so did those before it
             }
             parts.push(decode::decode_chunk(&chunk, until_ns));
-            if chunk.begin_ns <= from_ns {
+            is_whole = chunk.begin_ns <= from_ns;
+            if is_whole {
                 break;
             }
         }
-        let entries: Vec<Occupancy> = parts.into_iter().rev().flatten().collect();
+        let has_more = most < ring.nr_chunks && ring.head >= u64::from(most);
+        self.nr_overruns += u64::from(has_more && !is_whole);
+        let mut entries = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+        entries.extend(parts.into_iter().rev().flatten());
         (!entries.is_empty()).then_some(Event::Occupancy(entries))
     }
+}
+
+/// Chunks of a window at most: as many as a ring has where there is no flight recorder. The rings of
+/// one hold far more, and a path of seconds would fetch all of it.
+fn bound_window(nr_chunks: u32, nr_cpus: u32, record_all: bool) -> u32 {
+    nr_chunks.min(super::ring_chunks(nr_cpus, record_all))
 }
 
 struct Ring {
@@ -182,4 +195,23 @@ fn nr_cpus() -> u16 {
 
 fn settled_ns() -> u64 {
     crate::realtime::now_ns().saturating_sub(SETTLED_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_large_rings_is_as_long_as_without_a_recorder() {
+        let alone = super::super::ring_chunks(2, false);
+        assert_eq!(bound_window(alone, 2, false), alone);
+        assert_eq!(bound_window(alone * 16, 2, false), alone);
+        for nr_cpus in [1, 2, 8, 64, 256] {
+            let chunks = u64::from(bound_window(1 << 20, nr_cpus, false) * nr_cpus);
+            let transitions = chunks * chunk_len();
+            let bytes = transitions * size_of::<Occupancy>() as u64;
+            assert!(bytes <= 64 << 20, "{nr_cpus} CPUs: {bytes} bytes of all windows");
+        }
+        assert_eq!(bound_window(1 << 20, 2, true), super::super::ring_chunks(2, true));
+    }
 }

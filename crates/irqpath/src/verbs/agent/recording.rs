@@ -22,8 +22,8 @@ use crate::host::clocks::read_clocks;
 use crate::host::meta;
 use crate::host::signals::ByHand;
 use crate::verbs::record::{
-    Actions, Asked, Limiter, Rate, Recorder, Settings, State, Triggers, User, Writer, is_capture,
-    measure_disk, parse_stage, share_out, watch_within,
+    Actions, Asked, Limiter, MemoryWatch, Rate, Recorder, Settings, State, Triggers, User, Writer,
+    is_capture, measure_disk, parse_stage, share_out, watch_within,
 };
 
 /// What the agent itself needs: its tables of paths, their numbers, connections.
@@ -157,6 +157,26 @@ pub struct Opened {
     record: Record,
 }
 
+impl Opened {
+    /// Hold the whole process to the memory of the recorder, whose rings are there. To be called
+    /// while limits may be set.
+    ///
+    /// # Errors
+    /// If the process is too large for the memory already, or the kernel refuses.
+    pub fn within_memory(self, source: RecordingSource) -> anyhow::Result<Bounded> {
+        let memory = watch_within(self.record.memory_mib, &source)?;
+        memory.limit_data()?;
+        Ok(Bounded { opened: self, source, memory })
+    }
+}
+
+/// The same with rings, in a process whose memory has a limit.
+pub struct Bounded {
+    opened: Opened,
+    source: RecordingSource,
+    memory: MemoryWatch,
+}
+
 /// Open the directory and whatever triggers.
 ///
 /// # Errors
@@ -175,19 +195,13 @@ pub struct Recording {
     disk_limit: u64,
 }
 
-impl Recording {
+impl Bounded {
     /// Start to hear triggers.
     ///
     /// # Errors
-    /// If the process is too large for the memory already, or no thread can be started.
-    pub fn start(
-        opened: Opened,
-        source: RecordingSource,
-        host: &Host,
-        names: &Names,
-    ) -> anyhow::Result<Self> {
-        let Opened { store, triggers, by_hand, record } = opened;
-        let memory = watch_within(record.memory_mib, &source)?;
+    /// If no thread can be started.
+    pub fn start(self, host: &Host, names: &Names) -> anyhow::Result<Recording> {
+        let Self { opened: Opened { store, triggers, by_hand, record }, source, memory } = self;
         let meta = meta::collect_before(host, names.clone());
         let (state, disk_limit) = (State::with(measure_disk(&store)), store.budget());
         let recorder = Recorder {
@@ -204,9 +218,11 @@ impl Recording {
             memory,
             state,
         };
-        Ok(Self { recorder, by_hand, disk_limit })
+        Ok(Recording { recorder, by_hand, disk_limit })
     }
+}
 
+impl Recording {
     /// Hear what has happened, and take what was written.
     ///
     /// # Errors

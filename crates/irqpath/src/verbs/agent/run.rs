@@ -71,15 +71,14 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     let opened =
         settings.record.as_ref().map(|record| recording::open(record, &host)).transpose()?;
     let (live, rings) = open_source(&source)?;
+    let opened =
+        opened.zip(rings).map(|(opened, rings)| opened.within_memory(rings)).transpose()?;
     let connects = settings.otlp.as_ref().map(Otlp::connects).transpose()?;
     let symbols = settings.record.as_ref().is_some_and(|record| record.stacks_us.is_some());
     let files = opened.is_some();
     let urgency = Kept { urgency: true, ..Kept::default() };
     confine::confine(Kept { network: true, connects, files, symbols, ..urgency })?;
-    let recording = opened
-        .zip(rings)
-        .map(|(opened, rings)| Recording::start(opened, rings, &host, names.get()));
-    let recording = recording.transpose()?;
+    let recording = opened.map(|opened| opened.start(&host, names.get())).transpose()?;
     let (doors, refusals) = (Doors::new(door), Refusals::default());
     let session = Session::start_unbounded(live, names, Streams::default(), source.threshold_ns)
         .in_virtual_machine(host.cpu_info().is_virtual());

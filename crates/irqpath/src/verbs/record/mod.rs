@@ -21,7 +21,7 @@ mod writer;
 pub use actions::Actions;
 pub use args::parse_stage;
 pub use limits::{Limiter, Rate};
-pub use memory::{User, share_out, watch_within};
+pub use memory::{User, Watch as MemoryWatch, share_out, watch_within};
 pub use recorder::{Recorder, Settings, State};
 pub use run::{is_capture, run};
 pub use triggers::{Asked, Triggers};
