@@ -68,4 +68,4 @@ pub use result::{
 pub use sched::{Policy, Scheduling, SchedulingError};
 pub use stats::{LineStats, MAX_PATHS, NapiStats, PathStats, SoftirqStats};
 pub use task::{Comm, Task, TaskId};
-pub use unit::Unit;
+pub use unit::{Owner, Unit};

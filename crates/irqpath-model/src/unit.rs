@@ -26,6 +26,17 @@ pub struct Unit {
     pub container: Option<String>,
 }
 
+/// The answer to whose a cgroup is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// This unit's.
+    Unit(Unit),
+    /// Nobody's: the whole hierarchy was looked through, and it was gone.
+    Gone,
+    /// Unknown: it was not found, but parts of the hierarchy could not be seen.
+    Unseen,
+}
+
 impl Unit {
     /// From the path of a cgroup, from the root of the hierarchy on. Names are made printable. The
     /// outermost unit counts: below it, whoever the cgroup was given to names things.

@@ -35,6 +35,7 @@ mod tasks;
 mod testing;
 pub mod tune;
 
+pub use cgroups::CgroupWalk;
 pub use error::{SystemError, Unprivileged};
 pub use host::Host;
 pub use interrupts::{CountTable, parse_counts};

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use irqpath_model::record::ProbeCounts;
 use irqpath_model::{
-    CauseTotals, Intrusion, LineStats, LossReason, Names, NapiStats, Origin, PathSummary,
+    CauseTotals, Intrusion, LineStats, LossReason, Names, NapiStats, Origin, Owner, PathSummary,
     SoftirqStats, Summary, printable,
 };
 use prometheus_client::collector::Collector;
@@ -155,8 +155,8 @@ pub struct PushFacts {
     pub nr_rejected: u64,
 }
 
-/// Cgroups and who they belong to; nobody where it was gone when it was looked for.
-pub type Units = BTreeMap<u64, Option<irqpath_model::Unit>>;
+/// Cgroups and who they belong to.
+pub type Units = BTreeMap<u64, Owner>;
 
 /// Text has classic buckets alone.
 const OF_TEXT: Buckets = Buckets { classic: true, native: false };
@@ -436,10 +436,13 @@ fn label_path(path: &PathSummary, units: &Units) -> Option<Labels> {
     Some(labels)
 }
 
-/// Cgroups that were gone before anybody asked for their names share a series.
+/// Cgroups that were gone before anybody asked for their names share a series, and so do those that
+/// cannot be seen.
 fn label_unit(cgroup: u64, units: &Units) -> Option<Labels> {
-    let Some(unit) = units.get(&cgroup)? else {
-        return Some(vec![("unit", "gone".to_owned())]);
+    let unit = match units.get(&cgroup)? {
+        Owner::Unit(unit) => unit,
+        Owner::Gone => return Some(vec![("unit", "gone".to_owned())]),
+        Owner::Unseen => return Some(vec![("unit", "unknown".to_owned())]),
     };
     let mut labels = vec![("unit", unit.name.clone())];
     labels.extend(unit.pod.clone().map(|pod| ("pod_uid", pod)));

@@ -84,7 +84,7 @@ fn merge_into<K: Ord>(sums: &mut BTreeMap<K, PathStats>, key: K, row: PathStats)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use irqpath_model::{Comm, Unit};
+    use irqpath_model::{Comm, Owner, Unit};
 
     fn row(comm: &str, cgroup: Option<u64>, nr: u64) -> PathStats {
         let key = PathKey {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_series_of_two_cgroups_does_not_fall_until_both_are_gone() {
         let (mut retired, names) = (Retired::default(), Names::default());
-        let unit = Some(Unit::from_path("/system.slice/a.service"));
+        let unit = Owner::Unit(Unit::from_path("/system.slice/a.service"));
         let units = Units::from([(1, unit.clone()), (2, unit)]);
         let live = [PathSummary::new(row("", Some(2), 1), &names)];
         retired.add_rows(vec![row("", Some(1), 5)], &live, (&names, &units));

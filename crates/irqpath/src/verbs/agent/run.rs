@@ -221,6 +221,7 @@ impl Running {
                 recording.go_round()?;
             }
             self.retire_idle()?;
+            self.units.go_on();
             self.last.take_if(|(at, _)| at.elapsed() >= FRESH);
             let waiting: Vec<Ask> = questions.try_iter().collect();
             if !waiting.is_empty() {
