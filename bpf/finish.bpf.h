@@ -209,12 +209,12 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 	ip_comm(r->comm, task);
 	if (!ip_wanted(r))
 		return 0;
+	if (ip_config.by_cgroup)
+		cgroup = r->cgroup = task->cgroups->dfl_cgrp->kn->id;
 	if (ip_config.nr_kept_paths)
 		ip_keep_path(c, r);
 	if (ip_config.only_keeps)
 		return 0;
-	if (ip_config.by_cgroup)
-		cgroup = task->cgroups->dfl_cgrp->kn->id;
 	stat = ip_path_stat_of(c, r, ip_user_of(task), cgroup);
 	total = stat ? ip_account(c, &r->chain, stat) : ip_length(&r->chain);
 	slow = ip_until_running(&r->chain);

@@ -207,6 +207,7 @@ struct ip_rec_path {
 	__u32 policy;
 	__u64 comm[2];
 	struct ip_queues queues;
+	__u64 cgroup;		/* of the target, with ip_config.by_cgroup; otherwise 0 */
 };
 
 /*

@@ -72,6 +72,7 @@ impl SlowKeeper {
 fn is_same_path(a: &PathRecord, b: &PathRecord) -> bool {
     a.origin == b.origin
         && a.via == b.via
-        && a.target.comm == b.target.comm
+        && a.cgroup == b.cgroup
+        && (a.cgroup.is_some() || a.target.comm == b.target.comm)
         && a.target.scheduling() == b.target.scheduling()
 }

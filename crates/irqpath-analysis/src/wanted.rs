@@ -106,6 +106,7 @@ mod tests {
             target: Task { comm: comm.into(), ..Task::default() },
             end: PathEnd::SwitchIn,
             queues: Vec::new(),
+            cgroup: None,
         }
     }
 

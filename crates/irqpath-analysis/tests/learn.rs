@@ -37,6 +37,7 @@ fn path(irq: u32, target: Task, ns: u64) -> PathRecord {
         target,
         end,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 

@@ -161,6 +161,20 @@ fn the_keeper_keeps_the_slowest_of_each_path_and_of_all() {
 }
 
 #[test]
+fn names_within_one_cgroup_leave_room_for_the_others() {
+    let mut keeper = SlowKeeper::new(3);
+    for (cgroup, comm, total) in
+        [(7, "a", 900), (7, "b", 800), (7, "c", 700), (8, "a", 10), (9, "a", 20)]
+    {
+        let record = PathRecord { cgroup: Some(cgroup), ..path(DISK, comm, 0, total) };
+        keeper.add_path(SlowPath { record, stages: Vec::new() });
+    }
+    let kept: Vec<_> =
+        keeper.iter().map(|p| (p.record.cgroup.unwrap(), p.record.total_ns())).collect();
+    assert_eq!(kept, [(7, 900), (9, 20), (8, 10)]);
+}
+
+#[test]
 fn what_a_system_call_does_itself_is_shown_and_not_ranked() {
     // Both are over the threshold: `cp` ran after 30 and stayed in the kernel for 900.
     let mut own = path(DISK, "cp", 0, 30);

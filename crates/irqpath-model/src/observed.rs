@@ -98,6 +98,7 @@ mod tests {
                 target: Task::default(),
                 end: PathEnd::SwitchIn,
                 queues: Vec::new(),
+                cgroup: None,
             },
             stages: vec![
                 stage(Point::Waking, vec![cause(CauseKind::Steal, 5), cause(CauseKind::Nmi, 1)]),

@@ -167,6 +167,10 @@ pub struct PathRecord {
     /// and in recordings of format 2.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<RunQueue>,
+    /// The number of the target's cgroup, where statistics are by cgroup. It is of no use when the
+    /// host is not at hand, and is never stored.
+    #[serde(skip)]
+    pub cgroup: Option<u64>,
 }
 
 /// From when on a task was on the run queue of a CPU.
@@ -213,13 +217,14 @@ impl StageSpan {
 impl PathRecord {
     /// The group it belongs to.
     pub fn key(&self) -> PathKey {
+        let comm = if self.cgroup.is_some() { Comm::default() } else { self.target.comm.clone() };
         PathKey {
             origin: self.origin,
             via: self.via,
-            comm: self.target.comm.clone(),
+            comm,
             sched: Some(self.target.scheduling()),
             folded: false,
-            cgroup: None,
+            cgroup: self.cgroup,
         }
     }
 

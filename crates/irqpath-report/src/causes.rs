@@ -253,6 +253,7 @@ mod tests {
             target: Task::default(),
             end: PathEnd::User,
             queues: Vec::new(),
+            cgroup: None,
         };
         let slow = SlowPath { record, stages: vec![wait, back] };
         let (_, cause) = main_cause(&slow, &Summary::default()).unwrap();

@@ -170,6 +170,7 @@ fn path(raise: u64, user: u64) -> SlowPath {
         target: Task { tid: 7, comm: "irqpath-respond".into(), prio: 19, ..Task::default() },
         end: PathEnd::User,
         queues: Vec::new(),
+        cgroup: None,
     };
     SlowPath { record, stages: Vec::new() }
 }

@@ -8,7 +8,7 @@ mod common;
 use std::collections::{BTreeMap, HashSet};
 
 use common::{names, summary};
-use irqpath_model::{Comm, Summary, is_printable};
+use irqpath_model::{Comm, Owner, Summary, Unit, is_printable};
 use irqpath_report::openmetrics::{self, AgentFacts, Buckets, Exposed, Shown, StageRows};
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::MetricFamily;
 use proptest::prelude::*;
@@ -317,4 +317,44 @@ fn exemplars_point_to_slow_paths_within_the_limit() {
     let mut plain = Vec::new();
     openmetrics::write(&mut plain, exposed(summary, Shown::default()).into()).unwrap();
     assert_eq!(bare, String::from_utf8(plain).unwrap());
+}
+
+#[test]
+fn units_have_their_labels_and_exemplars() {
+    let unit = Unit::from_path("/kubepods/pod8daa50c3a64c9ff60bb9eab7b44b56fd/x");
+    let owners = [(7, Owner::Unit(unit)), (8, Owner::Gone), (9, Owner::Unseen)];
+    let mut summary = summary();
+    let traced = summary.traced_mut().unwrap();
+    traced.slow.truncate(1);
+    traced.slow[0].record.cgroup = Some(7);
+    let mut like = traced.paths[0].clone();
+    like.key = traced.slow[0].record.key();
+    // Of the last one, nobody knows the name yet.
+    traced.paths = (7..=10)
+        .map(|cgroup| {
+            let mut path = like.clone();
+            path.key.cgroup = Some(cgroup);
+            path
+        })
+        .collect();
+    let mut exposed = exposed(summary, Shown::default());
+    exposed.agent.as_mut().unwrap().units = owners.into();
+    let mut out = Vec::new();
+    openmetrics::write_with_exemplars(&mut out, exposed.into()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let counts: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("irqpath_path_seconds_count{")).collect();
+    let has = |labels: &str| counts.iter().filter(|line| line.contains(labels)).count();
+    assert_eq!(counts.len(), 3, "{counts:?}");
+    assert_eq!(
+        has(",unit=\"x\",pod_uid=\"8daa50c3a64c9ff60bb9eab7b44b56fd\",sched="),
+        1,
+        "{counts:?}"
+    );
+    assert_eq!(has(",unit=\"gone\",sched="), 1, "{counts:?}");
+    assert_eq!(has(",unit=\"unknown\",sched="), 1, "{counts:?}");
+    assert!(counts.iter().all(|line| !line.contains("target=")), "{counts:?}");
+    let exemplars: Vec<&str> = text.lines().filter(|line| line.contains(" # {")).collect();
+    let [line] = exemplars[..] else { panic!("{exemplars:?}") };
+    assert!(line.contains(",unit=\"x\",") && line.contains(" # {ns=\""), "{line}");
 }

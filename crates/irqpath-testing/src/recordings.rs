@@ -35,6 +35,7 @@ pub fn record(at_ns: u64, ns: u64) -> PathRecord {
         },
         end: PathEnd::SwitchIn,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 

@@ -116,6 +116,7 @@ fn path(us: u64, cpu: u16, causes: &[(CauseKind, &str, u64)]) -> SlowPath {
         timer_fn: 0,
         end: PathEnd::SwitchIn,
         queues: Vec::new(),
+        cgroup: None,
     };
     let cause = |&(kind, who, us): &(CauseKind, &str, u64)| Cause {
         kind,

@@ -90,6 +90,30 @@ fn slow_paths_are_captured_and_exemplars_point_to_them() {
 }
 
 #[test]
+fn exemplars_point_to_captures_where_targets_are_units() {
+    if !is_root("exemplars_point_to_captures_where_targets_are_units") {
+        return;
+    }
+    let record = RECORD.replace("keep_s = 1", "keep_s = 3");
+    let settings = "targets = 'units'\nthreshold_us = 1\n";
+    let agent = Running::start(&format!("{settings}{record}threshold_us = 1\n"));
+    let is_pointed = |line: &str| line.contains(",unit=\"") && line.contains(",capture=\"");
+    let text = wait_until(&agent, "an exemplar", |text| text.lines().any(is_pointed));
+    let line = text.lines().find(|line| is_pointed(line)).unwrap();
+    let name = line.split_once(",capture=\"").unwrap().1.split('"').next().unwrap();
+    let capture = agent.directory.path().join("captures").join(name);
+    // The capture tells the tasks apart, which the numbers do not.
+    let summary = fs::read(capture.join("summary.json")).unwrap();
+    let stored: serde_json::Value = serde_json::from_slice(&summary).unwrap();
+    let paths = stored["paths"].as_array().unwrap();
+    let is_named =
+        |path: &serde_json::Value| path["key"]["comm"].as_str().is_some_and(|c| !c.is_empty());
+    assert!(paths.iter().any(is_named), "{paths:?}");
+    assert!(paths.iter().all(|path| path["key"].get("cgroup").is_none()), "{paths:?}");
+    assert_eq!(agent.stop(), "");
+}
+
+#[test]
 fn every_trigger_is_heard_beside_the_numbers() {
     if !is_root("every_trigger_is_heard_beside_the_numbers") {
         return;

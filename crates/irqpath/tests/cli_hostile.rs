@@ -314,6 +314,7 @@ fn a_recording_of_twenty_thousand_names_shows_those_it_has_room_for() {
                 target: Task { tid: 7, comm: Comm::from(&*format!("{nr}")), ..Task::default() },
                 end: PathEnd::SwitchIn,
                 queues: Vec::new(),
+                cgroup: None,
             }))
         };
         let events: Vec<Event> = (0..4_000).map(|nr| event(part * 4_000 + nr)).collect();

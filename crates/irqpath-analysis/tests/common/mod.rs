@@ -66,6 +66,7 @@ pub fn record(origin: Origin, via: Via, stamps: &[(Point, u64, u16)]) -> PathRec
         target: task(100, "target", 19),
         end: PathEnd::User,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Exemplar {
     pub at: SystemTime,
 }
 
-/// The slowest paths of each series; none where targets are cgroups, as a path knows its task alone.
+/// The slowest paths of each series. A path whose row was given back has none.
 pub fn list_exemplars(exposed: &Exposed) -> HashMap<Labels, Vec<Exemplar>> {
     let mut found: HashMap<Labels, Vec<Exemplar>> = HashMap::new();
     let Some((facts, since)) = exposed.agent.as_ref().and_then(|facts| Some((facts, facts.since?)))

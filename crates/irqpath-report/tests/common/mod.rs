@@ -47,6 +47,7 @@ pub fn record() -> PathRecord {
         target: task(1234, "fio", 49),
         end: PathEnd::User,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 
@@ -235,5 +236,6 @@ pub fn any_record() -> impl Strategy<Value = PathRecord> {
             target,
             end,
             queues: Vec::new(),
+            cgroup: None,
         })
 }

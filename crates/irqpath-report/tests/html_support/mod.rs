@@ -188,6 +188,7 @@ fn run_of(
         target: target.clone(),
         end: PathEnd::User,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 

@@ -60,7 +60,11 @@ pub fn decode_record(bytes: &[u8]) -> Option<Event> {
     use types::ip_record as r;
     let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     match r(kind) {
-        r::IP_REC_PATH => decode_path(&read(bytes)?).map(|p| Event::Path(Box::new(p))),
+        r::IP_REC_PATH => {
+            let path: types::ip_rec_path = read(bytes)?;
+            let cgroup = (path.cgroup != 0).then_some(path.cgroup);
+            decode_path(&path).map(|path| Event::Path(Box::new(PathRecord { cgroup, ..path })))
+        }
         r::IP_REC_OCC => Some(Event::Occupancy(decode_chunk(&read(bytes)?, u64::MAX))),
         r::IP_REC_NMI => {
             let nmi: types::ip_rec_nmi = read(bytes)?;
@@ -75,7 +79,8 @@ pub fn decode_record(bytes: &[u8]) -> Option<Event> {
     }
 }
 
-/// A record of a path; `None` if its origin is of a kind that this irqpath does not know.
+/// A record of a path, without its cgroup: a capture groups paths as its recording does. `None` if its
+/// origin is of a kind that this irqpath does not know.
 pub fn decode_path(r: &types::ip_rec_path) -> Option<PathRecord> {
     let mut stamps = [None; Point::COUNT];
     for (i, stamp) in stamps.iter_mut().enumerate() {
@@ -97,6 +102,7 @@ pub fn decode_path(r: &types::ip_rec_path) -> Option<PathRecord> {
             policy: decode_policy(r.policy as u8),
         },
         queues: queues_of_carrier(&r.chain).chain(queues_of_target(r)).collect(),
+        cgroup: None,
         end: match r.end {
             0 => PathEnd::User,
             1 => PathEnd::SwitchIn,

@@ -121,6 +121,7 @@ mod tests {
             target: Task::default(),
             end: PathEnd::SwitchIn,
             queues: Vec::new(),
+            cgroup: None,
         }))
     }
 

@@ -223,6 +223,7 @@ mod tests {
                 target: Task::default(),
                 end: PathEnd::User,
                 queues: Vec::new(),
+                cgroup: None,
             },
             stages: vec![StageCauses {
                 from: Point::Hardirq,

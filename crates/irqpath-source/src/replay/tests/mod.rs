@@ -61,6 +61,7 @@ fn records() -> impl Strategy<Value = PathRecord> {
             target,
             end: PathEnd::SwitchIn,
             queues: queues.into_iter().map(|(since_ns, cpu)| RunQueue { since_ns, cpu }).collect(),
+            cgroup: None,
         },
     )
 }
@@ -88,6 +89,7 @@ fn path(ns: u64, length_ns: u64) -> Event {
         target: Task { tid: 7, comm: Comm::from("fio"), ..Task::default() },
         end: PathEnd::SwitchIn,
         queues: Vec::new(),
+        cgroup: None,
     }))
 }
 

@@ -172,6 +172,7 @@ mod tests {
             target: Task { tid: 701, tgid: 700, comm: "sshd".into(), ..Task::default() },
             end: PathEnd::SwitchIn,
             queues: Vec::new(),
+            cgroup: None,
         }
     }
 

@@ -33,6 +33,7 @@ fn make_record(irq: u32, comm: &str, wait_ns: u64) -> PathRecord {
         target: Task { tid: 700 + irq, comm: comm.into(), prio: 120, ..Task::default() },
         end: PathEnd::SwitchIn,
         queues: Vec::new(),
+        cgroup: None,
     }
 }
 
