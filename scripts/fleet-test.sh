@@ -81,6 +81,27 @@ refuses_mistakes() {
   refuses access --set access=everybody
   refuses 'needs access rbacProxy' --set serviceMonitor.enabled=true
   refuses 'may not set listen' --set-string 'config=listen = []'
+  refuses 'may not set record' --set-string 'config=[record]'
+  refuses 'may not set directory' --set record.enabled=true --set-string 'record.config=memory_mib = 9'
+  refuses memoryMiB --set record.memoryMiB=63
+}
+
+# contains_all TEXT...: in what the chart renders with a recorder.
+contains_all() {
+  local text
+  for text; do
+    grep -qF -e "$text" "$work/recorder" || { echo "the chart does not render: $text" >&2; return 1; }
+  done
+}
+
+# The limit of memory and the volume follow the settings of the recorder.
+fits_recorder() {
+  helm template irqpath "$chart" --set record.enabled=true --set record.memoryMiB=300 \
+    --set record.diskMiB=500 >"$work/recorder"
+  contains_all 'memory_mib = 300' 'disk_mib = 500' 'memory: 364Mi' 'memory: 300Mi' 'cpu: 20m' \
+    'path: /var/lib/irqpath-agent' 'threshold_us = 5000'
+  helm template irqpath "$chart" --set record.enabled=true --set record.hostPath= >"$work/recorder"
+  contains_all 'sizeLimit: 2048Mi' 'memory: 256Mi'
 }
 
 check_alerts() { (cd deploy/prometheus && promtool check rules irqpath.rules.yml && promtool test rules irqpath.tests.yml) >"$work/rules"; }
@@ -379,6 +400,7 @@ step 'the manifests are what the chart renders' scripts/manifests.sh
 if has 'the chart' helm; then
   step 'helm lint' lint_chart
   step 'mistakes in values are refused' refuses_mistakes
+  step 'the memory and the volume of a recorder follow its settings' fits_recorder
 fi
 if has 'the alerts' promtool; then step 'every alert fires' check_alerts; fi
 if has 'the schemas of Kubernetes' go kubeconform jq python3; then

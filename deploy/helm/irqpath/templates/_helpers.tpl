@@ -20,6 +20,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
+{{/* Where the agent writes captures. */}}
+{{- define "irqpath.captures" -}}
+/var/lib/irqpath-agent
+{{- end }}
+
+{{/* The limit has room for what the container has besides memory_mib: pages of files that are written. */}}
+{{- define "irqpath.resources" -}}
+{{- $resources := deepCopy .Values.resources }}
+{{- if .Values.record.enabled }}
+{{- $memory := int .Values.record.memoryMiB }}
+{{- $asked := dict "memory" (printf "%dMi" $memory) }}
+{{- $most := dict "memory" (printf "%dMi" (add $memory 64)) }}
+{{- $_ := set $resources "requests" (merge $asked ($resources.requests | default dict)) }}
+{{- $_ := set $resources "limits" (merge $most ($resources.limits | default dict)) }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
 {{/* What the kubelet asks, which is on the node and not in the pod, and knows no password. */}}
 {{- define "irqpath.probe" -}}
 {{- if eq .Values.access "direct" -}}
