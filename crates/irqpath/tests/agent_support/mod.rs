@@ -66,6 +66,14 @@ impl Running {
         self.directory.path().join("http")
     }
 
+    /// The socket holds ten words, and who is alive says so until it is full: then the answer to a
+    /// signal would be lost.
+    fn hear_all(&self) {
+        self.manager.set_nonblocking(true).unwrap();
+        while self.manager.recv(&mut [0; 512]).is_ok() {}
+        self.manager.set_nonblocking(false).unwrap();
+    }
+
     /// Until systemd hears this.
     pub fn wait_for_word(&self, word: &str) {
         let deadline = Instant::now() + PATIENCE;
@@ -80,6 +88,7 @@ impl Running {
     }
 
     pub fn signal(&self, signal: Signal) {
+        self.hear_all();
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
@@ -89,10 +98,6 @@ impl Running {
 
     /// Ends it, and returns what it said on standard error.
     pub fn stop(mut self) -> String {
-        // The socket holds a few words, and who is alive says so until it is full.
-        self.manager.set_nonblocking(true).unwrap();
-        while self.manager.recv(&mut [0; 512]).is_ok() {}
-        self.manager.set_nonblocking(false).unwrap();
         self.signal(Signal::TERM);
         self.wait_for_word("STOPPING=1");
         let mut said = String::new();
