@@ -119,12 +119,18 @@ fn is_ours(path: &str) -> bool {
             })
     };
     // Any cgroup may be the one that a process goes back to.
-    let is_return = path.starts_with("sys/fs/cgroup/") && path.ends_with("/cgroup.procs");
+    let lists = ["/cgroup.procs", "/cgroup.threads"];
+    let is_return =
+        path.starts_with("sys/fs/cgroup/") && lists.iter().any(|list| path.ends_with(list));
+    // Below any cgroup there may be one for single threads, which has a type.
+    let made = path.strip_suffix("/cgroup.type").unwrap_or(path);
+    let cpu = made.rsplit_once("/irqpath.cpu").map_or("", |(_, cpu)| cpu);
+    let is_threads = path.starts_with("sys/fs/cgroup/") && !cpu.is_empty() && is_number(cpu);
     // Any cgroup may be one that gets CPUs for itself.
     let files = ["/cgroup.subtree_control", "/cpuset.cpus.exclusive", "/cpuset.cpus.partition"];
     let is_attached =
         path.starts_with("sys/fs/cgroup/") && files.iter().any(|file| path.ends_with(file));
-    !climbs && (is_return || is_attached || ALLOWED.iter().any(fits))
+    !climbs && (is_return || is_attached || is_threads || ALLOWED.iter().any(fits))
 }
 
 impl Access for Recorder {

@@ -39,6 +39,13 @@ pub enum Target {
         /// Directory in which the hierarchy is mounted.
         mount: String,
     },
+    /// The cgroup that one thread is in, likewise. Its process stays in the cgroup above.
+    ThreadCgroup {
+        /// The thread, with its start time, as thread ids are used again.
+        task: TaskId,
+        /// Directory in which the hierarchy is mounted.
+        mount: String,
+    },
     /// Whether a cgroup exists.
     Cgroup {
         /// Its directory, from the root of the host without the first slash.
@@ -63,6 +70,7 @@ impl Target {
             Self::TaskAffinity { task }
             | Self::TaskScheduling { task }
             | Self::ProcessCgroup { task, .. }
+            | Self::ThreadCgroup { task, .. }
             | Self::Irqbalance { task }
             | Self::IrqbalanceLines { task } => Some(*task),
             Self::File { .. } | Self::Cgroup { .. } => None,
@@ -75,7 +83,9 @@ impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File { path, .. } | Self::Cgroup { path } => write!(f, "{path:?}"),
-            Self::ProcessCgroup { mount, .. } => write!(f, "a cgroup below {mount:?}"),
+            Self::ProcessCgroup { mount, .. } | Self::ThreadCgroup { mount, .. } => {
+                write!(f, "a cgroup below {mount:?}")
+            }
             Self::TaskAffinity { task } | Self::TaskScheduling { task } => {
                 write!(f, "task {}", task.tid)
             }

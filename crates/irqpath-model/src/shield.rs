@@ -113,6 +113,10 @@ pub struct Wanted {
     /// first slash, and which CPUs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attached: BTreeMap<String, CpuList>,
+    /// Threads that have shielded CPUs for themselves, without the others of their processes; by the
+    /// cgroup that is made for them, which is in `attached`, too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, BTreeSet<LoneThread>>,
     /// CPUs that are taken off, as they share cores with shielded ones.
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub offline: CpuList,
@@ -128,6 +132,16 @@ pub enum PlacedTask {
     Thread(TaskId),
     /// Every process of a unit of systemd, also one that starts later.
     Unit(String),
+}
+
+/// A thread that goes without the others of its process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoneThread {
+    /// This one.
+    Thread(TaskId),
+    /// Every thread of this name, also one that starts later.
+    Named(String),
 }
 
 impl Wanted {

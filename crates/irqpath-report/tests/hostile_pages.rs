@@ -7,8 +7,8 @@ use irqpath_model::change::{Form, Left, LeftReason, Refusal, Target, Undone, Val
 use irqpath_model::check::{Finding, Severity};
 use irqpath_model::policy::{Association, Associations, KernelPolicy};
 use irqpath_model::shield::{
-    Arrived, Changed, ChangedHow, Drift, Kept, Measured, Mechanism, Obstacle, ObstacleKind, Ran,
-    Reset, Running, Set, Status, Switch, Wanted,
+    Arrived, Changed, ChangedHow, Drift, Kept, LoneThread, Measured, Mechanism, Obstacle,
+    ObstacleKind, Ran, Reset, Running, Set, Status, Switch, Wanted,
 };
 use irqpath_model::tune::{self, LiveThread, TuneChange, TunePlan};
 use irqpath_model::{Scheduling, TaskId};
@@ -47,7 +47,8 @@ fn wanted() -> Wanted {
     let (irqs, tasks) = Default::default();
     let attached = [(name(), "1".parse().unwrap())].into();
     let offline = "2".parse().unwrap();
-    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached, offline }
+    let threads = [(name(), [LoneThread::Named(name())].into())].into();
+    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached, threads, offline }
 }
 
 fn obstacle() -> Obstacle {

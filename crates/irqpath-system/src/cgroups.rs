@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Paths of cgroups by their number, which is that of their directory's inode.
+//! Paths of cgroups: of a thread, and by their number, which is that of their directory's inode.
 //!
 //! A walk goes on where it was stopped, because whoever asks has other things to do meanwhile. The
 //! rule to know: what a walk did not find is gone only if it has seen everything.
@@ -30,6 +30,18 @@ pub struct CgroupWalk {
 }
 
 impl Host {
+    /// The cgroup of a thread, from the root of the hierarchy: of version 2, or where systemd keeps
+    /// its units beside version 1.
+    pub(crate) fn cgroup_of(&self, tid: u32) -> Option<String> {
+        let text = self.read_fact(&format!("proc/{tid}/cgroup"))?;
+        let of = |line: &str| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (parts.next()?, parts.next()?);
+            ["", "name=systemd"].contains(&controllers).then(|| path.to_owned())
+        };
+        text.lines().find_map(of)
+    }
+
     /// Begins to look for these cgroups.
     pub fn seek_cgroups(&self, sought: BTreeSet<u64>) -> CgroupWalk {
         self.seek_within(sought, MAX_LOOKED_AT)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Machines made of files, for tests, and a way to change them that refuses and dies on command.
 
+mod threads;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
@@ -115,7 +117,8 @@ impl Fake {
                     }) || path.parent().is_some_and(|p| p.ends_with("proc/shield"));
                     let mask = CpuList::from_mask(&text).filter(|_| is_mask);
                     // Those of a cgroup are in no order.
-                    let text = if path.ends_with("cgroup.procs") {
+                    let members = ["cgroup.procs", "cgroup.threads"];
+                    let text = if members.iter().any(|name| path.ends_with(name)) {
                         let mut lines: Vec<&str> = text.lines().collect();
                         lines.sort_unstable();
                         lines.join("\n")
@@ -180,8 +183,10 @@ pub fn die_at_each_step(
 const MOUNT: &str = "sys/fs/cgroup";
 
 /// A cgroup's files as they are when it is made; by name and text.
-const CGROUP_FILES: [(&str, &str); 5] = [
+const CGROUP_FILES: [(&str, &str); 7] = [
     ("cgroup.procs", ""),
+    ("cgroup.threads", ""),
+    ("cgroup.type", "domain\n"),
     ("cgroup.subtree_control", ""),
     ("cpuset.cpus", ""),
     ("cpuset.cpus.exclusive", ""),
@@ -344,6 +349,12 @@ impl Access for FakeAccess {
         if let Some(directory) = path.strip_suffix("/cgroup.procs") {
             return self.move_process(text.trim(), directory);
         }
+        if let Some(directory) = path.strip_suffix("/cgroup.threads") {
+            return self.move_thread(text.trim(), directory);
+        }
+        if let Some(directory) = path.strip_suffix("/cgroup.type") {
+            return self.make_threaded(text.trim(), directory);
+        }
         self.put_text(path, self.becomes.get(path).map_or(text, String::as_str))?;
         self.update_online(path, text.trim() == "1")
     }
@@ -374,13 +385,15 @@ impl Access for FakeAccess {
     fn remove_directory(&self, path: &str) -> io::Result<()> {
         self.check_errno(path)?;
         let (staged, full) = (self.host.path("staged.d"), self.host.path(path));
-        let inside = self.real.read(&format!("{path}/cgroup.procs"))?;
+        let list = |name: &str| self.real.read(&format!("{path}/{name}")).unwrap_or_default();
+        let inside = list("cgroup.procs") + &list("cgroup.threads");
         if !self.real.list_directories(path).is_empty() || !inside.trim().is_empty() {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let _ = std::fs::remove_dir_all(&staged);
         std::fs::rename(full, &staged)?;
-        std::fs::remove_dir_all(staged)
+        std::fs::remove_dir_all(staged)?;
+        self.end_threaded(path)
     }
 
     fn task_start(&self, tid: u32) -> Option<u64> {

@@ -282,6 +282,7 @@ mod tests {
                 irqs: [("eth0".to_owned(), "3".parse().unwrap())].into(),
                 tasks: vec![],
                 attached: [].into(),
+                threads: [].into(),
                 offline: "".parse().unwrap(),
             },
             mechanism: Mechanism::Affinity,

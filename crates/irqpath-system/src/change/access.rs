@@ -32,7 +32,7 @@ pub trait Access {
     fn scheduling(&self, tid: u32) -> io::Result<Scheduling>;
     /// Sets policy and priority of a task.
     fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()>;
-    /// The directory, below `mount`, of the cgroup that a process is in.
+    /// The directory, below `mount`, of the cgroup that a thread is in.
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String>;
     /// CPUs that irqbalance, running as this process, leaves alone.
     fn irqbalance_banned(&self, tid: u32) -> io::Result<CpuList>;
@@ -92,7 +92,7 @@ impl dyn Access + '_ {
             Target::TaskScheduling { task } => {
                 Ok(unless_gone(self.scheduling(task.tid))?.map(Value::Scheduling))
             }
-            Target::ProcessCgroup { task, mount } => {
+            Target::ProcessCgroup { task, mount } | Target::ThreadCgroup { task, mount } => {
                 Ok(unless_gone(self.cgroup_of(task.tid, mount))?.map(Value::Text))
             }
             Target::Cgroup { path } => Ok(Some(Value::Present(self.is_directory(path)))),
@@ -118,6 +118,9 @@ impl dyn Access + '_ {
             }
             (Target::ProcessCgroup { task, .. }, Value::Text(directory)) => {
                 self.write(&format!("{directory}/cgroup.procs"), &task.tid.to_string())
+            }
+            (Target::ThreadCgroup { task, .. }, Value::Text(directory)) => {
+                self.write(&format!("{directory}/cgroup.threads"), &task.tid.to_string())
             }
             (Target::Cgroup { path }, Value::Present(true)) => self.create_directory(path),
             (Target::Cgroup { path }, Value::Present(false)) => self.remove_directory(path),

@@ -11,6 +11,15 @@ use crate::Host;
 pub const PARTITION_DIRECTORY: &str = "irqpath.shield";
 /// The cgroup of programs that a shield starts, below the mount.
 pub const RUN_DIRECTORY: &str = "irqpath.shield/run";
+/// A cgroup of single threads, below that of their process: `irqpath.cpu3` has CPU 3 and further
+/// ones for itself.
+pub const THREADS_PREFIX: &str = "irqpath.cpu";
+
+/// The cgroup above one of single threads; `None` for the path of any other cgroup.
+pub fn home_of_threads(path: &str) -> Option<&str> {
+    let (home, name) = path.rsplit_once('/')?;
+    name.strip_prefix(THREADS_PREFIX).filter(|cpu| is_number(cpu)).map(|_| home)
+}
 
 /// The changes that may stand in a journal of this host.
 #[derive(Debug, Clone)]
@@ -34,10 +43,12 @@ impl Allowed {
             Target::File { path, form } => {
                 self.form_of(path).is_some_and(|expected| expected == *form)
             }
-            Target::Cgroup { path } => [PARTITION_DIRECTORY, RUN_DIRECTORY]
-                .iter()
-                .any(|directory| self.below_mount(path) == Some(directory)),
-            Target::ProcessCgroup { mount, .. } => {
+            Target::Cgroup { path } => self.below_mount(path).is_some_and(|below| {
+                let home = home_of_threads(below);
+                [PARTITION_DIRECTORY, RUN_DIRECTORY].contains(&below)
+                    || home.is_some_and(|home| home.split('/').all(is_name))
+            }),
+            Target::ProcessCgroup { mount, .. } | Target::ThreadCgroup { mount, .. } => {
                 let inside = |value: &Value| match value {
                     Value::Text(path) => path == mount || is_below(path, mount),
                     _ => false,
@@ -121,6 +132,7 @@ fn attached_form(below: &str) -> Option<Form> {
         "cgroup.subtree_control" => Some(controller_form()),
         "cpuset.cpus.exclusive" => Some(Form::List),
         "cpuset.cpus.partition" => Some(Form::Text),
+        "cgroup.type" if home_of_threads(directory).is_some() => Some(Form::Text),
         _ => None,
     }
 }

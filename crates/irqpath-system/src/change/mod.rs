@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use access::Access;
-pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY};
+pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY, THREADS_PREFIX, home_of_threads};
 pub use apply::{Step, StepOutcome, Verdict, apply_steps};
 pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
 pub(crate) use irqbalance::{is_of_root, join_lines};

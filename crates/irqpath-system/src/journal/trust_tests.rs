@@ -37,7 +37,7 @@ fn file(path: &str, form: Form) -> Target {
 fn intent(target: Target, before: &str, new: &str) -> Intent {
     let value = |text: &str| match &target {
         Target::File { form, .. } => form.parse(text).unwrap(),
-        Target::ProcessCgroup { .. } => Value::Text(text.to_owned()),
+        Target::ProcessCgroup { .. } | Target::ThreadCgroup { .. } => Value::Text(text.to_owned()),
         _ => Value::Present(false),
     };
     Intent { label: "it".to_owned(), before: value(before), new: value(new), target }
@@ -176,6 +176,7 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
     let mask = |path: &str| file(path, Form::Mask);
     let task = TaskId { tid: 1, start_ticks: 1 };
     let cgroup = |mount: &str| Target::ProcessCgroup { task, mount: mount.into() };
+    let thread = |mount: &str| Target::ThreadCgroup { task, mount: mount.into() };
     let forged = [
         intent(file("etc/shadow", Form::Text), "mine", "secret"),
         intent(file("proc/sys/kernel/core_pattern", Form::Text), "|/tmp/x", "core"),
@@ -199,6 +200,12 @@ fn a_target_that_irqpath_never_changes_is_refused_and_nothing_is_done() {
         intent(file("tmp/irqpath.shield/cpuset.cpus", Form::List), "1", "2"),
         intent(Target::Cgroup { path: "sys/fs/cgroup/system.slice".into() }, "", ""),
         intent(Target::Cgroup { path: "etc/irqpath.shield".into() }, "", ""),
+        intent(Target::Cgroup { path: "sys/fs/cgroup/a/../irqpath.cpu3".into() }, "", ""),
+        intent(Target::Cgroup { path: "sys/fs/cgroup/a/irqpath.cpu".into() }, "", ""),
+        intent(Target::Cgroup { path: "sys/fs/cgroup/a/irqpath.cpu3/b".into() }, "", ""),
+        intent(file("sys/fs/cgroup/a/cgroup.type", Form::Text), "domain", "threaded"),
+        intent(thread("tmp"), "tmp/a", "tmp/b"),
+        intent(thread("sys/fs/cgroup"), "sys/fs/cgroup/a/../../tmp", "sys/fs/cgroup"),
         intent(cgroup("tmp"), "tmp/a", "tmp/b"),
         intent(cgroup("sys/fs/cgroup"), "sys/fs/cgroup/../../../tmp", "sys/fs/cgroup"),
         intent(cgroup("sys/fs/cgroup"), "sys/fs/cgroup", "tmp"),

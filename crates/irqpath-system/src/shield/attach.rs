@@ -5,10 +5,11 @@
 use irqpath_model::CpuList;
 use irqpath_model::shield::{ObstacleKind, Set, Wanted};
 
-use super::attached::{find_cgroup, foreign_partition, obstacle_label};
+use super::attached::{ATTACHES, find_cgroup, foreign_partition, obstacle_label};
 use super::entry::Entry;
 use super::set::set;
-use super::{OWNER, ShieldError, Snapshot};
+use super::threads::is_thread_cgroup;
+use super::{Cgroup, OWNER, ShieldError, Snapshot};
 use crate::Host;
 use crate::change::Access;
 use crate::journal::peek_journal;
@@ -16,17 +17,12 @@ use crate::journal::peek_journal;
 /// What is wanted with `name` attached: what `asked` has, added to a shield that is set. Refuses
 /// what cannot be had.
 pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, ShieldError> {
-    let reason = |reason: &str| ShieldError::NotAttached { reason: reason.to_owned() };
     let cgroup = Snapshot::read_cgroup(host);
-    if !cgroup.unusable.is_empty() {
-        return Err(reason(&cgroup.unusable));
-    }
-    // Since 6.7 there is `cpuset.cpus.exclusive`; before 6.11 (737bb142a00d) it had to be a part of
-    // `cpuset.cpus`, of every cgroup above, too.
-    if host.kernel_version().is_some_and(|version| version < (6, 11)) {
-        let text = "it needs Linux 6.11; use irqpath shield set --task, or a newer kernel";
-        return Err(reason(text));
-    }
+    check_kernel(host, &cgroup).map_err(|text| {
+        let way = "; use irqpath shield set --task, or a newer kernel";
+        let hint = if cgroup.unusable.is_empty() { way } else { "" };
+        ShieldError::NotAttached { reason: format!("{text}{hint}") }
+    })?;
     let path = find_cgroup(host, &cgroup.mount, name)?;
     let content = peek_journal(host, OWNER)?;
     let cpus = &asked.cpus;
@@ -34,18 +30,51 @@ pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, Sh
     if let Some(found) = foreign.filter(|found| found != cpus) {
         return Err(ShieldError::ForeignPartition { path, cpus: found });
     }
-    let set = Entry::parse(content.wanted);
+    add_attached(base_wanted(content.wanted, asked), &path, asked)
+}
+
+/// Refuse a host whose cgroups cannot have partitions below ones that are none.
+pub(super) fn check_kernel(host: &Host, cgroup: &Cgroup) -> Result<(), String> {
+    if !cgroup.unusable.is_empty() {
+        return Err(cgroup.unusable.clone());
+    }
+    match host.kernel_version() {
+        Some(version) if version < ATTACHES => Err("it needs Linux 6.11".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// What is set; without a shield the switches of `asked`, and no CPU yet.
+pub(super) fn base_wanted(set: Option<serde_json::Value>, asked: &Wanted) -> Wanted {
     let none = || Wanted { cpus: CpuList::default(), ..asked.clone() };
-    let mut wanted = set.map_or_else(none, |entry| entry.wanted);
-    if let Some(old) = wanted.attached.remove(&path) {
+    Entry::parse(set).map_or_else(none, |entry| entry.wanted)
+}
+
+/// The same with the CPUs of `asked` given to the cgroup `path`.
+pub(super) fn add_attached(
+    mut wanted: Wanted,
+    path: &str,
+    asked: &Wanted,
+) -> Result<Wanted, ShieldError> {
+    let cpus = &asked.cpus;
+    let refuse = |reason| Err(ShieldError::NotAttached { reason });
+    if let Some(old) = wanted.attached.remove(path) {
         wanted.cpus = wanted.cpus.difference(&old);
     }
     if let Some((other, _)) = wanted.attached.iter().find(|(_, has)| !has.is_disjoint(cpus)) {
-        return Err(reason(&format!("/{other} has one of CPU {cpus} already; choose others")));
+        return refuse(format!("/{other} has one of CPU {cpus} already; choose others"));
+    }
+    // The CPUs of single threads come from the cgroups above, which would be partitions.
+    let holds = |a: &str, b: &str| {
+        a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/')) && is_thread_cgroup(a)
+    };
+    let clashes = |other: &&String| holds(path, other) || holds(other, path);
+    if let Some(other) = wanted.attached.keys().find(clashes) {
+        return refuse(format!("/{other} is attached already; use irqpath shield reset first"));
     }
     wanted.cpus = wanted.cpus.union(cpus);
     wanted.irqs.extend(asked.irqs.clone());
-    wanted.attached.insert(path, cpus.clone());
+    wanted.attached.insert(path.to_owned(), cpus.clone());
     Ok(wanted)
 }
 

@@ -11,17 +11,22 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 
-use irqpath_model::CpuList;
-use irqpath_model::change::{Form, Value};
+use irqpath_model::change::{Form, Target, Value};
+use irqpath_model::{CpuList, TaskId};
 
 use super::ShieldError;
 use super::cpusets::{controller_target, file_target, make_step};
+use super::threads::{directory_steps, is_thread_part, move_steps};
 use crate::Host;
-use crate::change::Step;
+use crate::change::{PARTITION_DIRECTORY, Step};
 use crate::journal::Ledger;
 
-pub(super) const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
-pub(super) const PARTITION: &str = "cpuset.cpus.partition";
+const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
+const PARTITION: &str = "cpuset.cpus.partition";
+
+/// The first version that can. Since 6.7 there is `cpuset.cpus.exclusive`; before 6.11
+/// (737bb142a00d) it had to be a part of `cpuset.cpus`, of every cgroup above, too.
+pub(super) const ATTACHES: (u32, u32) = (6, 11);
 
 /// As many directories are looked at for a unit; a host has some hundred slices.
 const MAX_LOOKED_AT: usize = 50_000;
@@ -36,18 +41,21 @@ pub struct Attached {
     /// For the cgroup and each one above it but the root: the directory below the mount, and the
     /// CPUs that it may hand down now.
     pub exclusive: Vec<(String, CpuList)>,
+    /// The threads that go there, with their names, if it is one that irqpath makes for them.
+    pub threads: Vec<(TaskId, String)>,
 }
 
 impl Attached {
-    /// Looks at a cgroup; `None` if it is not there.
+    /// Looks at a cgroup; `None` if it is not there. One for `threads` may have yet to be made.
     pub(super) fn read(
         host: &Host,
         mount: &str,
         path: &str,
         cpus: &CpuList,
+        threads: Vec<(TaskId, String)>,
         ledger: &Ledger,
     ) -> Option<Self> {
-        if !is_cgroup(host, mount, path) {
+        if threads.is_empty() && !is_cgroup(host, mount, path) {
             return None;
         }
         let of = |directory: &str| {
@@ -59,6 +67,7 @@ impl Attached {
             cpus: cpus.clone(),
             given: foreign_partition(host, mount, path, ledger).is_some(),
             exclusive: list_prefixes(path).map(of).collect(),
+            threads,
         })
     }
 }
@@ -184,12 +193,27 @@ pub(super) fn attach_steps(
             let cpus = base.union(&handed[directory.as_str()]);
             make_step(target, &format!("exclusive CPUs of /{directory}"), Value::Cpus(cpus))
         };
-        let mut steps: Vec<Step> = above.map(controller).collect();
+        let own = (!one.threads.is_empty()).then(|| directory_steps(mount, path));
+        let mut steps: Vec<Step> = own.into_iter().flatten().chain(above.map(controller)).collect();
         steps.extend(one.exclusive.iter().map(exclusive));
         let target = file_target(&format!("{mount}/{path}"), PARTITION, Form::Text);
         let word = Value::Text("isolated".to_owned());
         steps.push(make_step(target, &format!("partition of /{path}"), word));
+        steps.extend(move_steps(mount, path, &one.threads));
         (path.clone(), steps)
     };
     ours().map(steps).collect()
+}
+
+/// True for what belongs to an attached cgroup, or to one above it but the root.
+pub(super) fn is_attached_part(target: &Target, mount: &str) -> bool {
+    if is_thread_part(target) {
+        return true;
+    }
+    let Target::File { path, .. } = target else { return false };
+    let Some(below) = path.strip_prefix(mount) else { return false };
+    let own = below.trim_start_matches('/').split('/').next() == Some(PARTITION_DIRECTORY);
+    let files = [EXCLUSIVE, PARTITION, "cgroup.subtree_control"];
+    let (directory, file) = below.rsplit_once('/').unwrap_or_default();
+    !own && !directory.is_empty() && files.contains(&file)
 }

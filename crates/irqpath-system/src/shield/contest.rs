@@ -54,7 +54,9 @@ impl Contest {
 /// does such things is named, otherwise what it does it to.
 pub fn guess_opponent(host: &Host, contested: &Changed) -> String {
     match &contested.target {
-        Target::TaskAffinity { task } | Target::ProcessCgroup { task, .. } => {
+        Target::TaskAffinity { task }
+        | Target::ProcessCgroup { task, .. }
+        | Target::ThreadCgroup { task, .. } => {
             let status = host.read_fact(&format!("proc/{}/status", task.tid)).unwrap_or_default();
             let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
             match users.and_then(|users| users.split_whitespace().next()) {

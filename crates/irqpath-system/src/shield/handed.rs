@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 
 use irqpath_model::change::{Form, Target, Undone};
 
-use super::attached::{EXCLUSIVE, PARTITION};
+use super::attached::is_attached_part;
 use super::cpusets::{controller_target, is_shared};
 use super::entry::is_held_back;
 use super::partition::adopt_changed;
-use crate::change::{
-    Access, PARTITION_DIRECTORY, Step, StepOutcome, Verdict, apply_steps, undo_changes,
-};
+use super::threads::{is_thread_part, remove_threads};
+use crate::change::{Access, Step, StepOutcome, Verdict, apply_steps, undo_changes};
 use crate::journal::{Journal, JournalError};
 
 /// A cgroup that got no partition, and why.
@@ -42,7 +41,10 @@ pub(super) fn make_attached(
             };
             if let Some(why) = why {
                 failed.push((path.clone(), format!("{}: {why}", step.label)));
-                break;
+                // One thread that cannot go keeps no other back.
+                if !matches!(step.target, Target::ThreadCgroup { .. }) {
+                    break;
+                }
             }
         }
     }
@@ -59,16 +61,6 @@ fn explain_failure(outcome: &StepOutcome) -> Option<String> {
         Verdict::Gone => Some("the kernel has no such file, or the cgroup is gone".to_owned()),
         Verdict::Refused(refusal) => Some(refusal.reason.clone()),
     }
-}
-
-/// True for what belongs to an attached cgroup, or to one above it but the root.
-fn is_attached_part(target: &Target, mount: &str) -> bool {
-    let Target::File { path, .. } = target else { return false };
-    let Some(below) = path.strip_prefix(mount) else { return false };
-    let own = below.trim_start_matches('/').split('/').next() == Some(PARTITION_DIRECTORY);
-    let files = [EXCLUSIVE, PARTITION, "cgroup.subtree_control"];
-    let (directory, file) = below.rsplit_once('/').unwrap_or_default();
-    !own && !directory.is_empty() && files.contains(&file)
 }
 
 /// Take down the partitions of which nothing `stays`. The controller of the root is left to who
@@ -89,8 +81,9 @@ pub(super) fn remove_attached(
     if !journal.ledger().held().any(|(target, _)| goes(target)) {
         return Ok(Undone::default());
     }
-    let mut undone =
-        undo_changes(access, journal, |target| goes(target) && controller(target).is_none())?;
+    let mut undone = remove_threads(access, journal, &goes)?;
+    let is_value = |target: &Target| goes(target) && controller(target).is_none();
+    undone.extend(undo_changes(access, journal, |one| is_value(one) && !is_thread_part(one))?);
     let held = journal.ledger().held().map(|(target, _)| target);
     let mut directories: Vec<String> = held.filter(|t| goes(t)).filter_map(controller).collect();
     // The deepest first: the kernel keeps a controller that a cgroup below hands on.

@@ -4,7 +4,7 @@
 //!
 //! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
-//! `handed` those of cgroups that others have, `heirs` finds tasks that
+//! `handed` those of cgroups that others have, `lone` and `threads` those of single threads, `heirs` finds tasks that
 //! inherited what we set, `kernel` is the shield of kernels that have one, `topology` what
 //! CPUs share and `siblings` takes off who shares it, `status` and `measure` tell how the
 //! shield holds, `contest` what to do when somebody undoes each repair, `opponents` who that may be.
@@ -26,6 +26,7 @@ mod join;
 mod kernel;
 mod latency;
 mod latency_plan;
+mod lone;
 mod measure;
 mod opponents;
 mod partition;
@@ -40,6 +41,7 @@ mod snapshot;
 mod status;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod topology;
 
 use irqpath_model::CpuList;
@@ -51,6 +53,7 @@ pub use contest::{Contest, guess_opponent, name_opponents};
 pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
 pub use latency::Latency;
+pub use lone::{Chosen, plan_attach_threads};
 pub use measure::measure;
 pub use opponents::Opponent;
 pub use placed::{Placed, check_irqs, find_task, find_thread};
@@ -157,6 +160,11 @@ pub enum ShieldError {
     /// The partition cannot be made.
     #[error("cannot make a partition there: {reason}")]
     NotAttached { reason: String },
+    /// The partition of a single thread cannot be made.
+    #[error(
+        "cannot give a thread CPUs of its own: {reason}; irqpath shield set --tid binds it by affinities"
+    )]
+    ThreadNotAttached { reason: String },
     /// Somebody else made one.
     #[error(
         "/{path} already is a partition of CPU {cpus}, by CPUSetPartition= or by hand; attach it with --cpus {cpus}, or make it a member first"

@@ -11,7 +11,9 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Refusal, Target, Undone, Value};
 
 use super::Snapshot;
+use super::attached::is_attached_part;
 use super::cpusets::{controller_target, file_target, is_shared, make_step};
+use super::threads::is_thread_part;
 use crate::change::{
     Access, Intent, PARTITION_DIRECTORY, RUN_DIRECTORY, Step, Verdict, apply_steps, undo_changes,
 };
@@ -23,10 +25,15 @@ pub(super) fn partition_target(mount: &str) -> Target {
     Target::Cgroup { path: format!("{mount}/{PARTITION_DIRECTORY}") }
 }
 
+/// True for a cgroup of the partition, and not for one of single threads.
+pub(super) fn is_own_cgroup(target: &Target) -> bool {
+    matches!(target, Target::Cgroup { .. }) && !is_thread_part(target)
+}
+
 /// True for what belongs to the partition.
 pub(super) fn is_part(target: &Target, mount: &str) -> bool {
     match target {
-        Target::Cgroup { .. } => true,
+        Target::Cgroup { .. } => is_own_cgroup(target),
         Target::File { path, .. } => {
             path.contains(PARTITION_DIRECTORY) || *path == format!("{mount}/cgroup.subtree_control")
         }
@@ -147,24 +154,27 @@ pub(super) fn remove_partition(
     mount: &str,
 ) -> Result<Undone, JournalError> {
     evacuate_programs(access, journal, mount);
-    let shared = is_shared(access, mount);
     let root = controller_target(mount);
-    if shared {
+    // Attached cgroups that stay have the controller from there.
+    let is_needed = journal.ledger().held().any(|(target, _)| is_attached_part(target, mount));
+    if !is_needed && is_shared(access, mount) {
         journal.release_targets(std::slice::from_ref(&root));
     }
     // What is in the directory goes with it: its files may read otherwise by now, as a partition
     // does that hotplug has made invalid, and nobody else has a say in them.
+    let goes = |target: &Target| !(is_needed && *target == root);
     let directories = |target: &Target| {
-        *target == root || matches!(target, Target::Cgroup { .. } | Target::ProcessCgroup { .. })
+        let is_process = matches!(target, Target::ProcessCgroup { .. });
+        *target == root || is_process || is_own_cgroup(target)
     };
-    let mut undone = undo_changes(access, journal, directories)?;
-    undone.extend(undo_changes(access, journal, |target| is_part(target, mount))?);
+    let mut undone = undo_changes(access, journal, |one| goes(one) && directories(one))?;
+    undone.extend(undo_changes(access, journal, |one| goes(one) && is_part(one, mount))?);
     Ok(undone)
 }
 
 /// True if one was made and not taken down.
 pub(super) fn is_held(ledger: &Ledger) -> bool {
-    ledger.held().any(|(target, _)| matches!(target, Target::Cgroup { .. }))
+    ledger.held().any(|(target, _)| is_own_cgroup(target))
 }
 
 /// A program may fork while it is moved, so this looks until nothing is left.

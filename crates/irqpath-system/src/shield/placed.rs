@@ -12,6 +12,7 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{PlacedTask, Wanted};
 use irqpath_model::{CpuList, Origin, TaskId};
 
+use super::threads::{Threads, find_inside, locate_threads, process_cgroup};
 use super::{Attached, ShieldError};
 use crate::journal::Ledger;
 use crate::tasks::Stat;
@@ -26,8 +27,10 @@ pub struct Placed {
     pub tasks: BTreeSet<TaskId>,
     /// Cgroups that have CPUs for themselves, from the root of the hierarchy.
     pub attached: BTreeMap<String, Attached>,
-    /// Threads of processes in these cgroups, and below.
+    /// Threads of processes in these cgroups, and below; also single ones.
     pub members: BTreeSet<TaskId>,
+    /// Single threads and their names, by the cgroup that is made for them.
+    pub threads: Threads,
     /// Names of which there is nothing now, in words for people.
     pub absent: Vec<String>,
 }
@@ -69,6 +72,13 @@ impl Placed {
             cgroup.is_some_and(|c| wanted.attached.keys().any(|path| is_within(c, path)))
         };
         placed.members = tasks.iter().filter(is_member).map(|task| task.id).collect();
+        if !wanted.threads.is_empty() {
+            let (threads, absent) = locate_threads(wanted, tasks, &cgroups);
+            placed.members.extend(threads.values().flatten().map(|(task, _)| *task));
+            placed.members.extend(find_inside(host, wanted, tasks, &cgroups));
+            placed.absent.extend(absent);
+            placed.threads = threads;
+        }
         placed
     }
 
@@ -81,7 +91,11 @@ impl Placed {
         ledger: &Ledger,
     ) {
         for (path, cpus) in &wanted.attached {
-            match Attached::read(host, mount, path, cpus, ledger) {
+            let threads = self.threads.get(path).cloned().unwrap_or_default();
+            if threads.is_empty() && wanted.threads.contains_key(path) {
+                continue; // said of the threads already
+            }
+            match Attached::read(host, mount, path, cpus, threads, ledger) {
                 Some(found) => drop(self.attached.insert(path.clone(), found)),
                 None => self.absent.push(format!("there is no cgroup /{path} now")),
             }
@@ -150,21 +164,10 @@ fn read_cgroups(host: &Host, tasks: &[Task], ledger: &Ledger) -> BTreeMap<u32, S
     let moved: BTreeMap<u32, String> = moved.collect();
     let processes = tasks.iter().filter(|task| !task.kernel && task.id.tid == task.tgid);
     let of = |task: &Task| {
-        let found = moved.get(&task.tgid).cloned().or_else(|| read_cgroup(host, task.tgid));
-        Some((task.tgid, found?))
+        let found = moved.get(&task.tgid).cloned().or_else(|| host.cgroup_of(task.tgid));
+        Some((task.tgid, process_cgroup(&found?)))
     };
     processes.filter_map(of).collect()
-}
-
-/// Of version 2, or where systemd keeps its units beside version 1.
-fn read_cgroup(host: &Host, tgid: u32) -> Option<String> {
-    let text = host.read_fact(&format!("proc/{tgid}/cgroup"))?;
-    let of = |line: &str| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?);
-        ["", "name=systemd"].contains(&controllers).then(|| path.to_owned())
-    };
-    text.lines().find_map(of)
 }
 
 /// True for `/system.slice/UNIT` and everything below it.

@@ -11,7 +11,7 @@ use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Target, Value};
 use irqpath_model::shield::{Kept, Mechanism, Obstacle, ObstacleKind, Switch, Wanted};
 
-use super::attached::attach_steps;
+use super::attached::{ATTACHES, attach_steps};
 use super::kernel::{self, KernelShield};
 use super::latency_plan::plan_latency;
 use super::siblings::plan_offline;
@@ -151,6 +151,7 @@ impl Planner<'_> {
             return;
         }
         let cgroup = &self.snapshot.cgroup;
+        let mut fix = None;
         let reason = if !cgroup.unusable.is_empty() {
             cgroup.unusable.clone()
         } else if let Some(refusal) =
@@ -158,6 +159,7 @@ impl Planner<'_> {
         {
             refusal.reason.clone() // decided when the shield was set
         } else if let Some(task) = self.find_lone_thread() {
+            fix = self.suggest_attach(task);
             format!("{} goes alone, without the other threads of its process", task.label())
         } else if let Some(task) = asked.filter(|_| !self.has_partition()) {
             // Once it is made, who runs inside asked for these CPUs alone, of course.
@@ -174,8 +176,15 @@ impl Planner<'_> {
             kind: ObstacleKind::NoPartition,
             reason,
             errno: 0,
-            fix: None,
+            fix,
         });
+    }
+
+    /// A thread of a process can have a partition of its own where a cgroup can be attached.
+    fn suggest_attach(&self, task: &Task) -> Option<String> {
+        let can = self.snapshot.version.is_some_and(|version| version >= ATTACHES) && !task.kernel;
+        let (tid, cpus) = (task.id.tid, &self.wanted.cpus);
+        can.then(|| format!("irqpath shield attach --tid {tid} --cpus {cpus} keeps a partition"))
     }
 
     /// A thread that was named without the others of its process, which a partition cannot divide.
@@ -208,7 +217,9 @@ impl Planner<'_> {
             attach_steps(&self.snapshot.cgroup.mount, &placed.attached, self.ledger);
         for (path, one) in &placed.attached {
             let whose = if one.given { ", a partition that somebody else made" } else { "" };
-            let label = format!("cgroup /{path}{whose}");
+            let threads: Vec<&str> = one.threads.iter().map(|(_, label)| label.as_str()).collect();
+            let with = if threads.is_empty() { "" } else { " with " };
+            let label = format!("cgroup /{path}{whose}{with}{}", threads.join(", "));
             self.plan.placed.push(Kept { label, cpus: one.cpus.clone() });
         }
     }

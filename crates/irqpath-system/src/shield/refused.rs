@@ -7,6 +7,7 @@ use irqpath_model::shield::{Obstacle, ObstacleKind, Switch, Wanted};
 
 use super::attached::obstacle_label;
 use super::handed::Unattached;
+use super::partition::is_own_cgroup;
 use super::plan::TIMER_MIGRATION;
 use super::{Snapshot, boot, kernel, latency};
 use crate::change::Step;
@@ -36,7 +37,7 @@ pub(super) fn switch_of(snapshot: &Snapshot, target: &Target) -> Switch {
 
 /// Everything that the kernel refused, as obstacles. A partition has one of its own kind.
 pub(super) fn all_refused(snapshot: &Snapshot, wanted: &Wanted, ledger: &Ledger) -> Vec<Obstacle> {
-    let all = ledger.refused().filter(|(target, _)| !matches!(target, Target::Cgroup { .. }));
+    let all = ledger.refused().filter(|(target, _)| !is_own_cgroup(target));
     all.map(|(target, refusal)| refused_obstacle(snapshot, wanted, target, refusal)).collect()
 }
 

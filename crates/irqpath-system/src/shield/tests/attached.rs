@@ -239,3 +239,17 @@ fn killed_between_any_two_steps_it_is_undone_exactly() {
     });
     assert!(deaths > 100, "{deaths}");
 }
+
+#[test]
+fn a_shield_whose_last_cpu_goes_to_a_cgroup_is_undone_exactly() {
+    let fake = with_units();
+    let before = fake.read_all();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("2")).unwrap();
+    attach_to(&host, &access, "motor", "3").unwrap();
+    // The shield's own partition goes; what is attached still has its controller from the root.
+    attach_to(&host, &access, "arm.service", "2").unwrap();
+    assert_eq!(status(&host, &access).unwrap().drift, []);
+    assert_eq!(reset(&host, &access).unwrap().undone.left, []);
+    assert_eq!(fake.read_all(), before);
+}

@@ -12,6 +12,7 @@ mod resumed;
 mod seen;
 mod siblings;
 mod strangers;
+mod threads;
 mod undone;
 
 use irqpath_model::shield::{Mechanism, Set, Wanted};
@@ -122,6 +123,7 @@ fn wanted(cpus: &str) -> Wanted {
         irqs: std::collections::BTreeMap::new(),
         tasks: Vec::new(),
         attached: std::collections::BTreeMap::new(),
+        threads: std::collections::BTreeMap::new(),
         offline: CpuList::default(),
     }
 }

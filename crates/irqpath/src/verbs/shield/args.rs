@@ -25,6 +25,8 @@ Examples:
   irqpath shield set --cpus 3 --profile audio --dry-run
                                               what a profile would change, and why
   irqpath shield attach motor --cpus 3        CPU 3 for the processes of motor.service alone
+  irqpath shield attach motor --thread axis --cpus 3
+                                              CPU 3 for its threads named axis alone
   irqpath shield run -p f:80 --mlock -- CMD   run a program there
   irqpath shield verify                       what still reaches them; exit 1 on drift
   irqpath shield reset                        put everything back as it was
@@ -40,7 +42,7 @@ Exit codes: 0 done, 1 drift found, 2 could not run.";
 pub enum ShieldVerb {
     /// Shield CPUs, or change which are shielded and from what
     Set(ShieldSet),
-    /// Give CPUs to the cgroup of a unit or container, which keeps its limits
+    /// Give CPUs to a unit, a container or a single thread, which keeps its cgroup's limits
     Attach(ShieldAttach),
     /// Start a program on shielded CPUs
     Run(ShieldRun),
@@ -70,8 +72,9 @@ pub struct ShieldSet {
     #[arg(long, value_name = "PID|UNIT")]
     pub task: Vec<String>,
 
-    /// Bind this thread to the CPUs, without the others of its process: ps -L -p PID lists them. A
-    /// partition holds whole processes, so tasks are kept off by affinities then
+    /// Bind this thread to the CPUs, without the others of its process: ps -L -p PID lists them. The
+    /// shield's partition holds whole processes, so tasks are kept off by affinities then; attach
+    /// --tid makes a partition for the thread
     #[arg(long, value_name = "TID")]
     pub tid: Vec<u32>,
 
@@ -173,8 +176,18 @@ pub struct Switches {
 pub struct ShieldAttach {
     /// A unit of the system that runs, or the path of a cgroup from the root of the hierarchy, with
     /// a slash: /kubepods/pod7. It gets a partition of its own (Linux 6.11)
-    #[arg(value_name = "UNIT|CGROUP")]
-    pub cgroup: String,
+    #[arg(value_name = "UNIT|CGROUP", required_unless_present = "tid", conflicts_with = "tid")]
+    pub cgroup: Option<String>,
+
+    /// Give the CPUs to this thread alone, in a threaded cgroup below that of its process. Threads
+    /// that it starts go with it; the others of the process stay off these CPUs
+    #[arg(long, value_name = "TID")]
+    pub tid: Vec<u32>,
+
+    /// The same for every thread of this name of the unit (ps -L -o comm), also for one that starts
+    /// later, with verify --watch
+    #[arg(long, value_name = "NAME", requires = "cgroup")]
+    pub thread: Vec<String>,
 
     /// Its CPUs, for nothing else. They are added to those that are shielded already
     #[arg(short, long, value_name = "LIST")]

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use irqpath_model::CpuList;
 use irqpath_model::shield::{Document, Mechanism, Wanted};
 use irqpath_report::text;
-use irqpath_system::shield;
+use irqpath_system::shield::Chosen;
+use irqpath_system::{Host, shield};
 
 use super::args::ShieldAttach;
 use super::context::{empty_document, open_host};
@@ -25,9 +26,10 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
         tasks: Vec::new(),
         attached: [].into(),
+        threads: [].into(),
         offline: CpuList::default(),
     };
-    let wanted = shield::plan_attach(&host, &arguments.cgroup, &asked)?;
+    let wanted = plan(&host, arguments, &asked)?;
     let set = if arguments.dry_run {
         shield::dry_run(&host, &access, &wanted)?
     } else {
@@ -40,4 +42,15 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         console::print_page(&text::shield::render_set(&set, arguments.dry_run))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn plan(host: &Host, arguments: &ShieldAttach, asked: &Wanted) -> anyhow::Result<Wanted> {
+    let ShieldAttach { cgroup, tid, thread, .. } = arguments;
+    Ok(match cgroup {
+        None => shield::plan_attach_threads(host, Chosen::Tids(tid), asked)?,
+        Some(cgroup) if !thread.is_empty() => {
+            shield::plan_attach_threads(host, Chosen::Names { cgroup, names: thread }, asked)?
+        }
+        Some(cgroup) => shield::plan_attach(host, cgroup, asked)?,
+    })
 }

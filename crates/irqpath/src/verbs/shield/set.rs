@@ -78,6 +78,7 @@ fn build_wanted(
         irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
         tasks: tasks.chain(threads).collect::<Result<_, _>>()?,
         attached: BTreeMap::new(),
+        threads: BTreeMap::new(),
         offline,
         cpus,
     })
