@@ -55,6 +55,7 @@ fn run(flavour: Flavour, parameters: &str, settings: &str) -> Option<Outcome> {
         .own_program("killat")
         .own_program("hoststate")
         .own_program("forks")
+        .own_program("threads")
         .job(&(settings.to_owned() + include_str!("shield.sh")));
     let long = std::env::var_os("IRQPATH_SHIELD_STRIDE").is_some();
     let limit = |seconds| Duration::from_secs(if long { 7200 } else { seconds });
@@ -122,6 +123,9 @@ fn version_2() {
         "{}",
         text("attached.txt")
     );
+    let threads = text("threads.txt");
+    assert!(threads.contains("irqpath.cpu3 with task"), "{threads}");
+    assert!(text("checks").contains("after the process of a thread ended"), "{}", text("checks"));
 }
 
 #[test]

@@ -148,6 +148,67 @@ if [ "$VERSION" = v2 ]; then
   done
 fi
 
+# tid_of PID NAME: the thread of this name.
+tid_of() { grep -lx "$2" /proc/"$1"/task/*/comm | cut -d / -f 5; }
+# thread_alone: axis is on CPU 3 by itself, in a partition below the unit.
+thread_alone() {
+  state=$(cat $unit/irqpath.cpu3/cpuset.cpus.partition)
+  [ "$state" = isolated ] || fail "the partition of the thread is $state"
+  cpus="$(affinity $axis) $(affinity $helper) $(affinity $crew) $(affinity $free)"
+  [ "$cpus" = '3 0-2 0-2 0-2' ] || fail "axis, helper, their process, another have CPU $cpus"
+  grep -q '^0::/system.slice/motor.service/irqpath.cpu3$' "/proc/$axis/cgroup" ||
+    fail "axis is in $(cat "/proc/$axis/cgroup")"
+  grep -q "^$crew$" $unit/cgroup.procs || fail 'the unit lost its process'
+}
+# One thread of the unit gets a CPU of its own, and what it starts goes with it.
+if [ "$VERSION" = v2 ]; then
+  threads born.go & crew=$!
+  put $unit/cgroup.procs $crew
+  until helper=$(tid_of $crew helper) && axis=$(tid_of $crew axis) && [ "$helper" ]; do sleep 0.1; done
+  hoststate before
+  type=$(cat $unit/cgroup.type)
+  irqpath shield attach --tid "$axis" --cpus 3 > thread.txt 2>&1 || fail "attach: $(cat thread.txt)"
+  thread_alone
+  irqpath shield status > threads.txt 2>&1 || fail "status: $(cat threads.txt)"
+  # As systemd may do when it reloads.
+  put $unit/cgroup.subtree_control -cpuset
+  irqpath shield repair > repair.txt 2>&1 || fail "repair: $(cat repair.txt)"
+  thread_alone
+  touch born.go
+  until born=$(tid_of $crew born) && [ "$born" ]; do sleep 0.1; done
+  [ "$(affinity $born)" = 3 ] || fail "the thread that axis started has CPU $(affinity $born)"
+  irqpath shield reset > reset.txt 2>&1 || fail "reset of a thread: $(cat reset.txt)"
+  [ "$(affinity $born)" = 0-3 ] || fail "born has CPU $(affinity $born) afterwards"
+  [ "$type" = domain ] && [ "$(cat $unit/cgroup.type)" = domain ] ||
+    fail "the unit was $type and is $(cat $unit/cgroup.type)"
+  same 'after a thread alone'
+  # The writes before these move tasks, as those of a set do.
+  n=81
+  while killat $n irqpath shield attach motor --thread axis --cpus 3 --tasks > /dev/null 2>&1; do
+    irqpath shield reset > reset.txt 2>&1 || fail "reset after kill $n of a thread: $(cat reset.txt)"
+    [ "$(cat $unit/cgroup.type)" = domain ] || fail "kill $n left $(cat $unit/cgroup.type)"
+    same "killed at write $n of a thread's attach"
+    n=$((n + 5))
+  done
+  irqpath shield reset > reset.txt 2>&1 || fail "reset of a whole attach: $(cat reset.txt)"
+  # Two of its threads, each alone, one of them on what the shield itself had.
+  irqpath shield set --cpus 2 > /dev/null 2>&1 || fail 'set before two threads'
+  irqpath shield attach --tid "$axis" --cpus 3 > thread.txt 2>&1 || fail "first: $(cat thread.txt)"
+  irqpath shield attach --tid "$helper" --cpus 2 > thread.txt 2>&1 || fail "second: $(cat thread.txt)"
+  cpus="$(affinity $axis) $(affinity $helper) $(affinity $crew) $(affinity $free)"
+  [ "$cpus" = '3 2 0-1 0-1' ] || fail "two threads, their process and another have CPU $cpus"
+  irqpath shield reset > reset.txt 2>&1 || fail "reset of two threads: $(cat reset.txt)"
+  same 'after two threads of a process'
+  # The process ends while its thread is alone.
+  irqpath shield attach motor --thread axis --cpus 3 > thread.txt 2>&1 || fail "names: $(cat thread.txt)"
+  thread_alone
+  kill $crew
+  wait $crew
+  irqpath shield reset > reset.txt 2>&1 || fail "reset without the process: $(cat reset.txt)"
+  [ "$(cat $unit/cgroup.type)" = domain ] || fail "the unit is $(cat $unit/cgroup.type) in the end"
+  same 'after the process of a thread ended'
+fi
+
 # kill_at WHAT SET N: kill WHAT at its Nth write; SET is done before. False when WHAT ended before.
 kill_at() {
   [ -z "$2" ] || irqpath shield set --cpus 2-3 > /dev/null || fail "set before kill $3 of $1"
