@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use common::{names, summary};
 use irqpath_model::{Comm, Owner, Summary, Unit, is_printable};
-use irqpath_report::openmetrics::{self, AgentFacts, Buckets, Exposed, Shown, StageRows};
+use irqpath_report::openmetrics::{
+    self, AgentFacts, Buckets, DayClock, Exposed, Moment, Shown, StageRows,
+};
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::MetricFamily;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -203,8 +205,8 @@ fn read_families(mut bytes: &[u8]) -> Vec<MetricFamily> {
 }
 
 fn exposed(summary: Summary, shown: Shown) -> Exposed {
-    let since = Some(std::time::SystemTime::UNIX_EPOCH);
-    let agent = AgentFacts { since, ..AgentFacts::default() };
+    let clock = Some(DayClock::new(Moment { day_ns: 5, boot_ns: 3, stamp_ns: 3 }));
+    let agent = AgentFacts { clock, ..AgentFacts::default() };
     Exposed { summary, names: names(), shown, agent: Some(agent) }
 }
 
@@ -357,4 +359,42 @@ fn units_have_their_labels_and_exemplars() {
     let exemplars: Vec<&str> = text.lines().filter(|line| line.contains(" # {")).collect();
     let [line] = exemplars[..] else { panic!("{exemplars:?}") };
     assert!(line.contains(",unit=\"x\",") && line.contains(" # {ns=\""), "{line}");
+}
+
+/// Seconds since 1970 of the exemplar in the text.
+fn exemplar_at(exposed: Exposed) -> f64 {
+    let mut out = Vec::new();
+    openmetrics::write_with_exemplars(&mut out, exposed.into()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let line = text.lines().find(|line| line.contains(" # {")).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn exemplars_move_with_a_clock_that_is_set() {
+    let mut summary = summary();
+    let traced = summary.traced_mut().unwrap();
+    traced.paths[0].key = traced.slow[0].record.key();
+    let stamp_ns = traced.slow[0].record.first().unwrap().ns;
+    let at = |day_s: &[u64]| {
+        let moments =
+            day_s.iter().map(|s| Moment { day_ns: s * 1_000_000_000, boot_ns: stamp_ns, stamp_ns });
+        let mut clock: Option<DayClock> = None;
+        for moment in moments {
+            match &mut clock {
+                None => clock = Some(DayClock::new(moment)),
+                Some(clock) => assert!(clock.follow(moment).is_some()),
+            }
+        }
+        let mut exposed = exposed(summary.clone(), Shown::default());
+        exposed.agent.as_mut().unwrap().clock = clock;
+        exemplar_at(exposed)
+    };
+    for (day_s, want) in [
+        (&[60, 1_750_000_000][..], 1_750_000_000),
+        (&[1_850_000_000, 1_750_000_000], 1_750_000_000),
+        (&[60, 1_850_000_000, 1_750_000_000], 1_750_000_000),
+    ] {
+        assert!((at(day_s) - f64::from(want)).abs() < 0.001, "{day_s:?}");
+    }
 }

@@ -39,6 +39,11 @@ pub fn write_facts(
     let help = "Hard interrupts on a CPU that is kept free of them, and why they came";
     write_family(e, "isolated_cpu_hardirqs", help, None, counter, rows)?;
     write_clients(e, facts)?;
+    if let Some(clock) = &facts.clock {
+        let rows = std::iter::once((Labels::new(), clock.nr_jumps() as f64));
+        let help = "Times that the clock of the day was set while the agent ran";
+        write_family(e, "clock_jumps", help, None, counter, rows)?;
+    }
     if let Some(recorder) = &facts.recorder {
         write_recorder(e, recorder)?;
     }

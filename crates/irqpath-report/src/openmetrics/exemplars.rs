@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use irqpath_model::{SlowPath, printable};
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model as data;
@@ -36,7 +36,8 @@ pub struct Exemplar {
 /// The slowest paths of each series. A path whose row was given back has none.
 pub fn list_exemplars(exposed: &Exposed) -> HashMap<Labels, Vec<Exemplar>> {
     let mut found: HashMap<Labels, Vec<Exemplar>> = HashMap::new();
-    let Some((facts, since)) = exposed.agent.as_ref().and_then(|facts| Some((facts, facts.since?)))
+    let Some((facts, clock)) =
+        exposed.agent.as_ref().and_then(|facts| Some((facts, facts.clock.as_ref()?)))
     else {
         return found;
     };
@@ -48,12 +49,12 @@ pub fn list_exemplars(exposed: &Exposed) -> HashMap<Labels, Vec<Exemplar>> {
         else {
             continue;
         };
-        let after = Duration::from_nanos(first.ns.saturating_sub(facts.since_ns));
         let of_series = found.entry(labels).or_default();
         if of_series.len() < MAX_OF_SERIES {
             let capture = facts.recorder.as_ref().and_then(|facts| find_capture(facts, slow));
             let labels = label_slow(slow, first.ns, capture);
-            of_series.push(Exemplar { labels, ns: slow.record.total_ns(), at: since + after });
+            let at = clock.stamped_at(first.ns);
+            of_series.push(Exemplar { labels, ns: slow.record.total_ns(), at });
         }
     }
     found

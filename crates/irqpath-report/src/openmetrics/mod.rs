@@ -9,13 +9,14 @@
 //!
 //! `families` and `histograms` write one family each, `native` has the exponential buckets, `otlp`
 //! sends all of it to a collector, `retired` and `exemplars` are of rows that went and of slow paths,
-//! and `agent` adds what only a process that stays knows.
+//! `clock` turns their stamps into times of day, and `agent` adds what only a process that stays
+//! knows.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use irqpath_model::record::ProbeCounts;
 use irqpath_model::{
@@ -33,6 +34,7 @@ use self::families::{Labels, to_seconds, write_family};
 use self::histograms::{Row, merge_histograms, nr_bounds, write_histograms};
 
 mod agent;
+mod clock;
 mod exemplars;
 mod families;
 mod histograms;
@@ -42,6 +44,7 @@ mod otlp_proto;
 mod recorder;
 mod retired;
 
+pub use clock::{DayClock, Moment};
 pub use histograms::Buckets;
 pub use otlp::{encode_otlp, rejected_points};
 pub use retired::Retired;
@@ -92,8 +95,12 @@ pub struct Exposed {
 /// What only a process that stays knows.
 #[derive(Debug, Default)]
 pub struct AgentFacts {
-    /// When it began to count; after a restart, counters begin anew.
-    pub since: Option<SystemTime>,
+    /// The time of day of its stamps; without it, nothing has a time.
+    pub clock: Option<DayClock>,
+    /// When it began to count, on the clock of stamps, ns; after a restart, counters begin anew.
+    pub since_ns: u64,
+    /// When its numbers were read, on the same clock.
+    pub now_ns: u64,
     /// Where the slow paths lost their time.
     pub causes: CauseTotals,
     /// Interrupts on CPUs that are kept free of them.
@@ -102,8 +109,6 @@ pub struct AgentFacts {
     pub units: Units,
     /// What was counted in rows that were given back.
     pub retired: Retired,
-    /// The same time as `since` on the clock of stamps, ns.
-    pub since_ns: u64,
     /// Requests that were refused, by reason.
     pub refusals: Vec<(&'static str, u64)>,
     /// What became of the pushes to a collector, if there is one.
@@ -375,13 +380,14 @@ impl Collected {
 
     /// When the agent began to count.
     fn began(&self) -> Option<SystemTime> {
-        self.exposed.agent.as_ref().and_then(|facts| facts.since)
+        let facts = self.exposed.agent.as_ref()?;
+        Some(facts.clock.as_ref()?.began_at(facts.since_ns))
     }
 
-    /// When a row began to count: from the clock that does not jump, so that it stays the same.
+    /// When a row began to count.
     fn since(&self, path: &PathSummary) -> Option<SystemTime> {
-        let began_ns = self.exposed.agent.as_ref()?.since_ns;
-        Some(self.began()? + Duration::from_nanos(path.since_ns.saturating_sub(began_ns)))
+        let facts = self.exposed.agent.as_ref()?;
+        Some(facts.clock.as_ref()?.began_at(path.since_ns.max(facts.since_ns)))
     }
 
     fn path_labels(&self, path: &PathSummary) -> Option<Labels> {

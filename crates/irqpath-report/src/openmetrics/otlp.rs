@@ -17,15 +17,17 @@ use super::native::{self, SCHEMA};
 use super::otlp_proto as otlp;
 use super::{Collected, Exposed, registry};
 
-/// Encodes an `ExportMetricsServiceRequest`.
-pub fn encode_otlp(exposed: Arc<Exposed>, now: SystemTime, host: &str) -> io::Result<Vec<u8>> {
+/// Encodes an `ExportMetricsServiceRequest`. All its times come from one reading of the clocks, so
+/// that no point is before its start.
+///
+/// # Errors
+/// If the numbers are not an agent's, which alone has times.
+pub fn encode_otlp(exposed: Arc<Exposed>, host: &str) -> io::Result<Vec<u8>> {
+    let times = Times::of(&exposed).ok_or_else(|| io::Error::other("the numbers have no time"))?;
     let buckets = Buckets { classic: false, native: true };
     let families = prometheus_protobuf::encode(&registry(Arc::clone(&exposed), buckets));
     let families = families.map_err(io::Error::other)?;
     let collected = Collected::new(exposed, buckets);
-    let began = nanos(collected.began().unwrap_or(now));
-    // The clock of the day may be set back, and a point before its start would be refused.
-    let times = Times { began, now: nanos(now).max(began) };
     let mut metrics: Vec<otlp::Metric> =
         families.iter().filter_map(|family| times.convert_family(family)).collect();
     let exemplars = list_exemplars(&collected.exposed);
@@ -93,6 +95,13 @@ struct Times {
 }
 
 impl Times {
+    fn of(exposed: &Exposed) -> Option<Self> {
+        let facts = exposed.agent.as_ref()?;
+        let clock = facts.clock.as_ref()?;
+        let began = nanos(clock.began_at(facts.since_ns));
+        Some(Self { began, now: nanos(clock.stamped_at(facts.now_ns)) })
+    }
+
     /// Histograms come from their buckets, which know more than the family.
     fn convert_family(&self, family: &prometheus::MetricFamily) -> Option<otlp::Metric> {
         let value = |metric: &prometheus::Metric| {
@@ -156,6 +165,7 @@ impl Times {
         otlp::ExponentialPoint {
             exemplars: of_series.map(exemplar).collect(),
             attributes: attributes(&labels),
+            // A row may be younger than the reading of the clocks.
             start_time_unix_nano: since.map_or(self.began, nanos).min(self.now),
             time_unix_nano: self.now,
             count: histogram.len(),
@@ -174,9 +184,14 @@ impl Times {
 mod tests {
     use super::*;
     use irqpath_model::{Measured, Names, Origin, PathKey, PathStats, PathSummary, Paths, Summary};
-    use std::time::Duration;
 
-    use crate::openmetrics::{AgentFacts, Shown};
+    use crate::openmetrics::{AgentFacts, DayClock, Moment, Shown};
+
+    const S: u64 = 1_000_000_000;
+
+    fn moment(stamp_s: u64, day_s: u64) -> Moment {
+        Moment { day_ns: day_s * S, boot_ns: stamp_s * S, stamp_ns: stamp_s * S }
+    }
 
     fn exposed(times: &[u64]) -> Exposed {
         let names = Names::default();
@@ -187,18 +202,19 @@ mod tests {
         stats.since_ns = 3_000_000_000;
         let paths = vec![PathSummary::new(stats, &names)];
         let summary = Summary::from_measured(Measured::Paths(Paths { paths, ..Paths::default() }));
-        let since = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(100));
-        let agent = AgentFacts { since, since_ns: 1_000_000_000, ..AgentFacts::default() };
+        // The agent began at 1 s by its stamps, which is 100 s by the clock of the day.
+        let clock = DayClock::new(moment(1, 100));
+        let agent = AgentFacts {
+            clock: Some(clock),
+            since_ns: S,
+            now_ns: 101 * S,
+            ..AgentFacts::default()
+        };
         Exposed { summary, names, shown: Shown::default(), agent: Some(agent) }
     }
 
     fn encode(exposed: Exposed) -> Vec<otlp::Metric> {
-        encode_at(exposed, 200)
-    }
-
-    fn encode_at(exposed: Exposed, now_s: u64) -> Vec<otlp::Metric> {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(now_s);
-        let bytes = encode_otlp(exposed.into(), now, "host").unwrap();
+        let bytes = encode_otlp(exposed.into(), "host").unwrap();
         let mut request = otlp::ExportMetricsServiceRequest::decode(&bytes[..]).unwrap();
         let mut resource = request.resource_metrics.remove(0);
         assert_eq!(resource.resource.unwrap().attributes[1], attribute("host.name", "host"));
@@ -227,28 +243,52 @@ mod tests {
         assert!(low < 1e-6 && 1e-6 <= low * base * 1.04, "{low}");
     }
 
-    #[test]
-    fn a_clock_that_jumps_leaves_starts_alone_and_makes_no_point_before_its_start() {
-        for now_s in [5, 101, 200, 1 << 32] {
-            for metric in encode_at(exposed(&[5]), now_s) {
-                let points = match metric.data.unwrap() {
-                    otlp::Data::Sum(sum) => sum.data_points,
-                    otlp::Data::Gauge(_) => continue,
-                    otlp::Data::Exponential(data) => {
-                        for point in data.data_points {
-                            let (start, time) = (point.start_time_unix_nano, point.time_unix_nano);
-                            assert!(start <= time && time >= 100_000_000_000, "{start} {time}");
-                            assert!(time < 102_000_000_000 || start % 1_000_000_000 == 0);
-                        }
-                        continue;
-                    }
-                };
-                for point in points {
-                    assert_eq!(point.start_time_unix_nano, 100_000_000_000, "{}", metric.name);
-                    assert!(point.time_unix_nano >= point.start_time_unix_nano);
-                }
+    /// Start and time of every point that counts.
+    fn spans(metrics: Vec<otlp::Metric>) -> Vec<(String, u64, u64)> {
+        let mut all = Vec::new();
+        for metric in metrics {
+            let mut add = |start, time| all.push((metric.name.clone(), start, time));
+            match metric.data.unwrap() {
+                otlp::Data::Gauge(_) => {}
+                otlp::Data::Sum(sum) => sum
+                    .data_points
+                    .iter()
+                    .for_each(|point| add(point.start_time_unix_nano, point.time_unix_nano)),
+                otlp::Data::Exponential(data) => data
+                    .data_points
+                    .iter()
+                    .for_each(|point| add(point.start_time_unix_nano, point.time_unix_nano)),
             }
         }
+        all
+    }
+
+    /// By stamps, the agent is 100 s old, and the row of the path 98.
+    #[test]
+    fn a_clock_that_is_set_moves_only_starts_that_cannot_stay() {
+        for (day_s, began_s, row_s) in [
+            // By less than the age: a start that moved would be a reset.
+            (200, 100, 102),
+            (150, 100, 102),
+            (260, 100, 102),
+            // By more: the starts would lie in the future, or mean nothing.
+            (50, 0, 0),
+            (1_750_000_000, 1_749_999_900, 1_749_999_902),
+        ] {
+            let mut exposed = exposed(&[5]);
+            let facts = exposed.agent.as_mut().unwrap();
+            facts.clock.as_mut().unwrap().follow(moment(101, day_s));
+            for (name, start, time) in spans(encode(exposed)) {
+                assert_eq!(time, day_s * S, "{name}");
+                let is_row = ["irqpath_path_seconds", "irqpath_stage_seconds"].contains(&&*name);
+                assert_eq!(start, if is_row { row_s } else { began_s } * S, "{name} {day_s}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_without_a_clock_are_not_sent() {
+        assert!(encode_otlp(Exposed::default().into(), "host").is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod args;
 mod asking;
 mod config;
+mod day;
 mod endpoint;
 mod listen;
 mod negotiate;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use http_body_util::{BodyExt as _, Collected, Full, Limited};
@@ -115,12 +115,10 @@ impl Pusher {
         loop {
             tokio::time::sleep(self.interval).await;
             let outcome = match ask(&asks).await {
-                Some(exposed) => {
-                    match openmetrics::encode_otlp(exposed, SystemTime::now(), &self.host_name) {
-                        Ok(body) => self.push(Bytes::from(body)).await,
-                        Err(_) => (Outcome::Failed, "the numbers cannot be encoded".to_owned()),
-                    }
-                }
+                Some(exposed) => match openmetrics::encode_otlp(exposed, &self.host_name) {
+                    Ok(body) => self.push(Bytes::from(body)).await,
+                    Err(_) => (Outcome::Failed, "the numbers cannot be encoded".to_owned()),
+                },
                 None => (Outcome::Failed, "the measurement does not answer".to_owned()),
             };
             let (outcome, why) = outcome;

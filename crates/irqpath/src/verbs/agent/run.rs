@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
 use irqpath_files::input;
@@ -15,13 +15,13 @@ use irqpath_report::openmetrics::{AgentFacts, Exposed, PushFacts, Retired};
 use irqpath_report::text::Page;
 use irqpath_source::bpf::flight::RecordingSource;
 use irqpath_source::confine::{self, Kept};
-use irqpath_source::realtime::now_ns;
 use irqpath_source::{Config, Source, allocator};
 use irqpath_system::Host;
 
 use super::args::Agent;
 use super::asking::Ask;
 use super::config::{Place, Settings, Targets};
+use super::day::Day;
 use super::endpoint::Otlp;
 use super::listen;
 use super::notify::Manager;
@@ -82,13 +82,14 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     let (doors, refusals) = (Doors::new(door), Refusals::default());
     let session = Session::start_unbounded(live, names, Streams::default(), source.threshold_ns)
         .in_virtual_machine(host.cpu_info().is_virtual());
+    let day = Day::begin()?;
     let mut running = Running {
         config: arguments.config.clone(),
         session,
         watch: Watch::new(host.clone()),
         units: Units::new(host),
-        since: SystemTime::now(),
-        since_ns: now_ns(),
+        since_ns: day.now_ns(),
+        day,
         retired: Retired::default(),
         looked: Instant::now(),
         last: None,
@@ -194,8 +195,8 @@ struct Running {
     session: Session,
     watch: Watch,
     units: Units,
-    /// When it began to count, on the clock of the day and on that of stamps.
-    since: SystemTime,
+    day: Day,
+    /// When it began to count, on the clock of stamps.
     since_ns: u64,
     retired: Retired,
     /// When idle rows were last looked for.
@@ -222,6 +223,9 @@ impl Running {
             }
             self.retire_idle()?;
             self.units.go_on();
+            if self.day.follow_when_due() {
+                self.last = None;
+            }
             self.last.take_if(|(at, _)| at.elapsed() >= FRESH);
             let waiting: Vec<Ask> = questions.try_iter().collect();
             if !waiting.is_empty() {
@@ -276,13 +280,15 @@ impl Running {
         let intrusions = self.watch.add_lines(&summary.traced().lines);
         let units = self.units.find_units(&summary.traced().paths).clone();
         let causes = self.session.cause_totals().clone();
+        self.day.follow();
         Ok(Exposed {
             summary,
             names: self.session.names().clone(),
             shown: self.settings.shown(),
             agent: Some(AgentFacts {
-                since: Some(self.since),
+                clock: Some(self.day.clock().clone()),
                 since_ns: self.since_ns,
+                now_ns: self.day.now_ns(),
                 causes,
                 intrusions,
                 units,
