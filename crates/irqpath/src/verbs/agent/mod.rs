@@ -19,6 +19,7 @@ mod recording;
 mod refusals;
 mod run;
 mod serve;
+mod thread;
 mod units;
 mod web;
 

@@ -29,6 +29,7 @@ use super::push::{Pusher, Pushes};
 use super::recording::{self, Recording};
 use super::refusals::Refusals;
 use super::serve::{self, Service};
+use super::thread::Serving;
 use super::units::Units;
 use super::web::{Door, Doors};
 use crate::host::intrusions::Watch;
@@ -48,6 +49,8 @@ const STEP: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// How often idle rows are looked for; less where they are idle sooner.
 const RETIRE_EVERY: Duration = Duration::from_secs(60);
+/// How long the server's thread may be silent before systemd no longer hears that all is well.
+const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 /// Questions that wait; more are refused.
 const MAX_ASKS: usize = 16;
 
@@ -100,9 +103,9 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         settings,
     };
     let (asks, questions) = sync_channel(MAX_ASKS);
-    serve::start(listeners, Service { asks, doors, refusals }, pusher)?;
+    let serving = serve::start(listeners, Service { asks, doors, refusals }, pusher)?;
     manager.note_ready();
-    running.go_round(&questions, &mut manager, &stop, &reload)?;
+    running.go_round(&questions, serving, &mut manager, (&stop, &reload))?;
     manager.note_stopping();
     Ok(ExitCode::SUCCESS)
 }
@@ -212,9 +215,9 @@ impl Running {
     fn go_round(
         &mut self,
         questions: &Receiver<Ask>,
+        mut serving: Serving,
         manager: &mut Manager,
-        stop: &Stop,
-        reload: &Reload,
+        (stop, reload): (&Stop, &Reload),
     ) -> anyhow::Result<()> {
         while !stop.is_requested() {
             self.session.poll_source(STEP)?;
@@ -242,7 +245,10 @@ impl Running {
                 }
                 manager.note_ready();
             }
-            manager.note_alive();
+            serving.check()?;
+            if serving.is_alive(SERVER_PATIENCE) {
+                manager.note_alive();
+            }
         }
         Ok(())
     }

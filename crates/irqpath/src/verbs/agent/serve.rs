@@ -3,7 +3,7 @@
 //! encodes them itself, so that the reader of the kernel's buffers never waits for a client.
 //!
 //! A client may be anybody on this machine: few connections at a time, short headers, little
-//! patience.
+//! patience. `thread` is the thread, and how the agent learns that it has ended.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -30,6 +29,7 @@ use super::listen::{Listener, is_on_loopback};
 use super::negotiate::{Form, choose_form};
 use super::push::Pusher;
 use super::refusals::{Refusals, Refused};
+use super::thread::Serving;
 use super::web::{Door, Doors, Verdict};
 
 /// Connections of a socket at a time; more wait.
@@ -49,31 +49,20 @@ pub struct Service {
     pub refusals: Refusals,
 }
 
-/// Starts to serve, and to push what `pusher` says; ends with the process.
+/// Starts to serve, and to push what `pusher` says, until the process ends.
 pub fn start(
     listeners: Vec<Listener>,
     service: Service,
     pusher: Option<Pusher>,
-) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the HTTP server")?;
-    let serve = move || runtime.block_on(serve_all(listeners, service, pusher));
-    let thread = std::thread::Builder::new().name("http".to_owned()).spawn(serve);
-    thread.context("cannot start a thread for HTTP; check the limits of this session")?;
-    Ok(())
-}
-
-async fn serve_all(listeners: Vec<Listener>, service: Service, pusher: Option<Pusher>) {
-    if let Some(pusher) = pusher {
-        tokio::spawn(pusher.push_all(service.asks.clone()));
-    }
-    let tasks: Vec<_> = listeners
-        .into_iter()
-        .map(|listener| tokio::spawn(accept_all(listener, service.clone())))
-        .collect();
-    for task in tasks {
-        let _ = task.await;
-    }
+) -> anyhow::Result<Serving> {
+    Serving::start(move |tasks| {
+        if let Some(pusher) = pusher {
+            tasks.spawn(pusher.push_all(service.asks.clone()));
+        }
+        for listener in listeners {
+            tasks.spawn(accept_all(listener, service.clone()));
+        }
+    })
 }
 
 /// A listening socket of the runtime.
