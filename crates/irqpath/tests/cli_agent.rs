@@ -7,6 +7,7 @@
 mod agent_support;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -69,6 +70,47 @@ fn it_serves_what_each_client_understands() {
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {head}");
     }
     agent.wait_for_word("WATCHDOG=1");
+    // 404, 405, and the 400 of one that was no HTTP.
+    let text = text_after(&agent, "irqpath_http_answers_total{status=\"4xx\"} 3.0");
+    assert!(text.contains("irqpath_refused_requests_total{why=\"malformed\"} 1.0\n"), "{text}");
+    assert!(sum_of(&text, "irqpath_http_answers_total") >= 9.0, "{text}");
+    assert_eq!(agent.stop(), "");
+}
+
+/// The numbers once they have this line.
+fn text_after(agent: &Running, line: &str) -> String {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let text = String::from_utf8(agent.get("/metrics", "").1).unwrap();
+        if text.contains(&format!("\n{line}\n")) {
+            return text;
+        }
+        assert!(Instant::now() < end, "no {line}: {text}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn requests_that_are_too_long_or_too_slow_are_counted_and_idle_connections_are_not() {
+    if !is_root("requests_that_are_too_long_or_too_slow_are_counted_and_idle_connections_are_not") {
+        return;
+    }
+    let agent = Running::start("");
+    let mut long = UnixStream::connect(agent.socket()).unwrap();
+    // It may be sent away before it has said all, and before it hears that.
+    let _ = write!(long, "GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000));
+    let _ = long.read_to_end(&mut Vec::new());
+    let mut silent = UnixStream::connect(agent.socket()).unwrap();
+    silent.write_all(b"GET /metrics HT").unwrap();
+    let mut idle = UnixStream::connect(agent.socket()).unwrap();
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    // Both are sent away in the end.
+    let mut heard = String::new();
+    idle.read_to_string(&mut heard).unwrap();
+    assert!(heard.starts_with("HTTP/1.1 200 "), "{heard}");
+    assert_eq!(silent.read(&mut [0; 16]).unwrap_or(0), 0);
+    let text = text_after(&agent, "irqpath_refused_requests_total{why=\"slow\"} 1.0");
+    assert!(text.contains("irqpath_refused_requests_total{why=\"malformed\"} 1.0\n"), "{text}");
     assert_eq!(agent.stop(), "");
 }
 

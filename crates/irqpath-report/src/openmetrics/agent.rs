@@ -56,6 +56,8 @@ fn write_clients(e: &mut DescriptorEncoder<'_>, facts: &AgentFacts) -> fmt::Resu
         |name, (word, nr): &(&'static str, u64)| (vec![(name, (*word).to_owned())], *nr as f64);
     let rows = facts.refusals.iter().map(|one| row("why", one));
     write_family(e, "refused_requests", "Requests without an answer", None, counter, rows)?;
+    let rows = facts.answers.iter().map(|one| row("status", one));
+    write_family(e, "http_answers", "Answers over HTTP", None, counter, rows)?;
     let Some(pushes) = &facts.pushes else { return Ok(()) };
     let rows = pushes.by_result.iter().map(|one| row("result", one));
     write_family(e, "otlp_pushes", "Pushes to the collector", None, counter, rows)?;

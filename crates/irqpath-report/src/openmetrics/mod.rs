@@ -111,6 +111,8 @@ pub struct AgentFacts {
     pub retired: Retired,
     /// Requests that were refused, by reason.
     pub refusals: Vec<(&'static str, u64)>,
+    /// Answers over HTTP, by the class of their status.
+    pub answers: Vec<(&'static str, u64)>,
     /// What became of the pushes to a collector, if there is one.
     pub pushes: Option<PushFacts>,
     /// What the flight recorder did, if there is one.

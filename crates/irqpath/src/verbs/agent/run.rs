@@ -300,6 +300,7 @@ impl Running {
                 units,
                 retired: self.retired.clone(),
                 refusals: self.refusals.list(),
+                answers: self.refusals.list_answers(),
                 pushes: self.pushes.as_ref().map(|pushes| PushFacts {
                     by_result: pushes.list(),
                     nr_rejected: pushes.rejected_points(),

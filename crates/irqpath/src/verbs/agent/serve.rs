@@ -8,7 +8,9 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -36,8 +38,10 @@ use super::web::{Door, Doors, Verdict};
 const MAX_CONNECTIONS: usize = 16;
 /// How long a client may take for its request.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a connection may stay: one that does not take its answer gives its place to others.
-const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection may begin new requests, and how long the last one may then take: one that
+/// does not take its answer gives its place to others.
+const CONNECTION_PATIENCE: Duration = Duration::from_secs(8);
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 /// Longest request line and headers together, bytes.
 const MAX_REQUEST: usize = 16 << 10;
 
@@ -141,16 +145,47 @@ struct Visit {
 fn serve_connection(stream: Box<dyn Stream>, visit: Visit, slot: Option<OwnedSemaphorePermit>) {
     tokio::spawn(async move {
         if let Some(stream) = open_tls(stream, &visit).await {
-            let service = service_fn(move |request| answer(request, visit.clone()));
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(REQUEST_PATIENCE)
-                .max_buf_size(MAX_REQUEST)
-                .serve_connection(TokioIo::new(stream), service);
-            let _ = tokio::time::timeout(CONNECTION_PATIENCE, connection).await;
+            let refusals = visit.service.refusals.clone();
+            if let Some(why) = answer_requests(stream, visit).await {
+                refusals.count(why);
+            }
         }
         drop(slot);
     });
+}
+
+/// All requests of a connection. Returns why one of them was refused before [`answer`] saw it.
+async fn answer_requests(stream: Box<dyn Stream>, visit: Visit) -> Option<Refused> {
+    let (refusals, asked) = (visit.service.refusals.clone(), Arc::new(AtomicBool::new(false)));
+    let was_asked = Arc::clone(&asked);
+    let service = service_fn(move |request| {
+        asked.store(true, Ordering::Relaxed);
+        answer_and_count(request, visit.clone())
+    });
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_PATIENCE)
+            .max_buf_size(MAX_REQUEST)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    let mut ended = tokio::time::timeout(CONNECTION_PATIENCE, connection.as_mut()).await;
+    if ended.is_err() {
+        connection.as_mut().graceful_shutdown();
+        ended = tokio::time::timeout(LAST_PATIENCE, connection).await;
+    }
+    match ended {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) if error.is_parse() => {
+            // Answered by hyper: 400, 414 or 431.
+            refusals.count_answer(StatusCode::BAD_REQUEST.as_u16());
+            Some(Refused::Malformed)
+        }
+        // A client that keeps its connection for later is not slow.
+        Ok(Err(error)) if error.is_timeout() && was_asked.load(Ordering::Relaxed) => None,
+        Ok(Err(error)) => error.is_timeout().then_some(Refused::Slow),
+        Err(_) => Some(Refused::Slow),
+    }
 }
 
 /// `None` for a client that does not speak TLS where it is asked for, or has no certificate.
@@ -165,6 +200,13 @@ async fn open_tls(stream: Box<dyn Stream>, visit: &Visit) -> Option<Box<dyn Stre
 }
 
 type Answer = Response<Full<Bytes>>;
+
+async fn answer_and_count(request: Request<Incoming>, visit: Visit) -> Result<Answer, Infallible> {
+    let refusals = visit.service.refusals.clone();
+    let answer = answer(request, visit).await?;
+    refusals.count_answer(answer.status().as_u16());
+    Ok(answer)
+}
 
 async fn answer(request: Request<Incoming>, visit: Visit) -> Result<Answer, Infallible> {
     let Visit { service, door, reach } = visit;
