@@ -19,6 +19,24 @@ use irqpath_testing::cli::is_root;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+/// Head and body.
+fn read_request(stream: &mut impl Read) -> Vec<u8> {
+    let (mut request, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let n = stream.read(&mut part).unwrap();
+        request.extend(&part[..n]);
+        let text = String::from_utf8_lossy(&request);
+        let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| {
+            line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
+        });
+        let at = request.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        if n == 0 || request.len() - at >= length.unwrap_or(0_usize) {
+            return request;
+        }
+    }
+}
+
 /// A collector that answers each push with this status and body; its address, and the requests.
 fn start_collector(status: &'static str, body: &'static [u8]) -> (String, Receiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -27,20 +45,7 @@ fn start_collector(status: &'static str, body: &'static [u8]) -> (String, Receiv
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let (mut request, mut part) = (Vec::new(), [0; 4096]);
-            let whole = loop {
-                let n = stream.read(&mut part).unwrap();
-                request.extend(&part[..n]);
-                let text = String::from_utf8_lossy(&request);
-                let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.lines().find_map(|line| {
-                    line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
-                });
-                let at = request.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-                if n == 0 || request.len() - at >= length.unwrap_or(0_usize) {
-                    break request;
-                }
-            };
+            let whole = read_request(&mut stream);
             write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
             stream.write_all(body).unwrap();
             if sender.send(whole).is_err() {
@@ -107,6 +112,32 @@ fn a_collector_that_refuses_or_is_dead_is_counted_and_the_rest_goes_on() {
     assert!(text.contains("irqpath_hardirqs_total{"), "{text}");
     let said = agent.stop();
     assert!(said.lines().count() == 1 && said.contains("No such file"), "{said}");
+}
+
+#[test]
+fn a_collector_that_comes_back_is_one_line_with_what_failed_until_then() {
+    if !is_root("a_collector_that_comes_back_is_one_line_with_what_failed_until_then") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("collector");
+    let settings = format!("otlp = {{ endpoint = 'unix:{}', interval_s = 1 }}\n", path.display());
+    let agent = Running::start(&settings);
+    wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"failed\"}", 1.0);
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&mut stream);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    wait_for(&agent, "irqpath_otlp_pushes_total", "{result=\"accepted\"}", 2.0);
+    let said = agent.stop();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].contains("does not take the numbers"), "{said}");
+    assert!(lines[1].contains("takes the numbers again, after "), "{said}");
 }
 
 /// A certificate of its own authority for the loopback interface, and its key.

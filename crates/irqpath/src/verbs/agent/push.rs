@@ -111,26 +111,21 @@ impl Pusher {
 
     /// Until the process ends.
     pub async fn push_all(self, asks: SyncSender<Ask>) {
-        let mut was_failing = false;
+        let mut nr_failed = 0;
         loop {
             tokio::time::sleep(self.interval).await;
-            let outcome = match ask(&asks).await {
+            let (outcome, why) = match ask(&asks).await {
                 Some(exposed) => match openmetrics::encode_otlp(exposed, &self.host_name) {
                     Ok(body) => self.push(Bytes::from(body)).await,
                     Err(_) => (Outcome::Failed, "the numbers cannot be encoded".to_owned()),
                 },
                 None => (Outcome::Failed, "the measurement does not answer".to_owned()),
             };
-            let (outcome, why) = outcome;
             self.pushes.count(outcome);
-            let is_failing = outcome != Outcome::Accepted;
-            if is_failing && !was_failing {
-                console::print_note(&format!(
-                    "otlp: {} does not take the numbers ({why}); irqpath_otlp_pushes_total counts on",
-                    self.authority
-                ));
+            if let Some(note) = note_change(&self.authority, outcome, &why, nr_failed) {
+                console::print_note(&note);
             }
-            was_failing = is_failing;
+            nr_failed = if outcome == Outcome::Accepted { 0 } else { nr_failed + 1 };
         }
     }
 
@@ -190,6 +185,19 @@ impl Pusher {
     }
 }
 
+/// A line when pushes begin to fail, after so many that did, and one when they work again.
+fn note_change(who: &str, outcome: Outcome, why: &str, nr_failed: u64) -> Option<String> {
+    match (outcome == Outcome::Accepted, nr_failed) {
+        (true, 0) | (false, 1..) => None,
+        (true, _) => {
+            Some(format!("otlp: {who} takes the numbers again, after {nr_failed} failed pushes"))
+        }
+        (false, 0) => Some(format!(
+            "otlp: {who} does not take the numbers ({why}); irqpath_otlp_pushes_total counts on"
+        )),
+    }
+}
+
 async fn connect_any(addresses: &[SocketAddr]) -> io::Result<tokio::net::TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in addresses {
@@ -199,4 +207,21 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<tokio::net::TcpStre
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_failure_and_the_first_success_after_it_cost_a_line() {
+        let note = |outcome, nr_failed| note_change("c:1", outcome, "no answer", nr_failed);
+        assert_eq!(note(Outcome::Accepted, 0), None);
+        let begins = note(Outcome::Failed, 0).unwrap();
+        assert!(begins.contains("c:1 does not take the numbers (no answer)"), "{begins}");
+        assert_eq!(note(Outcome::Failed, 1), None);
+        assert_eq!(note(Outcome::Refused, 7), None);
+        let ends = note(Outcome::Accepted, 7).unwrap();
+        assert_eq!(ends, "otlp: c:1 takes the numbers again, after 7 failed pushes");
+    }
 }
