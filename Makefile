@@ -80,7 +80,7 @@ install: man completions ## install to PREFIX, below DESTDIR
 	install -D -m 644 $(COMPL)/_irqpath $(SHARE)/zsh/site-functions/_irqpath
 	install -D -m 644 $(COMPL)/irqpath.fish $(SHARE)/fish/vendor_completions.d/irqpath.fish
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for unit in systemd/*.service; do \
+	for unit in systemd/*.service systemd/*.socket; do \
 	  sed 's|@BINDIR@|$(PREFIX)/bin|' $$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system-sleep
 	sed 's|@BINDIR@|$(PREFIX)/bin|' systemd/irqpath.sleep \

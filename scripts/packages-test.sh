@@ -209,6 +209,8 @@ units_are_right() {
     quietly inside systemd-analyze verify "$unit.service"
     [[ $(inside systemctl is-enabled "$unit" || true) == disabled ]]
   done
+  quietly inside systemd-analyze verify irqpath-agent.socket
+  [[ $(inside systemctl is-enabled irqpath-agent.socket || true) == disabled ]]
   # Its rating, times ten.
   quietly inside systemd-analyze security --offline=true --threshold=20 irqpath-agent.service
 }

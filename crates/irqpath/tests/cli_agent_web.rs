@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent_support::{PATIENCE, Running, sum_of};
+use agent_support::{PATIENCE, Running, hand_over, sum_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use irqpath_testing::cli::{error_line, irqpath, is_root};
@@ -203,6 +203,32 @@ fn a_certificate_opens_and_a_new_one_is_taken_while_it_runs() {
     let said = agent.stop();
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains("stays as it was") && said.contains("does not belong to"), "{said}");
+}
+
+#[test]
+fn a_socket_from_systemd_keeps_its_tls_when_the_configuration_changes() {
+    let test = "a_socket_from_systemd_keeps_its_tls_when_the_configuration_changes";
+    if !is_root(test) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let Some(pki) = Pki::new(directory.path(), test) else { return };
+    let socket = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let file = directory.path().join("web.yml");
+    fs::write(&file, SERVER.to_owned() + &users()).unwrap();
+    let settings = format!("web_config = '{}'\n", file.display());
+    let agent = Running::start_by(hand_over(socket), &[], &settings);
+    let ask = || get(port, pki.client("server", None), &basic("alice", "secret"));
+    assert!(ask().unwrap().contains(" 200 "));
+    // Passwords without TLS are for this host alone.
+    fs::write(&file, users()).unwrap();
+    agent.signal(Signal::HUP);
+    agent.wait_for_word("RELOADING=1");
+    agent.wait_for_word("READY=1");
+    assert!(ask().unwrap().contains(" 200 "), "it serves without TLS");
+    let said = agent.stop();
+    assert!(said.lines().count() == 1 && said.contains("stays as it was"), "{said}");
 }
 
 #[test]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How much the units could do to a host, by systemd's own measure, and what is done after sleep.
+//! How much the units could do to a host, by systemd's own measure, whether systemd takes them, and
+//! what is done after sleep.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+
+use irqpath_testing::cli::irqpath;
 
 const UNITS: [(&str, &str); 3] = [
     ("irqpath-agent", include_str!("../../../systemd/irqpath-agent.service")),
@@ -29,6 +32,48 @@ fn systemd_finds_the_units_exposed_by_at_most_3() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("Overall exposure"), "{output:?}");
         assert!(output.status.success(), "{said}");
+    }
+}
+
+#[test]
+fn systemd_takes_the_agents_socket_and_its_address_is_the_agents_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = include_str!("../../../systemd/irqpath-agent.socket");
+    let streams: Vec<&str> =
+        socket.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
+    let [address] = streams[..] else { panic!("{streams:?}") };
+    let config = directory.path().join("agent.toml");
+    fs::write(&config, "").unwrap();
+    let checked = irqpath().args(["agent", "--check", "--config"]).arg(&config).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(said.contains(&format!("http://{address}/metrics")), "{said}");
+
+    let program = assert_cmd::cargo::cargo_bin("irqpath");
+    let bindir = program.parent().unwrap().display().to_string();
+    fs::write(directory.path().join("irqpath-agent.socket"), socket).unwrap();
+    let service = directory.path().join("irqpath-agent.service");
+    fs::write(service, UNITS[0].1.replace("@BINDIR@", &bindir)).unwrap();
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["verify", "--man=no", "irqpath-agent.socket", "irqpath-agent.service"]);
+    let Ok(output) = analyze.current_dir(&directory).output() else {
+        eprintln!("skipped: systemd-analyze is not installed");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("irqpath-agent"), "{said}");
+}
+
+/// `make install` and the package for Debian take all of them.
+#[test]
+fn the_rpm_has_every_unit() {
+    let spec = include_str!("../../../packaging/rpm/irqpath.spec");
+    let units = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../systemd")).unwrap();
+    let paths = units.map(|unit| unit.unwrap().path());
+    let paths: Vec<_> = paths.filter(|path| path.extension().unwrap() != "sleep").collect();
+    assert!(paths.len() >= 4, "{paths:?}");
+    for path in paths {
+        let name = path.file_name().unwrap().display();
+        assert!(spec.lines().any(|line| line == format!("%{{unitdir}}/{name}")), "{name}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -112,6 +113,15 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A command that starts irqpath as systemd does: with this socket as its first descriptor.
+pub fn hand_over(socket: impl Into<OwnedFd>) -> Command {
+    let mut command = Command::new("sh");
+    let script = "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"";
+    command.args(["-c", script]).arg(assert_cmd::cargo::cargo_bin("irqpath"));
+    command.stdin(Stdio::from(socket.into()));
+    command
 }
 
 /// Head and body of the answer.

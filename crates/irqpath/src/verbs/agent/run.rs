@@ -58,7 +58,9 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     let settings = read_settings(arguments.config.as_deref())?;
     let host = Host::real();
     let source = source_config(&settings, &host)?;
-    let door = load_door(&settings)?;
+    let handed = listen::take_handed()?;
+    let for_others = listen::are_for_others(&handed);
+    let door = load_door(&settings, for_others)?;
     let pushes = Pushes::default();
     let pusher = prepare_push(&settings, &pushes)?;
     if arguments.check {
@@ -68,7 +70,7 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     host.may_trace().map_err(|missing| anyhow!("{missing}"))?;
     allocator::give_back_freed();
     let (stop, reload) = signals::listen_and_reload()?;
-    let listeners = listen::open(&settings.listen, settings.web_config.is_some())?;
+    let listeners = listen::open(handed, &settings.listen)?;
     let mut manager = Manager::from_environment();
     let names = KnownNames::live(&host, Lookup::AtTheEnd)?;
     let opened =
@@ -96,6 +98,7 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         retired: Retired::default(),
         looked: Instant::now(),
         last: None,
+        for_others,
         doors: doors.clone(),
         refusals: refusals.clone(),
         pushes: pusher.is_some().then_some(pushes),
@@ -132,11 +135,16 @@ fn read_settings(named: Option<&Path>) -> anyhow::Result<Settings> {
 }
 
 /// What clients on TCP have to pass.
-fn load_door(settings: &Settings) -> anyhow::Result<Door> {
-    let Some(path) = &settings.web_config else { return Ok(Door::default()) };
+fn load_door(settings: &Settings, for_others: bool) -> anyhow::Result<Door> {
+    let Some(path) = &settings.web_config else {
+        ensure!(
+            !for_others,
+            "a socket from systemd is not on the loopback interface, which needs web_config"
+        );
+        return Ok(Door::default());
+    };
     let door = Door::load(path)?;
-    // Sockets from systemd are looked at when they are taken, and may be for others, too.
-    if settings.is_for_others() || listen::are_inherited() {
+    if settings.is_for_others() || for_others {
         door.check_for_others().with_context(|| path.display().to_string())?;
     }
     Ok(door)
@@ -205,6 +213,8 @@ struct Running {
     /// When idle rows were last looked for.
     looked: Instant,
     last: Option<(Instant, Arc<Exposed>)>,
+    /// systemd handed over a socket that other hosts reach.
+    for_others: bool,
     doors: Doors,
     refusals: Refusals,
     pushes: Option<Pushes>,
@@ -318,7 +328,7 @@ impl Running {
             "only stages, classic_histograms, per_cpu, idle_s and at_most, keep_s and after_ms of \
              [record] can change while it runs; restart the agent for the rest"
         );
-        self.doors.replace(load_door(&new)?);
+        self.doors.replace(load_door(&new, self.for_others)?);
         if let (Some(recording), Some(record)) = (&mut self.recording, &new.record) {
             recording.change(record);
         }
