@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use calls::{MODES, OF_THIS_PROCESSOR, ONE_OF, OPENS, PLAIN, PRIORITIES, SERVES, WRITES};
+use calls::{METERS, MODES, OF_THIS_PROCESSOR, ONE_OF, OPENS, PLAIN, PRIORITIES, SERVES, WRITES};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
@@ -128,6 +128,19 @@ const fn bpf_statement(code: u32, jf: u8, k: u32) -> sock_filter {
 
 /// `enum bpf_cmd` (`include/uapi/linux/bpf.h`).
 const BPF_LINK_CREATE: u64 = 28;
+pub(crate) const BPF_ENABLE_STATS: u64 = 32;
+
+/// The filter of the process that has the kernel time BPF programs; see `bpf::meter`. `None` on
+/// processors that the filter's compiler does not know.
+pub(crate) fn compile_meter_filter() -> io::Result<Option<BpfProgram>> {
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(None) };
+    let mut rules: Rules = METERS.iter().map(|&call| (call, Vec::new())).collect();
+    let stats = one_of(0, BPF_ENABLE_STATS).map_err(io::Error::other)?;
+    rules.insert(libc::SYS_bpf, vec![stats]);
+    let refuse = SeccompAction::Errno(libc::EPERM as u32);
+    let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch);
+    filter.and_then(BpfProgram::try_from).map(Some).map_err(io::Error::other)
+}
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 

@@ -74,6 +74,8 @@ fn it_serves_what_each_client_understands() {
     let text = text_after(&agent, "irqpath_http_answers_total{status=\"4xx\"} 3.0");
     assert!(text.contains("irqpath_refused_requests_total{why=\"malformed\"} 1.0\n"), "{text}");
     assert!(sum_of(&text, "irqpath_http_answers_total") >= 9.0, "{text}");
+    let resident = sum_of(&text, "irqpath_observer_resident_bytes");
+    assert!(resident > 1e6 && resident <= sum_of(&text, "irqpath_observer_memory_bytes"), "{text}");
     assert_eq!(agent.stop(), "");
 }
 
@@ -112,6 +114,67 @@ fn requests_that_are_too_long_or_too_slow_are_counted_and_idle_connections_are_n
     let text = text_after(&agent, "irqpath_refused_requests_total{why=\"slow\"} 1.0");
     assert!(text.contains("irqpath_refused_requests_total{why=\"malformed\"} 1.0\n"), "{text}");
     assert_eq!(agent.stop(), "");
+}
+
+/// The process that the agent has besides, if it has one.
+fn find_child(pid: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_whitespace().next().map(|pid| pid.parse().unwrap())
+}
+
+#[test]
+fn the_kernel_times_each_program_again_and_again_for_a_process_that_can_do_nothing_else() {
+    let test =
+        "the_kernel_times_each_program_again_and_again_for_a_process_that_can_do_nothing_else";
+    if !is_root(test) {
+        return;
+    }
+    let agent = Running::start("cost_every_s = 2\n");
+    let meter = find_child(agent.child.id()).expect("a meter");
+    let status = fs::read_to_string(format!("/proc/{meter}/status")).unwrap();
+    for line in
+        ["Name:\tirqpath-meter", "CapPrm:\t0000000000200000", "Seccomp:\t2", "NoNewPrivs:\t1"]
+    {
+        assert!(status.lines().any(|one| one == line), "{line}: {status}");
+    }
+    // At most the one that holds the statistics on.
+    let files = fs::read_dir(format!("/proc/{meter}/fd")).unwrap();
+    let files: Vec<_> = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok()).collect();
+    assert!(files.iter().all(|file| file.display().to_string().contains("bpf-stats")), "{files:?}");
+    let runs = |agent: &Running| {
+        let text = String::from_utf8(agent.get("/metrics", "").1).unwrap();
+        let row = |family: &str| {
+            let start =
+                format!("irqpath_observer_program_{family}_total{{program=\"sched_switch\"}} ");
+            let row = text.lines().find_map(|line| line.strip_prefix(&start));
+            row.map_or(0.0, |value| value.parse::<f64>().unwrap())
+        };
+        (row("runs"), row("seconds"))
+    };
+    let end = Instant::now() + PATIENCE;
+    // More often than once: what was timed at the start is not all.
+    let (mut last, mut nr_windows) = (runs(&agent), 0);
+    while nr_windows < 3 {
+        assert!(Instant::now() < end, "{last:?} stays after {nr_windows}");
+        std::thread::sleep(Duration::from_millis(1_100));
+        let now = runs(&agent);
+        nr_windows += u32::from(now.0 > last.0);
+        last = now;
+    }
+    // Others on this machine may time programs, too.
+    let state = fs::read_to_string(format!("/proc/{meter}/stat")).unwrap();
+    assert!(state.contains("(irqpath-meter) S"), "{state}");
+    let mean_ns = last.1 / last.0 * 1e9;
+    assert!((10.0..1e6).contains(&mean_ns), "{mean_ns} ns for each run");
+    agent.stop();
+    let gone = Instant::now() + PATIENCE;
+    while fs::exists(format!("/proc/{meter}")).unwrap() {
+        assert!(Instant::now() < gone, "the meter stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let agent = Running::start("cost_every_s = 0\n");
+    assert_eq!(find_child(agent.child.id()), None);
+    agent.stop();
 }
 
 #[test]

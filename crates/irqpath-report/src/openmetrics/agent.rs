@@ -47,7 +47,8 @@ pub fn write_facts(
     if let Some(recorder) = &facts.recorder {
         write_recorder(e, recorder)?;
     }
-    write_size(e, exposed)
+    write_size(e, exposed, facts)?;
+    write_programs(e, facts)
 }
 
 fn write_clients(e: &mut DescriptorEncoder<'_>, facts: &AgentFacts) -> fmt::Result {
@@ -66,7 +67,20 @@ fn write_clients(e: &mut DescriptorEncoder<'_>, facts: &AgentFacts) -> fmt::Resu
     write_family(e, "otlp_rejected_points", help, None, counter, rows)
 }
 
-fn write_size(e: &mut DescriptorEncoder<'_>, exposed: &Exposed) -> fmt::Result {
+/// A program that the kernel never timed has no row: a mean of nothing would be taken for a fact.
+fn write_programs(e: &mut DescriptorEncoder<'_>, facts: &AgentFacts) -> fmt::Result {
+    let counter = MetricType::Counter;
+    let timed = || facts.programs.iter().filter(|program| program.nr_runs > 0);
+    let labels = |name: &String| vec![("program", name.clone())];
+    let rows = timed().map(|one| (labels(&one.name), one.nr_runs as f64));
+    let help = "Runs of a tracing program that the kernel timed, which are a sample of all";
+    write_family(e, "observer_program_runs", help, None, counter, rows)?;
+    let rows = timed().map(|one| (labels(&one.name), to_seconds(one.run_ns)));
+    let (help, unit) = ("How long these runs took", Some(&Unit::Seconds));
+    write_family(e, "observer_program", help, unit, counter, rows)
+}
+
+fn write_size(e: &mut DescriptorEncoder<'_>, exposed: &Exposed, facts: &AgentFacts) -> fmt::Result {
     let gauge = MetricType::Gauge;
     let one = |value: f64| std::iter::once((Labels::new(), value));
     let overhead = &exposed.summary.overhead;
@@ -74,7 +88,9 @@ fn write_size(e: &mut DescriptorEncoder<'_>, exposed: &Exposed) -> fmt::Result {
     let rows = [("process", overhead.peak_rss_bytes), ("tables", overhead.map_bytes)];
     let rows = rows.map(|(part, n)| (vec![("part", part.to_owned())], n as f64));
     write_family(e, "observer_memory", "Peak memory", bytes, gauge, rows.into_iter())?;
-    let help = "Mean time of one run of a tracing program, as sampled at the start";
+    let (help, resident) = ("Resident memory of the process now", facts.resident_bytes as f64);
+    write_family(e, "observer_resident", help, bytes, gauge, one(resident))?;
+    let help = "Mean time of one run of a tracing program, of those that the kernel timed";
     let mean = to_seconds(overhead.mean_event_ns);
     write_family(e, "observer_event", help, Some(&Unit::Seconds), gauge, one(mean))?;
     let help = "Tracepoints or features that this kernel lacks";

@@ -117,6 +117,21 @@ pub struct AgentFacts {
     pub pushes: Option<PushFacts>,
     /// What the flight recorder did, if there is one.
     pub recorder: Option<RecorderFacts>,
+    /// Its programs in the kernel: those of its tracepoints, so that their number is bounded.
+    pub programs: Vec<ProgramFacts>,
+    /// Resident memory of its process now, bytes.
+    pub resident_bytes: u64,
+}
+
+/// What a program took while the kernel timed it.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramFacts {
+    /// The tracepoint that it follows.
+    pub name: String,
+    /// How often it ran.
+    pub nr_runs: u64,
+    /// How long that took, ns.
+    pub run_ns: u64,
 }
 
 /// What became of the triggers of a flight recorder.

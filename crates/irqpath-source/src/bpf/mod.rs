@@ -11,6 +11,7 @@ pub mod flight;
 #[cfg(test)]
 mod kernel_types_tests;
 mod load;
+pub mod meter;
 mod overhead;
 pub mod pairs;
 pub mod probes;
@@ -37,6 +38,7 @@ use libbpf_rs::{Link, RingBuffer, RingBufferBuilder};
 use self::complaints::load_error;
 use self::load::Loaded;
 use self::overhead::StatsSample;
+pub use self::overhead::{ProgramCost, ProgramCosts};
 use self::rows::Retirement;
 use self::selection::Selection;
 use self::skel::{IrqpathSkel, OpenIrqpathSkel};
@@ -116,6 +118,14 @@ impl BpfSource {
         })
     }
 
+    /// What each program takes, for as long as it is asked.
+    ///
+    /// # Errors
+    /// If this process has too many open files.
+    pub fn program_costs(&self) -> std::io::Result<ProgramCosts> {
+        ProgramCosts::open(&self.skel)
+    }
+
     /// Entries first, so that no entry is left without its exit.
     fn detach_programs(&mut self) {
         while let Some(link) = self.links.pop() {
@@ -130,7 +140,7 @@ impl BpfSource {
         if nr < 0 {
             return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
         }
-        self.sample.stop_when_due(&self.skel);
+        self.sample.stop_when_due();
         let mut queue = self.queue.borrow_mut();
         for event in queue.range(self.nr_seen.min(queue.len())..) {
             if let Event::Path(record) = event {
@@ -170,7 +180,7 @@ impl Source for BpfSource {
         let leaving = self.retirement.leaving();
         let snapshot = stats::read_snapshot(&self.skel, leaving, self.by_cgroup);
         let mut snapshot = snapshot.map_err(load_error)?;
-        self.sample.fill_snapshot(&self.skel, &mut snapshot);
+        StatsSample::fill_snapshot(&self.skel, &mut snapshot);
         self.puller.fill_snapshot(&mut snapshot);
         self.window.cut_snapshot(&mut snapshot);
         snapshot.overhead.urgent_ns = self.urgency.total().as_nanos() as u64;
@@ -186,7 +196,7 @@ impl Source for BpfSource {
     fn finish(&mut self) -> Result<(Vec<Event>, Snapshot), SourceError> {
         let attached = !self.links.is_empty();
         self.window.close(&self.skel).map_err(load_error)?;
-        self.sample.stop(&self.skel);
+        self.sample.stop();
         let until_ns = now_ns();
         self.detach_programs();
         while self.consume_ring()? > 0 {}

@@ -91,6 +91,16 @@ pub(super) const SERVES: &[i64] = &[
     libc::SYS_setsockopt,
 ];
 
+/// Those of a process that only turns the statistics of BPF programs on and off.
+pub(super) const METERS: &[i64] = &[
+    libc::SYS_close,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_exit_group,
+];
+
 /// What changes files and their names.
 pub(super) const WRITES: &[i64] = &[
     libc::SYS_ftruncate,

@@ -97,6 +97,30 @@ fn what_is_not_on_the_list_is_refused_with_eperm() {
 }
 
 #[test]
+fn who_times_programs_can_do_nothing_else() {
+    if confined().is_none() {
+        return again("who_times_programs_can_do_nothing_else", "");
+    }
+    let filter = compile_meter_filter().unwrap().unwrap();
+    let is_admin = capabilities(None).unwrap().effective.contains(CapabilitySet::SYS_ADMIN);
+    // Statistics that there are not, so that none are turned on.
+    let unknown = 99_u32;
+    let attr = (&raw const unknown).addr().cast_signed() as i64;
+    seccompiler::apply_filter(&filter).unwrap();
+    let refused =
+        |call, a| raw(call, a, 0).err().and_then(|error| error.raw_os_error()) == Some(libc::EPERM);
+    let asked = raw3(libc::SYS_bpf, BPF_ENABLE_STATS.cast_signed(), attr, 4);
+    let is_open = !is_admin || asked.unwrap_err().raw_os_error() == Some(libc::EINVAL);
+    let others = [0, 5, 15, 28].map(|command| refused(libc::SYS_bpf, command));
+    let calls =
+        [libc::SYS_mount, libc::SYS_openat, libc::SYS_socket, libc::SYS_clone, libc::SYS_execve];
+    let calls = calls.map(|call| refused(call, 0));
+    // A process that cannot write says how it went by its status alone.
+    let is_right = is_open && others == [true; 4] && calls == [true; 5];
+    let _ = raw(libc::SYS_exit_group, i64::from(!is_right), 0);
+}
+
+#[test]
 fn what_is_loaded_can_be_attached_again_where_that_is_kept() {
     let Some((_, _)) = confined() else {
         return again("what_is_loaded_can_be_attached_again_where_that_is_kept", "");

@@ -9,7 +9,8 @@ use std::time::Duration;
 use irqpath_model::{Event, Occupancy, PathRecord, PathStats, Snapshot, StageSpan, Transition};
 
 use super::super::complaints::load_error;
-use super::super::{BpfSource, stats};
+use super::super::overhead::StatsSample;
+use super::super::{BpfSource, ProgramCosts, stats};
 use super::rings::Rings;
 use super::{Frozen, Queue, Recording, Reported};
 use crate::{Config, Flight, Source, SourceError};
@@ -37,6 +38,14 @@ impl RecordingSource {
         let rings = Rings::open(&source.skel)?;
         let inner = Inner { source, rings, queue: Queue::default(), flight };
         Ok(Self(Rc::new(RefCell::new(inner))))
+    }
+
+    /// As [`BpfSource::program_costs`].
+    ///
+    /// # Errors
+    /// If this process has too many open files.
+    pub fn program_costs(&self) -> std::io::Result<ProgramCosts> {
+        self.0.borrow().source.program_costs()
     }
 }
 
@@ -105,7 +114,7 @@ impl Recording for RecordingSource {
     fn take_counts(&self) -> Result<Snapshot, SourceError> {
         let source = &self.0.borrow().source;
         let mut snapshot = stats::read_counts(&source.skel).map_err(load_error)?;
-        source.sample.fill_snapshot(&source.skel, &mut snapshot);
+        StatsSample::fill_snapshot(&source.skel, &mut snapshot);
         Ok(snapshot)
     }
 

@@ -110,7 +110,7 @@ impl FlightRecorder {
 
     /// Detach. The rings stay as they are, and can still be frozen.
     pub fn detach_programs(&mut self) {
-        self.sample.stop(&self.skel);
+        self.sample.stop();
         while let Some(link) = self.links.pop() {
             drop(link);
         }
@@ -144,7 +144,7 @@ impl Recording for FlightRecorder {
         if nr < 0 {
             return Err(load_error(libbpf_rs::Error::from_raw_os_error(-nr)));
         }
-        self.sample.stop_when_due(&self.skel);
+        self.sample.stop_when_due();
         Ok(self.queue.borrow_mut().take_reported())
     }
 
@@ -160,7 +160,7 @@ impl Recording for FlightRecorder {
 
     fn take_counts(&self) -> Result<Snapshot, SourceError> {
         let mut snapshot = stats::read_counts(&self.skel).map_err(load_error)?;
-        self.sample.fill_snapshot(&self.skel, &mut snapshot);
+        StatsSample::fill_snapshot(&self.skel, &mut snapshot);
         snapshot.missing.clone_from(&self.missing);
         Ok(snapshot)
     }

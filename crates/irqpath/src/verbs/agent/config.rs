@@ -46,6 +46,8 @@ pub struct Settings {
     pub classic_histograms: bool,
     /// Counts of interrupts and softirqs for each CPU.
     pub per_cpu: bool,
+    /// How often the kernel times the agent's programs, for a second each time, s; 0 never.
+    pub cost_every_s: u32,
     /// Follow targets until they return to user space: a program in every system call.
     pub user: bool,
     /// Only these interrupts: numbers, names of devices, vectors.
@@ -71,6 +73,7 @@ impl Default for Settings {
             stages: Stages::Origins,
             classic_histograms: false,
             per_cpu: false,
+            cost_every_s: 60,
             user: false,
             irqs: Vec::new(),
             tasks: Vec::new(),
@@ -136,6 +139,8 @@ impl Settings {
             "listen has an address that is not on the loopback interface, and names of tasks are \
              not for everybody; web_config must name a file with TLS for it"
         );
+        let every = settings.cost_every_s;
+        ensure!(every <= 86_400, "cost_every_s is {every}; 0 to 86400 are possible");
         if let Some(otlp) = &settings.otlp {
             otlp.check()?;
         }
@@ -226,12 +231,13 @@ mod tests {
     fn all_settings_are_read() {
         let text = "listen = ['[::1]:1', 'unix:/run/a.sock']\nthreshold_us = 100\nmax_paths = 20\n\
                     idle_s = 60\nstages = 'none'\nclassic_histograms = true\nper_cpu = true\nuser = true\n\
-                    irqs = ['eth0']\ntasks = ['postgres']\ncpus = '0-1'\n";
+                    cost_every_s = 5\nirqs = ['eth0']\ntasks = ['postgres']\ncpus = '0-1'\n";
         let settings = Settings::parse(text).unwrap();
         assert_eq!(settings.listen[1], Place::Unix("/run/a.sock".into()));
         assert_eq!((settings.threshold_us, settings.max_paths, settings.idle_s), (100, 20, 60));
         assert_eq!(settings.cpus.unwrap().len(), 2);
         assert!(settings.classic_histograms && settings.per_cpu && settings.user);
+        assert_eq!(settings.cost_every_s, 5);
     }
 
     #[test]
@@ -241,6 +247,7 @@ mod tests {
             ("\nmax_paths = 'x'", "line 2: invalid type"),
             ("\nmax_path = 3", "line 2: unknown field `max_path`"),
             ("threshold_us = 9223372036854775807", "threshold_us is 9223372036854775807; at most"),
+            ("cost_every_s = 86401", "cost_every_s is 86401; 0 to 86400 are"),
             ("max_paths = 0", "max_paths is 0; 1 to 1024 are possible"),
             ("max_paths = 70000", "line 1: invalid value"),
             ("listen = []", "line 1: listen names no place"),

@@ -14,6 +14,7 @@ use irqpath_model::printable;
 use irqpath_report::openmetrics::{AgentFacts, Exposed, PushFacts, Retired};
 use irqpath_report::text::Page;
 use irqpath_source::bpf::flight::RecordingSource;
+use irqpath_source::bpf::{BpfSource, ProgramCosts, meter};
 use irqpath_source::confine::{self, Kept};
 use irqpath_source::{Config, Source, allocator};
 use irqpath_system::Host;
@@ -25,6 +26,7 @@ use super::day::Day;
 use super::endpoint::Otlp;
 use super::listen;
 use super::notify::Manager;
+use super::own;
 use super::push::{Pusher, Pushes};
 use super::recording::{self, Recording};
 use super::refusals::Refusals;
@@ -37,7 +39,7 @@ use crate::host::names::{KnownNames, Lookup};
 use crate::host::signals::{self, Reload, Stop};
 use crate::output::console;
 use crate::output::streams::Streams;
-use crate::session::{self, Session};
+use crate::session::Session;
 use crate::verbs::trace::split_tasks;
 
 const DEFAULT_CONFIG: &str = "/etc/irqpath/agent.toml";
@@ -69,20 +71,17 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     }
     host.may_trace().map_err(|missing| anyhow!("{missing}"))?;
     allocator::give_back_freed();
+    start_meter(&settings)?;
     let (stop, reload) = signals::listen_and_reload()?;
     let listeners = listen::open(handed, &settings.listen)?;
     let mut manager = Manager::from_environment();
     let names = KnownNames::live(&host, Lookup::AtTheEnd)?;
     let opened =
         settings.record.as_ref().map(|record| recording::open(record, &host)).transpose()?;
-    let (live, rings) = open_source(&source)?;
+    let Opened { live, rings, costs } = open_source(&source)?;
     let opened =
         opened.zip(rings).map(|(opened, rings)| opened.within_memory(rings)).transpose()?;
-    let connects = settings.otlp.as_ref().map(Otlp::connects).transpose()?;
-    let symbols = settings.record.as_ref().is_some_and(|record| record.stacks_us.is_some());
-    let files = opened.is_some();
-    let urgency = Kept { urgency: true, ..Kept::default() };
-    confine::confine(Kept { network: true, connects, files, symbols, ..urgency })?;
+    confine::confine(list_kept(&settings)?)?;
     let recording = opened.map(|opened| opened.start(&host, names.get())).transpose()?;
     let (doors, refusals) = (Doors::new(door), Refusals::default());
     let session = Session::start_unbounded(live, names, Streams::default(), source.threshold_ns)
@@ -93,6 +92,7 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
         session,
         watch: Watch::new(host.clone()),
         units: Units::new(host),
+        costs,
         since_ns: day.now_ns(),
         day,
         retired: Retired::default(),
@@ -113,13 +113,41 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The running kernel, and its rings if a recorder keeps some.
-fn open_source(config: &Config) -> anyhow::Result<(Box<dyn Source>, Option<RecordingSource>)> {
+/// Before there is a second thread. Without the capability, nothing is lost but numbers.
+fn start_meter(settings: &Settings) -> anyhow::Result<()> {
+    let every = Duration::from_secs(settings.cost_every_s.into());
+    if !every.is_zero() {
+        meter::time_programs(every).context("cannot start the meter of its programs")?;
+    }
+    Ok(())
+}
+
+/// What it needs once everything is open.
+fn list_kept(settings: &Settings) -> anyhow::Result<Kept> {
+    let connects = settings.otlp.as_ref().map(Otlp::connects).transpose()?;
+    let symbols = settings.record.as_ref().is_some_and(|record| record.stacks_us.is_some());
+    let files = settings.record.is_some();
+    Ok(Kept { urgency: true, network: true, connects, files, symbols, ..Kept::default() })
+}
+
+/// The running kernel.
+struct Opened {
+    live: Box<dyn Source>,
+    /// Its rings, if a recorder keeps some.
+    rings: Option<RecordingSource>,
+    costs: ProgramCosts,
+}
+
+fn open_source(config: &Config) -> anyhow::Result<Opened> {
+    let wrong = "cannot keep the programs open; check the limit of open files";
     if config.flight.is_none() {
-        return Ok((session::open_live(config)?, None));
+        let source = BpfSource::open(config)?;
+        let costs = source.program_costs().context(wrong)?;
+        return Ok(Opened { live: Box::new(source), rings: None, costs });
     }
     let source = RecordingSource::open(config)?;
-    Ok((Box::new(source.clone()), Some(source)))
+    let costs = source.program_costs().context(wrong)?;
+    Ok(Opened { live: Box::new(source.clone()), rings: Some(source), costs })
 }
 
 /// The configuration; the defaults if no file was named and there is none.
@@ -207,6 +235,7 @@ struct Running {
     watch: Watch,
     units: Units,
     day: Day,
+    costs: ProgramCosts,
     /// When it began to count, on the clock of stamps.
     since_ns: u64,
     retired: Retired,
@@ -316,6 +345,8 @@ impl Running {
                     nr_rejected: pushes.rejected_points(),
                 }),
                 recorder: self.recording.as_ref().map(Recording::facts),
+                programs: own::list_programs(&self.costs),
+                resident_bytes: own::resident_bytes(),
             }),
         })
     }
