@@ -152,7 +152,7 @@ fn build_guest(lab: &Lab, kernel: &Kernel, intsight: &Path) -> Initramfs {
 }
 
 /// Each is said when its part has held; the parts before it have, too.
-const CHECKS: [&str; 15] = [
+const CHECKS: [&str; 17] = [
     "boot 1: systemd is running",
     "boot 1: an attached unit is shown and logs as before",
     "boot 1: attached, daemon-reload and a repair",
@@ -160,6 +160,8 @@ const CHECKS: [&str; 15] = [
     "boot 1: attached again after a restart",
     "boot 1: killed by cgroup",
     "boot 1: after an attached unit",
+    "boot 1: a thread alone, through a restart",
+    "boot 1: after a thread alone",
     "boot 1: after a unit with CPUAffinity=",
     "boot 1: after a partition that was there",
     "boot 1: after units with AllowedCPUs=",

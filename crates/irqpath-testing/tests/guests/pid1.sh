@@ -44,6 +44,33 @@ start_motor() {
 	wait_for 60 eval '[ "$(wc -l < /sys/fs/cgroup/system.slice/motor.service/cgroup.procs)" = 2 ]'
 }
 
+# One of its two processes has one thread, which goes alone; systemd restarts and kills both.
+attached_thread() {
+	alone=/sys/fs/cgroup/system.slice/motor.service/irqpath.cpu3
+	start_motor
+	run_ok irqpath shield attach motor --thread sh --cpus 3
+	pid=$(main_pid motor)
+	expect 'CPU of the thread' "$(affinity "$pid")" 3
+	expect 'cgroup of the thread' "$(cat $alone/cgroup.threads)" "$pid"
+	procs=$(wc -l < /sys/fs/cgroup/system.slice/motor.service/cgroup.procs)
+	expect 'processes of motor beside a thread alone' "$procs" 2
+	for change in daemon-reload 'set-property --runtime motor MemoryMax=48M' 'restart motor'; do
+		# shellcheck disable=SC2086 # words of a command
+		run_ok systemctl $change
+		echo "after $change: thread '$(cat $alone/cpuset.cpus.partition 2> /dev/null)'" >> seen
+		run_ok irqpath shield repair
+		expect "partition after $change" "$(cat $alone/cpuset.cpus.partition)" isolated
+		expect "thread after $change" "$(cat $alone/cgroup.threads)" "$(main_pid motor)"
+	done
+	check 'a thread alone, through a restart'
+	systemctl kill -s KILL motor
+	wait_for 20 eval '[ "$(systemctl is-active motor)" = failed ]'
+	[ ! -e $alone ] || fail "a killed unit leaves $alone: $(cat $alone/cgroup.threads)"
+	systemctl reset-failed motor
+	run_ok irqpath shield reset
+	same 'after a thread alone'
+}
+
 # The unit keeps its cgroup, its limits, its log, its kill.
 attached_unit() {
 	start_motor
@@ -253,6 +280,7 @@ if [ $boot = 1 ]; then
 	hoststate before
 	cp before first
 	attached_unit
+	attached_thread
 	affine_unit
 	given_partition
 	reloads
