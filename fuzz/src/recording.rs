@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use irqpath_analysis::{Engine, EngineConfig, SlowKeeper, summarize_paths};
+use irqpath_analysis::{Engine, EngineConfig, Judged, SlowKeeper, summarize_paths};
 use irqpath_model::Event;
 use irqpath_report::json::printable_meta;
 use irqpath_report::parquet::SampleWriter;
@@ -92,6 +92,7 @@ fn show(mut replay: Replay) -> Option<()> {
     trace.finish().expect("memory is written to");
     let snapshot = replay.take_snapshot().ok()?;
     let (nr_over, slow) = (engine.nr_over(), keeper.into_vec());
-    output::show(&meta, &summarize_paths(snapshot, slow, nr_over, Some(1000), &meta.names));
+    let judged = Judged { threshold_ns: Some(1000), nr_slow: nr_over, nr_slow_by_hypervisor: 0 };
+    output::show(&meta, &summarize_paths(snapshot, slow, judged, &meta.names));
     Some(())
 }
