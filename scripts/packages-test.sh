@@ -113,8 +113,12 @@ test_on_host() {
   step 'container image: entry point, version' container_image
   if [[ -e $made/irqpath_$version-1_arm64.deb ]]; then
     step 'arm64 package: version, by QEMU' arm64_package
-    step 'arm64 rpm: the same binary, and pages' arm64_rpm
-    step 'arm64 container image: version, by QEMU' arm64_image
+    if [[ -e $made/irqpath-$version-1.aarch64.rpm ]]; then
+      step 'arm64 rpm: the same binary, and pages' arm64_rpm
+    fi
+    if [[ -e $made/irqpath-$version-aarch64-oci.tar ]]; then
+      step 'arm64 container image: version, by QEMU' arm64_image
+    fi
   fi
   if [[ $with_arm64 == 1 ]]; then
     step 'arm64 package: install, trace, purge in a guest' \
