@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Makes Debian packages of the irqpath kernel for a whole system: Debian's source with our part, and the
-# configuration of Debian's -rt kernel with kernel/config/distribution.config. A neighbour of
+# Makes Debian packages of the irqpath kernel for a whole system: Debian's source with our part, and
+# the configuration of Debian's -rt kernel with kernel/config/distribution.config. A neighbour of
 # packages.sh, which calls it as kind `kernel`.
 #
 #   scripts/kernel-package.sh [--configure] DIR
 #
 # DIR becomes the build; the packages lie beside what is built there. --configure stops when the
 # configuration is there and was checked, which takes a minute; the whole takes hours, on IRQPATH_JOBS
-# CPUs (all unless set), and goes on where it was when it is called again. Exit codes: 0 made, 1 something failed, 2 a tool is missing.
+# CPUs (all unless set), and goes on where it was when it is called again.
+# Exit codes: 0 made, 1 something failed, 2 a tool is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -98,6 +99,8 @@ make_kernel olddefconfig >"$build/configure.log" 2>&1 || { tail -n 5 "$build/con
 check_config "$build/debian.config" "$build/linux/.config"
 if [[ $only_configure == 1 ]]; then exit; fi
 
+# Those of an earlier build, which are not of this one.
+rm -f "$build"/*.deb
 export KBUILD_BUILD_USER=irqpath KBUILD_BUILD_HOST=irqpath
 KBUILD_BUILD_TIMESTAMP=$(git log -1 --format=%cd --date=rfc2822)
 export KBUILD_BUILD_TIMESTAMP
