@@ -15,5 +15,6 @@ pub mod cli;
 pub mod flight;
 pub mod guests;
 pub mod peers;
+pub mod probed;
 pub mod recordings;
 pub mod session;

@@ -31,6 +31,19 @@ const MAX_STATUS: u64 = 1 << 20;
 /// counted.
 const UNBOUNDED_TRANSITIONS: usize = 1 << 16;
 
+/// Slow paths of a virtual machine that are explained in any case, to be judged: without causes, a path
+/// counts as the machine's own. Later ones are explained if they are among the slowest.
+const JUDGED: usize = 10_000;
+
+/// From when on a path is slow, and where.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Threshold {
+    /// Of the whole path, ns.
+    pub ns: Option<u64>,
+    /// A virtual machine, whose hypervisor has its share in the causes.
+    pub is_virtual: bool,
+}
+
 /// A measurement that runs: its source, what is computed from it, and the files that it fills.
 pub struct Session {
     source: Box<dyn Source>,
@@ -64,10 +77,13 @@ impl Session {
         source: Box<dyn Source>,
         names: KnownNames,
         streams: Streams,
-        threshold_ns: Option<u64>,
+        threshold: Threshold,
     ) -> Self {
-        let config = EngineConfig { threshold_ns, ..EngineConfig::default() };
-        Self::start_engine(source, names, streams, config)
+        let mut config = EngineConfig { threshold_ns: threshold.ns, ..EngineConfig::default() };
+        if threshold.is_virtual {
+            config.keep = Some(JUDGED);
+        }
+        Self::start_engine(source, names, streams, (config, threshold.is_virtual))
     }
 
     /// The same without an end: every path over the threshold is explained, for the sums.
@@ -75,26 +91,26 @@ impl Session {
         source: Box<dyn Source>,
         names: KnownNames,
         streams: Streams,
-        threshold_ns: Option<u64>,
+        threshold: Threshold,
     ) -> Self {
-        let max_transitions = UNBOUNDED_TRANSITIONS;
+        let (threshold_ns, max_transitions) = (threshold.ns, UNBOUNDED_TRANSITIONS);
         let config =
             EngineConfig { threshold_ns, keep: None, max_transitions, ..Default::default() };
-        Self::start_engine(source, names, streams, config)
+        Self::start_engine(source, names, streams, (config, threshold.is_virtual))
     }
 
     fn start_engine(
         source: Box<dyn Source>,
         names: KnownNames,
         streams: Streams,
-        config: EngineConfig,
+        (config, is_virtual): (EngineConfig, bool),
     ) -> Self {
         let threshold_ns = config.threshold_ns;
         Self {
             source,
             engine: Engine::new(config, names.get().clone()),
             keeper: SlowKeeper::default(),
-            causes: CauseTotals::default(),
+            causes: CauseTotals::of_machine(is_virtual),
             streams,
             names,
             threshold_ns,
@@ -102,12 +118,6 @@ impl Session {
             started: Instant::now(),
             stopped: None,
         }
-    }
-
-    /// Says that the machine is a virtual one, whose hypervisor has its share in the causes.
-    pub fn in_virtual_machine(mut self, is_virtual: bool) -> Self {
-        self.causes = CauseTotals::of_machine(is_virtual);
-        self
     }
 
     /// How long it has been running.
@@ -229,13 +239,18 @@ impl Session {
 pub fn add_own_cost(overhead: &mut Overhead) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     overhead.process_cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
-    let status = input::read_text("/proc/self/status".as_ref(), MAX_STATUS).unwrap_or_default();
-    overhead.peak_rss_bytes = peak_rss_bytes(&status).unwrap_or(0);
+    overhead.peak_rss_bytes = own_bytes("VmHWM");
 }
 
-/// `VmHWM` of `/proc/self/status`, which is in KiB.
-fn peak_rss_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+/// A field of `/proc/self/status` that is a size, bytes; 0 if it cannot be read.
+pub fn own_bytes(field: &str) -> u64 {
+    let status = input::read_text("/proc/self/status".as_ref(), MAX_STATUS).unwrap_or_default();
+    parse_size(&status, field).unwrap_or(0)
+}
+
+/// Sizes there are in KiB.
+fn parse_size(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
@@ -246,8 +261,10 @@ mod tests {
 
     #[test]
     fn own_cost_is_read_from_the_system() {
-        assert_eq!(peak_rss_bytes("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2 << 20));
-        assert_eq!(peak_rss_bytes("Name:\tx\n"), None);
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t 9 kB\n";
+        assert_eq!(parse_size(status, "VmHWM"), Some(2 << 20));
+        assert_eq!(parse_size(status, "VmRSS"), Some(9 << 10));
+        assert_eq!(parse_size("Name:\tx\n", "VmHWM"), None);
         let mut overhead = Overhead::default();
         add_own_cost(&mut overhead);
         assert!(overhead.process_cpu_ns > 0 && overhead.peak_rss_bytes > 0);

@@ -10,12 +10,13 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agent_support::{PATIENCE, Running, sum_of};
-use irqpath_testing::cli::{error_line, irqpath, is_installed, is_root, names, read_memory};
+use irqpath_testing::cli::{error_line, irqpath, is_root, names, read_memory};
 use irqpath_testing::flight::read_meta;
+use irqpath_testing::probed::{build_program, can_probe, say, start_program};
 use rustix::process::Signal;
 
 /// `HERE` is the directory of the test.
@@ -221,26 +222,14 @@ fn agent_and_recorder_have_one_limit_of_memory() {
     assert_eq!(agent.stop(), "");
 }
 
-/// A program with a function, which it comes to when it has read a line.
-const PROGRAM: &str = "#include <stdio.h>\n\
-    __attribute__((noinline)) void on_miss(void) { __asm__ __volatile__(\"\"); }\n\
-    int main(void) { while (getchar() != EOF) on_miss(); return 0; }\n";
-
 #[test]
 fn a_probe_whose_program_is_overwritten_is_counted_and_the_agent_goes_on() {
     let test = "a_probe_whose_program_is_overwritten_is_counted_and_the_agent_goes_on";
-    if !is_root(test) {
-        return;
-    }
-    if !is_installed("cc") || !PathBuf::from("/sys/bus/event_source/devices/uprobe").exists() {
-        eprintln!("skipped: {test}: needs cc and a kernel with uprobes");
+    if !can_probe(test) {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let (source, program) = (root.path().join("app.c"), root.path().join("app"));
-    fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).status();
-    assert!(status.unwrap().success());
+    let program = build_program(root.path());
     let agent =
         Running::start(&format!("{RECORD}triggers = ['uprobe:{}:on_miss']\n", program.display()));
     let changed = |text: &str, how: &str| {
@@ -252,8 +241,9 @@ fn a_probe_whose_program_is_overwritten_is_counted_and_the_agent_goes_on() {
     fs::write(&program, bytes).unwrap();
     let text = wait_until(&agent, "the change", |text| changed(text, "rewritten"));
     assert!(!changed(&text, "replaced"), "{text}");
-    let mut running = Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
-    writeln!(running.stdin.take().unwrap(), "miss").unwrap();
+    let mut running = start_program(&program);
+    say(&mut running, "f");
+    drop(running.stdin.take());
     running.wait().unwrap();
     agent.signal(Signal::USR1);
     let text = wait_until(&agent, "one", |text| sum_of(text, "irqpath_captures_total") >= 1.0);

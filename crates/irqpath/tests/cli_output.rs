@@ -158,6 +158,21 @@ fn the_hypervisors_share_alone_does_not_exceed_a_threshold() {
     }
 }
 
+/// Far more than a result keeps.
+#[test]
+fn every_slow_path_of_a_virtual_machine_is_judged() {
+    let root = tempfile::tempdir().unwrap();
+    let mut meta = meta();
+    meta.cpu.hypervisor = Some("KVM".to_owned());
+    blamed_recording(root.path(), &meta, (1_000, 450_000), Blame::Hypervisor);
+    let target = root.path().join("kept");
+    replay(root.path()).args(["-T", "400", "-o"]).arg(&target).assert().code(0);
+    let summary: Summary = parse_file(&target.join("summary.json"));
+    let traced = summary.traced();
+    assert_eq!((traced.nr_slow, traced.nr_slow_by_hypervisor), (1_001, 1_001));
+    assert_eq!(summary.slow().len(), 200);
+}
+
 #[test]
 fn an_existing_directory_is_only_replaced_when_told_to() {
     let root = tempfile::tempdir().unwrap();

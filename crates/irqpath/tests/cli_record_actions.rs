@@ -7,13 +7,14 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use irqpath_testing::cli::{is_installed, is_root};
 use irqpath_testing::flight::{Flight, PATIENCE, read_meta};
+use irqpath_testing::probed::{build_program, can_probe, say, start_program};
 use rustix::process::Signal;
 
 /// How long a left-behind command would sleep: told by this number from all others.
@@ -134,57 +135,10 @@ fn a_signal_reaches_whom_nobody_may_signal_and_no_other() {
     }
 }
 
-/// A program with a static probe and a function, which it comes to when it has read a line.
-const PROGRAM: &str = r#"
-#include <stdio.h>
-#if defined(__x86_64__) || defined(__aarch64__)
-#define PROBE() __asm__ __volatile__( \
-	"990: nop\n" \
-	".pushsection .note.stapsdt,\"?\",\"note\"\n" \
-	".balign 4\n.4byte 992f-991f, 994f-993f, 3\n" \
-	"991: .asciz \"stapsdt\"\n992: .balign 4\n" \
-	"993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte 0\n" \
-	".asciz \"app\"\n.asciz \"missed\"\n.asciz \"\"\n994: .balign 4\n.popsection\n" \
-	".ifndef _.stapsdt.base\n" \
-	".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \
-	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n" \
-	".size _.stapsdt.base,1\n.popsection\n.endif\n")
-#endif
-__attribute__((noinline)) void on_miss(int c) { __asm__ __volatile__("" : : "r"(c)); }
-int main(void)
-{
-	int c;
-	while ((c = getchar()) != EOF) {
-		if (c == 'p')
-			PROBE();
-		if (c == 'f')
-			on_miss(c);
-	}
-	return 0;
-}
-"#;
-
-fn build_program(directory: &Path) -> PathBuf {
-    let (source, program) = (directory.join("app.c"), directory.join("app"));
-    fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).status();
-    assert!(status.unwrap().success());
-    program
-}
-
-fn say(program: &mut Child, text: &str) {
-    use std::io::Write as _;
-    program.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
-}
-
 #[test]
 fn a_program_at_a_probe_is_a_trigger_and_its_replacement_is_told() {
     let test = "a_program_at_a_probe_is_a_trigger_and_its_replacement_is_told";
-    if !is_root(test) {
-        return;
-    }
-    if !is_installed("cc") || !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
-        eprintln!("skipped: {test}: needs cc and a kernel with uprobes");
+    if !can_probe(test) {
         return;
     }
     let root = tempfile::tempdir().unwrap();
@@ -194,7 +148,7 @@ fn a_program_at_a_probe_is_a_trigger_and_its_replacement_is_told() {
     let arguments =
         ["--keep", "1s", "--at-most", "100/s", "--trigger", &usdt, "--trigger", &uprobe];
     let mut flight = Flight::start(&root.path().join("captures"), &arguments);
-    let mut running = Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
+    let mut running = start_program(&program);
     say(&mut running, "p");
     flight.wait_for_captures(1);
     say(&mut running, "f");
@@ -241,16 +195,11 @@ fn end(mut running: Child) {
 #[test]
 fn a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told() {
     let test = "a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told";
-    if !is_root(test) {
-        return;
-    }
-    if !is_installed("cc") || !Path::new("/sys/bus/event_source/devices/uprobe").exists() {
-        eprintln!("skipped: {test}: needs cc and a kernel with uprobes");
+    if !can_probe(test) {
         return;
     }
     let root = tempfile::tempdir().unwrap();
     let program = build_program(root.path());
-    let start = || Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
     let old = fs::read(&program).unwrap();
     for nr_more in [0, 1] {
         fs::write(&program, &old).unwrap();
@@ -258,7 +207,7 @@ fn a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told() {
         let directory = root.path().join(format!("captures-{nr_more}"));
         let arguments = ["--keep", "1s", "--at-most", "100/s", "--trigger", &uprobe];
         let mut flight = Flight::start(&directory, &arguments);
-        let mut running = start();
+        let mut running = start_program(&program);
         say(&mut running, "f");
         flight.wait_for_captures(1);
         assert!(has_breakpoint(&running, &program));
@@ -269,7 +218,7 @@ fn a_program_that_is_overwritten_in_place_gets_no_breakpoint_and_is_told() {
         new.resize(old.len() + nr_more, 0);
         fs::write(&program, &new).unwrap();
         sleep(Duration::from_secs(1));
-        let mut running = start();
+        let mut running = start_program(&program);
         say(&mut running, "f");
         sleep(Duration::from_secs(1));
         assert!(!has_breakpoint(&running, &program), "{nr_more} bytes more");

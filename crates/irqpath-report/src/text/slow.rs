@@ -165,7 +165,7 @@ fn describe_path(meta: &Meta, path: &SlowPath) -> String {
     }
     about.push_str(", ");
     about.push_str(end_phrase(record.end));
-    about.push_str(&format_hypervisors(path.hypervisor_ns(meta.cpu.is_virtual())));
+    about.push_str(&hypervisor_phrase(path.hypervisor_ns(meta.cpu.is_virtual())));
     if record.timer_fn != 0 {
         about.push_str(", timer ");
         about.push_str(&escape_line(&meta.names.symbol(record.timer_fn)));
@@ -181,7 +181,7 @@ fn format_begin(ns: u64) -> String {
     format!(", began at {}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
 }
 
-fn format_hypervisors(ns: u64) -> String {
+fn hypervisor_phrase(ns: u64) -> String {
     if ns == 0 { String::new() } else { format!(", {} us by the hypervisor", format_us(ns)) }
 }
 

@@ -39,7 +39,7 @@ use crate::host::names::{KnownNames, Lookup};
 use crate::host::signals::{self, Reload, Stop};
 use crate::output::console;
 use crate::output::streams::Streams;
-use crate::session::Session;
+use crate::session::{Session, Threshold};
 use crate::verbs::trace::split_tasks;
 
 const DEFAULT_CONFIG: &str = "/etc/irqpath/agent.toml";
@@ -84,8 +84,8 @@ pub fn run(arguments: &Agent) -> anyhow::Result<ExitCode> {
     confine::confine(list_kept(&settings)?)?;
     let recording = opened.map(|opened| opened.start(&host, names.get())).transpose()?;
     let (doors, refusals) = (Doors::new(door), Refusals::default());
-    let session = Session::start_unbounded(live, names, Streams::default(), source.threshold_ns)
-        .in_virtual_machine(host.cpu_info().is_virtual());
+    let threshold = Threshold { ns: source.threshold_ns, is_virtual: host.cpu_info().is_virtual() };
+    let session = Session::start_unbounded(live, names, Streams::default(), threshold);
     let day = Day::begin()?;
     let mut running = Running {
         config: arguments.config.clone(),

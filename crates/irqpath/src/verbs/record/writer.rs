@@ -29,7 +29,7 @@ use crate::host::names::KnownNames;
 use crate::output::export;
 use crate::output::files::fill_file;
 use crate::output::streams::Streams;
-use crate::session::Session;
+use crate::session::{Session, Threshold};
 
 /// How often memory and disk are looked at while a capture is written: after so many steps.
 const LOOK_EVERY: usize = 8;
@@ -261,8 +261,8 @@ impl Work {
             fill_file(file, &path, |w| write_folded(w, &stacks, &self.functions))?;
         }
         let names = KnownNames::recorded(meta.names.clone());
-        let mut session = Session::start(Box::new(source), names, streams, threshold_ns)
-            .in_virtual_machine(meta.cpu.is_virtual());
+        let threshold = Threshold { ns: threshold_ns, is_virtual: meta.cpu.is_virtual() };
+        let mut session = Session::start(Box::new(source), names, streams, threshold);
         let mut nr_steps = 0;
         while !session.is_exhausted() {
             session.poll_source(Duration::ZERO)?;

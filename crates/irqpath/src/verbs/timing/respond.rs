@@ -28,7 +28,7 @@ use crate::output::files::ResultFiles;
 use crate::output::progress::Progress;
 use crate::output::streams::Streams;
 use crate::output::{console, exit};
-use crate::session::Session;
+use crate::session::{Session, Threshold};
 
 /// How often samples are fetched.
 const STEP: Duration = Duration::from_millis(50);
@@ -234,7 +234,7 @@ impl Tracer {
             Err(missing) => return Ok(none(Some(missing))),
         };
         let names = KnownNames::live(host, Lookup::AtTheEnd)?;
-        let session = Session::start(source, names, Streams::default(), None);
+        let session = Session::start(source, names, Streams::default(), Threshold::default());
         Ok(Self { session: Some(session), missing: None, started: Instant::now() })
     }
 

@@ -25,7 +25,7 @@ use crate::output::files::ResultFiles;
 use crate::output::progress::Progress;
 use crate::output::streams::Streams;
 use crate::output::{exit, export};
-use crate::session::{self, Finished, Session};
+use crate::session::{self, Finished, Session, Threshold};
 
 /// How long `once` and `hist` measure if nobody says.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
@@ -53,8 +53,8 @@ pub fn run(arguments: &Trace) -> anyhow::Result<ExitCode> {
     let (files, streams) = open_files(output, &meta)?;
     let source = attach_source(origin, &mut meta)?;
     confine::confine(list_kept(what, output))?;
-    let mut session = Session::start(source, names, streams, what.threshold)
-        .in_virtual_machine(meta.cpu.is_virtual());
+    let threshold = Threshold { ns: what.threshold, is_virtual: meta.cpu.is_virtual() };
+    let mut session = Session::start(source, names, streams, threshold);
     match view {
         View::Top => {
             top::run(&mut session, describe_measurement(&meta), what.duration, *interval, &stop)?;
