@@ -6,6 +6,7 @@
 //! other cgroup there. So a home that has others is refused, also if these are empty now.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use irqpath_model::change::Target;
 use irqpath_model::shield::{LoneThread, PlacedTask, Wanted};
@@ -116,7 +117,7 @@ fn check_names(names: &[String]) -> Result<BTreeSet<LoneThread>, ShieldError> {
 fn check_home(host: &Host, mount: &str, home: &str, ledger: &Ledger) -> Result<(), ShieldError> {
     let directory = format!("{mount}/{home}");
     let read = |file: &str| host.read_fact(&format!("{directory}/{file}")).unwrap_or_default();
-    if home == PARTITION_DIRECTORY || home.starts_with("irqpath.shield/") {
+    if Path::new(home).starts_with(PARTITION_DIRECTORY) {
         return Err(refuse(format!("/{home} is the shield's own; reset it first")));
     }
     if !["domain", "domain threaded"].contains(&read("cgroup.type").as_str()) {
