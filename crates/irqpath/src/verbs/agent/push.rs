@@ -23,7 +23,7 @@ use irqpath_report::openmetrics;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::asking::{Ask, Stream, ask};
+use super::asking::{Ask, NoAnswer, Stream, ask};
 use super::endpoint::{DEFAULT_PATH, Otlp, Place};
 use super::web;
 use crate::output::console;
@@ -109,17 +109,20 @@ impl Pusher {
         Ok(Self { way, authority, path, interval, host_name, pushes })
     }
 
-    /// Until the process ends.
+    /// Until the measurement ends.
     pub async fn push_all(self, asks: SyncSender<Ask>) {
         let mut nr_failed = 0;
         loop {
             tokio::time::sleep(self.interval).await;
             let (outcome, why) = match ask(&asks).await {
-                Some(exposed) => match openmetrics::encode_otlp(exposed, &self.host_name) {
+                Ok(exposed) => match openmetrics::encode_otlp(exposed, &self.host_name) {
                     Ok(body) => self.push(Bytes::from(body)).await,
                     Err(_) => (Outcome::Failed, "the numbers cannot be encoded".to_owned()),
                 },
-                None => (Outcome::Failed, "the measurement does not answer".to_owned()),
+                Err(NoAnswer::Ended) => return,
+                Err(NoAnswer::Busy) => {
+                    (Outcome::Failed, "the measurement does not answer".to_owned())
+                }
             };
             self.pushes.count(outcome);
             if let Some(note) = note_change(&self.authority, outcome, &why, nr_failed) {
@@ -212,6 +215,26 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<tokio::net::TcpStre
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_the_measurement_is_no_failure() {
+        let pushes = Pushes::default();
+        let pusher = Pusher {
+            way: Way::Tcp(Vec::new()),
+            authority: "c:1".to_owned(),
+            path: "/".to_owned(),
+            interval: Duration::from_millis(1),
+            host_name: "host".to_owned(),
+            pushes: pushes.clone(),
+        };
+        let (asks, questions) = std::sync::mpsc::sync_channel(1);
+        // It ends with a question that it has not answered.
+        std::thread::spawn(move || questions.recv().map(|_| ()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let ends = async { tokio::time::timeout(PATIENCE, pusher.push_all(asks)).await };
+        runtime.block_on(ends).expect("it pushes no more");
+        assert_eq!(pushes.list()[Outcome::Failed as usize].1, 0);
+    }
 
     #[test]
     fn only_the_first_failure_and_the_first_success_after_it_cost_a_line() {

@@ -225,8 +225,8 @@ async fn answer(request: Request<Incoming>, visit: Visit) -> Result<Answer, Infa
     Ok(match request.uri().path() {
         "/metrics" => metrics(&request, &service).await,
         "/-/healthy" | "/-/ready" => match ask(&service.asks).await {
-            Some(_) => text(StatusCode::OK, "tracing\n"),
-            None => no_answer(&service.refusals),
+            Ok(_) => text(StatusCode::OK, "tracing\n"),
+            Err(_) => no_answer(&service.refusals),
         },
         "/" => text(StatusCode::OK, "irqpath agent: the numbers are at /metrics\n"),
         _ => text(StatusCode::NOT_FOUND, "nothing is here; the numbers are at /metrics\n"),
@@ -276,7 +276,7 @@ async fn metrics(request: &Request<Incoming>, service: &Service) -> Answer {
     let accept: Vec<&str> =
         request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let form = choose_form(&accept.join(","));
-    let Some(exposed) = ask(&service.asks).await else { return no_answer(&service.refusals) };
+    let Ok(exposed) = ask(&service.asks).await else { return no_answer(&service.refusals) };
     let body = match form {
         Form::Protobuf => openmetrics::encode_protobuf(exposed),
         Form::OpenMetrics => {
