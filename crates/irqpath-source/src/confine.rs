@@ -52,6 +52,8 @@ pub struct Kept {
     pub connects: Option<Connects>,
     /// An RTC can interrupt more often than 64 times a second (`CAP_SYS_RESOURCE`).
     pub rates: bool,
+    /// Network devices can be set, by files of root (`CAP_NET_ADMIN`).
+    pub net_devices: bool,
 }
 
 /// To whom connections can be made. The filter sees the kind of a socket and not its address.
@@ -71,6 +73,7 @@ impl Kept {
         kept.set(CapabilitySet::SYS_NICE, self.urgency || self.priorities);
         kept.set(CapabilitySet::IPC_LOCK, self.locked_memory);
         kept.set(CapabilitySet::SYS_RESOURCE, self.rates);
+        kept.set(CapabilitySet::NET_ADMIN, self.net_devices);
         kept
     }
 }

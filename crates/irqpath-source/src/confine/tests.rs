@@ -255,6 +255,7 @@ fn the_filter_is_made_for_each_way_of_keeping() {
             locked_memory: all,
             devices: all,
             rates: all,
+            net_devices: all,
             network: all,
             connects: all.then_some(Connects::Inet),
         };

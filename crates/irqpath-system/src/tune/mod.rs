@@ -24,7 +24,9 @@ use std::path::PathBuf;
 use irqpath_model::tune::LiveThread;
 
 pub use export::{describe_associations, find_actions, make_pins};
-pub use packets::{Devices, list_devices, plan_new_threads, switch_devices};
+pub use packets::{
+    DeviceWatch, Devices, forget_devices, list_devices, plan_new_threads, switch_devices,
+};
 pub use pins::{
     MAX_PIN_FILE, PinList, all_pins, format_pins, parse_pins, read_pins, remove_pins, resolve_pins,
     write_pins,

@@ -6,7 +6,7 @@
 //! they wake, as with other threads. The rule to know: the switch stands in the journal before the
 //! priorities of the threads, so that they go back in the opposite order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use irqpath_model::TaskId;
 use irqpath_model::change::{Form, Refusal, Target, Value};
@@ -57,6 +57,47 @@ impl Devices {
     }
 }
 
+/// Network devices that come while somebody watches.
+#[derive(Debug)]
+pub struct DeviceWatch {
+    devices: Devices,
+    known: BTreeSet<Identity>,
+    /// At the last look.
+    present: BTreeSet<Identity>,
+}
+
+/// Name and index (`/sys/class/net/DEVICE/ifindex`), which no later device of the name has.
+type Identity = (String, String);
+
+impl DeviceWatch {
+    /// From now on.
+    pub fn start(host: &Host, devices: Devices) -> Self {
+        let present = list_present(host, &devices);
+        Self { devices, known: present.clone(), present }
+    }
+
+    /// Those that came since the start and were not returned before, also in place of one with the same
+    /// name. One that was not there at the last call waits for the next, because udev may rename it.
+    pub fn take_new(&mut self, host: &Host) -> Vec<String> {
+        let now = list_present(host, &self.devices);
+        let stayed: BTreeSet<Identity> = now.intersection(&self.present).cloned().collect();
+        let new = stayed.difference(&self.known).map(|(name, _)| name.clone()).collect();
+        self.known.extend(stayed);
+        self.known.retain(|device| now.contains(device));
+        self.present = now;
+        new
+    }
+}
+
+fn list_present(host: &Host, devices: &Devices) -> BTreeSet<Identity> {
+    let index = |name: String| {
+        let file = is_file_name(&name).then(|| format!("{NET}/{name}/ifindex"))?;
+        let index = host.read_fact(&file)?;
+        Some((name, index))
+    };
+    devices.list_names(host).into_iter().filter_map(index).collect()
+}
+
 /// How the devices are now, and what would be done. Needs no privilege.
 pub fn list_devices(
     host: &Host,
@@ -70,6 +111,20 @@ pub fn list_devices(
         PacketDevice { name, state }
     };
     Ok(Packets { devices: names.into_iter().map(look).collect(), offers: list_offers(host) })
+}
+
+/// Forget that devices of these names were switched: they are gone, and others have their names.
+pub fn forget_devices(host: &Host, names: &[String]) -> Result<(), TuneError> {
+    let targets: Vec<Target> = names.iter().map(|name| target_of(name)).collect();
+    let content = peek_journal(host, OWNER)?;
+    if targets.iter().any(|target| content.ledger.get(target).is_some()) {
+        let mut journal = Journal::open(host, OWNER)?;
+        journal.release_targets(&targets);
+        if journal.ledger().is_empty() {
+            journal.finish()?;
+        }
+    }
+    Ok(())
 }
 
 /// Switch those that [`list_devices`] would switch. `known` is kept as what was known before.
@@ -150,9 +205,12 @@ fn target_of(device: &str) -> Target {
     Target::File { path: format!("{NET}/{device}/threaded"), form: Form::Text }
 }
 
+fn is_file_name(name: &str) -> bool {
+    !name.contains('/') && ![".", ".."].contains(&name)
+}
+
 fn look_at(host: &Host, access: &dyn Access, ledger: &Ledger, name: &str) -> PacketState {
-    let is_name = !name.contains('/') && ![".", ".."].contains(&name);
-    if !is_name || !host.path(format!("{NET}/{name}")).is_dir() {
+    if !is_file_name(name) || !host.path(format!("{NET}/{name}")).is_dir() {
         return PacketState::Missing;
     }
     let target = target_of(name);

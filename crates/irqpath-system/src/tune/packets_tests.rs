@@ -106,6 +106,47 @@ fn what_somebody_switched_back_stays_so() {
     assert_eq!(fake.host().read("sys/class/net/eth0/threaded").unwrap().trim(), "0");
 }
 
+fn plug(fake: Fake, name: &str, index: u32) -> Fake {
+    fake.with_file(&format!("sys/class/net/{name}/ifindex"), &format!("{index}\n"))
+        .with_file(&format!("sys/class/net/{name}/threaded"), "0\n")
+}
+
+#[test]
+fn a_device_that_comes_is_new_once_it_keeps_its_name() {
+    let fake = plug(Fake::new(), "eth0", 2);
+    let mut all = DeviceWatch::start(&fake.host(), Devices::All);
+    let mut named = DeviceWatch::start(&fake.host(), Devices::from_list("eth1,../eth0"));
+    let none: [&str; 0] = [];
+    assert_eq!(all.take_new(&fake.host()), none);
+    let fake = plug(plug(fake, "eth1", 3), "usb0", 4);
+    assert_eq!((all.take_new(&fake.host()), named.take_new(&fake.host())), (vec![], vec![]));
+    // As udev renames it.
+    let renamed = fake.host().path("sys/class/net/enx2");
+    std::fs::rename(fake.host().path("sys/class/net/usb0"), renamed).unwrap();
+    assert_eq!(all.take_new(&fake.host()), ["eth1"]);
+    assert_eq!(named.take_new(&fake.host()), ["eth1"]);
+    assert_eq!(all.take_new(&fake.host()), ["enx2"]);
+    assert_eq!((all.take_new(&fake.host()), named.take_new(&fake.host())), (vec![], vec![]));
+    // Plugged out and in between two looks.
+    let fake = plug(fake, "eth1", 5);
+    assert_eq!(all.take_new(&fake.host()), none);
+    assert_eq!(all.take_new(&fake.host()), ["eth1"]);
+}
+
+#[test]
+fn a_device_in_place_of_one_that_was_switched_is_switched_and_goes_back() {
+    let fake = plug(machine(), "eth0", 2);
+    let access = access(&fake);
+    switch(&fake, &access, "eth0");
+    let fake = plug(fake, "eth0", 9);
+    let names = ["eth0".to_owned(), "eth1".to_owned()];
+    forget_devices(&fake.host(), &names).unwrap();
+    assert_eq!(states(&switch(&fake, &access, "eth0")), [("eth0", &PacketState::Switched)]);
+    assert_eq!(reset(&fake.host(), &access).unwrap().undone.restored, 1);
+    assert_eq!(fake.host().read("sys/class/net/eth0/threaded").unwrap().trim(), "0");
+    assert!(!fake.host().path("var/lib/irqpath/tune.journal").exists());
+}
+
 #[test]
 fn without_napi_nothing_is_left_in_the_journal() {
     let fake = machine();

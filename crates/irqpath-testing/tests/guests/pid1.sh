@@ -234,6 +234,28 @@ scrape() {
 	bash -c 'exec 3<> /dev/tcp/127.0.0.1/9464 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3' > metrics.txt
 }
 
+# With the drop-in of docs/tune.md, for a NIC that comes later.
+packets_of_a_service() {
+	mkdir -p /etc/systemd/system/irqpath-tune.service.d
+	printf '[Service]\nPrivateNetwork=no\nCapabilityBoundingSet=CAP_NET_ADMIN\n' \
+		> /etc/systemd/system/irqpath-tune.service.d/packets.conf
+	echo 'TUNE=--packets --learn 1s --interval 1s' > /etc/default/irqpath-tune
+	systemctl daemon-reload
+	run_ok systemctl start irqpath-tune
+	wait_for 60 eval 'journalctl -b -u irqpath-tune -o cat | grep -q "real-time task"'
+	rmmod intsight
+	insmod /intsight.ko nic=1
+	wait_for 60 threaded_is 1
+	check 'tune serves a NIC that comes later'
+	systemctl stop irqpath-tune
+	wait_for 20 threaded_is 0
+	rmmod intsight
+	insmod /intsight.ko
+	rm -r /etc/systemd/system/irqpath-tune.service.d /etc/default/irqpath-tune
+	systemctl daemon-reload
+}
+threaded_is() { [ "$(cat /sys/class/net/isight0/threaded)" = "$1" ]; }
+
 # Started by nobody but the boot, after one that ended in the middle of a set.
 shipped_units() {
 	grep -q 'the shield of an earlier boot ended with it' note || fail "the note: $(cat note)"
@@ -251,6 +273,7 @@ shipped_units() {
 		wait_for 20 priority_is 50
 		kill $waiter
 		wait $waiter
+		packets_of_a_service
 	fi
 	systemctl stop irqpath-shield irqpath-agent irqpath-tune
 	same 'after the units of a boot' first

@@ -59,6 +59,12 @@ fn the_watch_follows_what_happens_and_leaves_what_others_set() {
         ("a second watch", "81 50"),
         ("the watch was killed", "81 50"),
         ("the next one", "50 50"),
+        // Threaded NAPI, and the priority of its thread.
+        ("a NIC", "1 50"),
+        ("another NIC", "1 50"),
+        ("switched back by hand", "0 50"),
+        ("a third NIC", "1 50"),
+        ("NIC, reset", "0 0"),
     ] {
         let line = format!("{when}: {want}");
         assert!(said.lines().any(|l| l == line), "no '{line}' in:\n{said}{context}");

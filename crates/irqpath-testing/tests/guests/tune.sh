@@ -143,3 +143,40 @@ end_task "$task"
 say "the watch was killed" 81
 irqpath tune --apply --learn 200ms > /dev/null
 say "the next one" 50
+irqpath tune reset > /dev/null
+
+# A NIC that is plugged in while the watch is at work, and another one with its name.
+# napi THREADED PRIORITY: as soon as its NAPI is like this, or after 20 s.
+napi() {
+	tries=0
+	until [ "$now" = "$2 $3" ] || [ $tries = 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.2
+		threaded=$(cat /sys/class/net/isight0/threaded 2> /dev/null || echo none)
+		polls=$(grep -l '^napi/isight0-' /proc/[0-9]*/comm | cut -d / -f 3 | head -n 1)
+		now="$threaded ${polls:+$(sed 's/.*) //' "/proc/$polls/stat" | cut -d ' ' -f 38)}"
+	done
+	echo "$1: $now" >> said
+	now=
+}
+plug() {
+	rmmod intsight
+	insmod /modules/intsight.ko nic=1
+}
+now=
+irqpath tune --apply --watch --packets --learn 200ms --interval 200ms > packets.txt 2>&1 &
+watch=$!
+sleep 3
+plug
+napi "a NIC" 1 50
+plug
+napi "another NIC" 1 50
+echo 0 > /sys/class/net/isight0/threaded
+sleep 2
+napi "switched back by hand" 0 50
+plug
+napi "a third NIC" 1 50
+kill "$watch"
+wait "$watch"
+irqpath tune reset > /dev/null
+napi "NIC, reset" 0 0

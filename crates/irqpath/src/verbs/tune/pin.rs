@@ -24,7 +24,7 @@ use super::lessons::Lessons;
 use super::plan::{
     Aim, Basis, Selection, empty_document, known_otherwise, open_host, plan_and_apply,
 };
-use super::watch::keep_learning;
+use super::watch::{Watched, keep_learning};
 use crate::host::signals;
 use crate::output::{console, exit};
 
@@ -145,7 +145,8 @@ pub fn apply_file(arguments: &TuneApply) -> anyhow::Result<ExitCode> {
         confine(Kept { priorities: true, journal: true, ..Kept::default() })?;
         let aim = Aim { apply: true, force: arguments.force };
         let pace = (arguments.interval, arguments.json);
-        keep_learning(aim, pace, (&host, &access), &mut lessons, &stop)?;
+        let watched = Watched { lessons: &mut lessons, devices: None };
+        keep_learning(aim, pace, (&host, &access), watched, &stop)?;
     }
     Ok(done)
 }

@@ -24,7 +24,6 @@ pub struct Aim {
     pub force: bool,
 }
 
-/// This machine, and the way to change it.
 /// What a plan is made from.
 #[derive(Clone, Copy)]
 pub struct Basis<'a> {
@@ -45,6 +44,7 @@ pub enum Selection<'a> {
     By(&'a Wakeups),
 }
 
+/// This machine, and the way to change it.
 pub fn open_host() -> (Host, RealAccess) {
     let host = Host::real();
     let access = RealAccess::new(&host).with_scheduling(set_scheduling);
@@ -99,23 +99,39 @@ pub fn plan_and_apply(
     Ok((planner(&threads, &held), None))
 }
 
-/// Switch the devices of `--packets`, or say what would be switched. Until receivers are known, the new
-/// threads are as urgent as those that served the packets before.
+/// Switch the devices of `--packets`, or say what would be switched.
 pub fn prepare_packets(
     (host, access): (&Host, &RealAccess),
-    list: &str,
+    devices: &Devices,
     apply: bool,
 ) -> anyhow::Result<Packets> {
-    let devices = Devices::from_list(list);
     if !apply {
-        return Ok(tune::list_devices(host, access, &devices)?);
+        return Ok(tune::list_devices(host, access, devices)?);
     }
+    Ok(switch_packets((host, access), devices, &tune::known_associations(host)?)?)
+}
+
+/// The same for devices that came meanwhile, perhaps with the names of others.
+pub fn switch_new_packets(
+    (host, access): (&Host, &RealAccess),
+    names: &[String],
+) -> Result<Packets, TuneError> {
     let known = tune::known_associations(host)?;
-    let packets = tune::switch_devices(host, access, &devices, &known)?;
+    tune::forget_devices(host, names)?;
+    switch_packets((host, access), &Devices::Named(names.to_vec()), &known)
+}
+
+/// Until receivers are known, the new threads are as urgent as those that served the packets before.
+fn switch_packets(
+    (host, access): (&Host, &RealAccess),
+    devices: &Devices,
+    known: &[Association],
+) -> Result<Packets, TuneError> {
+    let packets = tune::switch_devices(host, access, devices, known)?;
     let planner = |threads: &[LiveThread], held: &BTreeMap<TaskId, u8>| {
         tune::plan_new_threads(&packets, threads, held)
     };
-    tune::apply_plan(host, access, &known, &planner, true)?;
+    tune::apply_plan(host, access, known, &planner, true)?;
     Ok(packets)
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, ensure};
 use irqpath_model::tune::Document;
 use irqpath_report::text;
 use irqpath_source::confine::{Kept, confine};
-use irqpath_system::tune;
+use irqpath_system::tune::{self, DeviceWatch, Devices};
 
 use super::args::{Tune, TuneLearn, TuneVerb};
 use super::lessons::{self, Lessons};
@@ -19,7 +19,7 @@ use super::plan::{
     Aim, Basis, empty_document, open_host, pinned_now, plan_and_apply, prepare_packets,
     print_document,
 };
-use super::watch::keep_learning;
+use super::watch::{Watched, keep_learning};
 use crate::host::signals;
 use crate::output::progress::Progress;
 use crate::output::{console, exit};
@@ -79,10 +79,15 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let stop = signals::listen()?;
     let mut lessons = Lessons::live(&host, arguments.watch, arguments.selective)?;
     let apply = arguments.apply;
-    let prepare = |list: &String| prepare_packets((&host, &access), list, apply);
-    let packets = arguments.packets.as_ref().map(prepare).transpose()?;
-    let links = arguments.watch;
-    confine(Kept { urgency: true, priorities: apply, journal: apply, links, ..Kept::default() })?;
+    let list = arguments.packets.as_deref().map(Devices::from_list);
+    // Before they are switched: none may come in between.
+    let followed = list.clone().filter(|_| apply && arguments.watch);
+    let devices = followed.map(|list| DeviceWatch::start(&host, list));
+    let prepare = |list| prepare_packets((&host, &access), list, apply);
+    let packets = list.as_ref().map(prepare).transpose()?;
+    let (links, net_devices) = (arguments.watch, devices.is_some());
+    let kept = Kept { urgency: true, priorities: apply, journal: apply, ..Kept::default() };
+    confine(Kept { links, net_devices, ..kept })?;
     let progress = Progress::start("learning", Some(arguments.learn));
     lessons.listen(arguments.learn, &stop, || progress.tick())?;
     drop(progress);
@@ -108,7 +113,8 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     }
     if arguments.watch {
         lessons.start_watch(&host)?;
-        keep_learning(aim, (arguments.interval, json), (&host, &access), &mut lessons, &stop)?;
+        let watched = Watched { lessons: &mut lessons, devices };
+        keep_learning(aim, (arguments.interval, json), (&host, &access), watched, &stop)?;
     }
     Ok(if refused { ExitCode::from(exit::EXCEEDED) } else { ExitCode::SUCCESS })
 }

@@ -7,10 +7,12 @@ use irqpath_model::tune::{Document, LiveThread, OrdinaryThread, TuneChange, Tune
 use irqpath_report::text;
 use irqpath_system::Host;
 use irqpath_system::change::RealAccess;
-use irqpath_system::tune::TuneError;
+use irqpath_system::tune::{DeviceWatch, TuneError};
 
 use super::lessons::{Lessons, STEP};
-use super::plan::{Aim, Basis, empty_document, plan_and_apply, print_document};
+use super::plan::{
+    Aim, Basis, empty_document, plan_and_apply, print_document, switch_new_packets,
+};
 use crate::host::signals::Stop;
 use crate::output::console;
 
@@ -62,19 +64,49 @@ impl Pace {
     }
 }
 
+/// What the watch looks at.
+pub struct Watched<'a> {
+    pub lessons: &'a mut Lessons,
+    /// Network devices that threads shall poll once they come.
+    pub devices: Option<DeviceWatch>,
+}
+
+/// Switch network devices that came. Those that could not be switched while somebody else has the
+/// journal stay in `waiting`.
+fn follow_devices(
+    devices: Option<&mut DeviceWatch>,
+    (host, access): (&Host, &RealAccess),
+    waiting: &mut Vec<String>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let Some(devices) = devices else { return Ok(()) };
+    waiting.extend(devices.take_new(host));
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let packets = match switch_new_packets((host, access), waiting) {
+        Err(TuneError::Journal(error)) if error.is_locked() => return Ok(()),
+        other => Some(other?),
+    };
+    waiting.clear();
+    print_document(json, true, &Document { packets, ..empty_document() })
+}
+
 /// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
 pub fn keep_learning(
     aim: Aim,
     (interval, json): (Duration, bool),
     (host, access): (&Host, &RealAccess),
-    lessons: &mut Lessons,
+    Watched { lessons, mut devices }: Watched<'_>,
     stop: &Stop,
 ) -> anyhow::Result<()> {
+    let mut new_devices = Vec::new();
     let mut last = TunePlan::default();
     let mut pace = Pace::default();
     while !stop.is_requested() {
         let started = Instant::now();
         let is_early = pace.wait(interval, lessons, stop)?;
+        follow_devices(devices.as_mut(), (host, access), &mut new_devices, json)?;
         let learned = lessons.report_learned(host)?;
         let basis = Basis { known: &learned.associations, selection: lessons.selection() };
         let (plan, applied) = match plan_and_apply(aim, (host, access), basis, false) {
