@@ -10,6 +10,10 @@
  * moment of CLOCK_MONOTONIC, with -d they last equally long. With -j a task sleeps so long at most
  * before a request: two of them, each with a period of its own, would else meet in the same phase
  * again and again. That time is not in the totals.
+ *
+ * With -B the task polls its device for so long before it sleeps, with -P it asks the device to leave
+ * its interrupt off meanwhile, and with -E it does so by epoll (UDP only). With -H a line tells how long
+ * the CPU-bound task below ran.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -19,6 +23,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "busypoll.h"
 #include "intsight_mark.h"
 #include "net.h"
 
@@ -37,17 +42,21 @@ static const char usage[] =
 "usage: netping [-t (TCP)] [-n COUNT] [-w WARMUP] [-b BYTES] [-p FIFO_PRIORITY] [-i INTERVAL_NS]\n"
 "               [-j SPREAD_NS (asleep, before a request)]\n"
 "               [-a AT_MS] [-d AT_MOST_MS] [-T ANSWER_WITHIN_MS] [-H (CPU-bound task below)]\n"
+"               [-B BUSY_POLL_US] [-P (interrupt off meanwhile)] [-E (by epoll)]\n"
 "               IP PORT\n";
 
 static uint64_t count = 1000, warmup = 10, size = 10, priority, interval_ns, spread_ns, at_ms;
-static uint64_t at_most_ms, within_ms = 1000;
-static bool tcp, hog;
+static uint64_t at_most_ms, within_ms = 1000, poll_us;
+static bool tcp, hog, prefer_polling, by_epoll;
+static clockid_t below;
 static char request[MAX_MESSAGE], response[MAX_MESSAGE];
 static uint64_t nr_lost, nr_wrong, lingered_ns;
 
 static void start_hog(void)
 {
-	switch (fork()) {
+	pid_t pid = fork();
+
+	switch (pid) {
 	case -1:
 		die("fork");
 	case 0:
@@ -55,6 +64,19 @@ static void start_hog(void)
 		for (;;)
 			__asm__ __volatile__("" : : : "memory");
 	}
+	errno = clock_getcpuclockid(pid, &below);
+	if (errno)
+		die("the clock of the task below");
+}
+
+/* Of the task below, 0 without one. */
+static int64_t ran_ns(void)
+{
+	struct timespec time = { .tv_sec = 0 };
+
+	if (hog)
+		clock_gettime(below, &time);
+	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
 /* Each request differs from the one before it, as far as its size allows. */
@@ -116,6 +138,25 @@ static void transact(int fd, uint64_t number, struct sample *sample)
 		nr_wrong++;
 }
 
+/* By epoll; see transact(). */
+static void transact_polling(int epoll, int fd, uint64_t number, struct sample *sample)
+{
+	struct epoll_event readable;
+	bool came;
+
+	fill(number);
+	sample->begin = cycles();
+	send_all(fd);
+	came = epoll_wait(epoll, &readable, 1, within_ms) == 1 &&
+	       recv(fd, response, sizeof(response), 0) == (ssize_t)size;
+	INTSIGHT_MARK(INTSIGHT_MARK_TARGET_USER);
+	sample->end = cycles();
+	if (!came)
+		nr_lost++;
+	else if (memcmp(request, response, size))
+		nr_wrong++;
+}
+
 static void take_totals(struct totals *totals)
 {
 	clock_gettime(CLOCK_MONOTONIC, &totals->time);
@@ -140,7 +181,7 @@ static void parse(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "tn:w:b:p:i:j:a:d:T:H")) != -1) {
+	while ((opt = getopt(argc, argv, "tn:w:b:p:i:j:a:d:T:B:HPE")) != -1) {
 		switch (opt) {
 		case 't': tcp = true; break;
 		case 'n': count = number(optarg); break;
@@ -152,11 +193,14 @@ static void parse(int argc, char **argv)
 		case 'a': at_ms = number(optarg); break;
 		case 'd': at_most_ms = number(optarg); break;
 		case 'T': within_ms = number(optarg); break;
+		case 'B': poll_us = number(optarg); break;
 		case 'H': hog = true; break;
+		case 'P': prefer_polling = true; break;
+		case 'E': by_epoll = true; break;
 		default: quit(usage);
 		}
 	}
-	if (argc - optind != 2 || !size || size > MAX_MESSAGE)
+	if (argc - optind != 2 || !size || size > MAX_MESSAGE || (by_epoll && tcp))
 		quit(usage);
 }
 
@@ -195,7 +239,7 @@ static void linger(uint64_t number)
 }
 
 /* Returns how many there were. */
-static uint64_t transact_all(int fd, struct sample *samples)
+static uint64_t transact_all(int epoll, int fd, struct sample *samples)
 {
 	const uint64_t until = at_most_ms ? now_ms() + at_most_ms : UINT64_MAX;
 	struct timespec pause = { .tv_nsec = interval_ns };
@@ -206,7 +250,10 @@ static uint64_t transact_all(int fd, struct sample *samples)
 			nanosleep(&pause, NULL);
 		if (spread_ns)
 			linger(i);
-		transact(fd, warmup + i, &samples[i]);
+		if (by_epoll)
+			transact_polling(epoll, fd, warmup + i, &samples[i]);
+		else
+			transact(fd, warmup + i, &samples[i]);
 	}
 	return i;
 }
@@ -216,8 +263,9 @@ int main(int argc, char **argv)
 	struct totals before, after;
 	struct sample *samples;
 	struct timeval within;
+	int fd, epoll = -1;
 	uint64_t i, nr;
-	int fd;
+	int64_t ran;
 
 	parse(argc, argv);
 	within.tv_sec = within_ms / 1000;
@@ -228,18 +276,28 @@ int main(int argc, char **argv)
 	fd = connected_socket(tcp ? SOCK_STREAM : SOCK_DGRAM, argv[optind],
 			      number(argv[optind + 1]));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &within, sizeof(within));
+	if (by_epoll)
+		epoll = busypoll_epoll(fd, poll_us, prefer_polling);
+	else if (poll_us)
+		busypoll_socket(fd, poll_us, prefer_polling);
 	if (hog)
 		start_hog();
 	lock_memory();
 	be_fifo(priority);
 
-	for (i = 0; i < warmup; i++)
-		transact(fd, i, &samples[count]);
+	for (i = 0; i < warmup; i++) {
+		if (by_epoll)
+			transact_polling(epoll, fd, i, &samples[count]);
+		else
+			transact(fd, i, &samples[count]);
+	}
 	if (at_ms)
 		begin_together();
+	ran = ran_ns();
 	take_totals(&before);
-	nr = transact_all(fd, samples);
+	nr = transact_all(epoll, fd, samples);
 	take_totals(&after);
+	ran = ran_ns() - ran;
 
 	/* Others may still wait for their last answer: printing is no work for a priority. */
 	be_ordinary();
@@ -248,5 +306,7 @@ int main(int argc, char **argv)
 		printf("%llu,%llu,%llu\n", (unsigned long long)i,
 		       (unsigned long long)samples[i].begin, (unsigned long long)samples[i].end);
 	print_totals(&before, &after, nr);
+	if (hog)
+		printf("# below ran_ns %lld\n", (long long)ran);
 	return nr_lost || nr_wrong;
 }
