@@ -5,9 +5,9 @@
 #
 #   scripts/fresh.sh [--quick] SUITE      bookworm, trixie, sid, noble (Ubuntu 24.04)
 #
-# --quick is what `make test` runs for a suite that this machine is not: unit tests, guest programs byte
-# for byte, the oldest kernels with what its clang made, and the demo without the irqpath kernel;
-# compiled without optimisation, and with this machine's lab cache. Crates of others that this checkout
+# --quick is what `make test` runs for a suite that this machine is not: guest programs byte for byte,
+# the oldest kernels with what its clang made, and the demo without the irqpath kernel; compiled
+# without optimisation, and with this machine's lab cache. Crates of others that this checkout
 # has compiled are taken from there, except the one with libbpf in it.
 #
 # scripts/root.sh makes the root and says which mirror it uses. The demo traces this machine. Rust and
@@ -90,12 +90,6 @@ made_pictures() {
 }
 
 # shellcheck disable=SC2317 # reached through step
-unit_tests() {
-  # With the crate that guests' tests are in, features and so what is compiled are theirs.
-  inside cargo test --locked -q -p irqpath-model -p irqpath-analysis -p irqpath-system -p irqpath-testing --lib
-}
-
-# shellcheck disable=SC2317 # reached through step
 guests() {
   inside strip -o target/irqpath target/debug/irqpath
   inside cargo test --locked -q -p irqpath-testing --test guests -- reproducible the_oldest
@@ -107,7 +101,6 @@ if [[ $quick == 1 ]]; then step 'without the libbpf of here' inside cargo clean 
 step 'make demo' inside make demo
 step 'report and flame graph' made_pictures
 if [[ $quick == 1 ]]; then
-  step 'unit tests' unit_tests
   step 'guest programs byte for byte, and the oldest kernels' guests
 else
   step 'make test' inside make test

@@ -98,11 +98,12 @@ fresh_root() {
 # shellcheck disable=SC2317 # reached through step
 manifests() { scripts/manifests.sh | tee -a "$log"; }
 
-# The fuzzer finds the same whatever runs beside it, and the last guests count instructions.
+# The fuzzer finds the same whatever runs beside it. It takes what the tests leave: those of the
+# command and the agent sleep for half of their time.
 fuzz_seconds=${IRQPATH_FUZZ_SECONDS:-10}
 start_fuzz() {
   if ! c++ --version >/dev/null 2>&1; then return; fi
-  IRQPATH_FUZZ_SECONDS=$fuzz_seconds setsid scripts/fuzz.sh >"$fuzz_log" 2>&1 &
+  IRQPATH_FUZZ_SECONDS=$fuzz_seconds IRQPATH_FUZZ_JOBS=1 setsid nice -n 19 scripts/fuzz.sh >"$fuzz_log" 2>&1 &
   fuzz=$!
 }
 
@@ -177,8 +178,8 @@ step_ours 'the patch series' cargo xtask kernel check --quick
 step 'the release binary, beside the lints and the kernel' end_release
 summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
 step_with qemu-system-aarch64 'irqpath for arm64 guests' arm64
-step 'cargo test' rust_tests
 start_fuzz
+step 'cargo test' rust_tests
 step_with qemu-system-x86_64 'irqpath lab gate' cargo run --locked -q -p irqpath -- lab gate ihm-timer intspect-baseline
 step_ours 'irqpath lab gate of the policies' cargo run --locked -q -p irqpath -- lab gate ihm-migrate
 step_ours 'policies' policies
@@ -188,7 +189,7 @@ if [[ ${IRQPATH_FRESH:-0} == 1 ]]; then
 else
   echo 'skipped: a fresh root of another Debian: set IRQPATH_FRESH=1' >>"$log"
 fi
-step_with c++ "fuzz targets, $fuzz_seconds s each, beside the last steps" end_fuzz
+step_with c++ "fuzz targets, $fuzz_seconds s each, beside the tests" end_fuzz
 
 summarize
 exit "$failed"
