@@ -10,9 +10,7 @@ use irqpath_system::change::RealAccess;
 use irqpath_system::tune::{DeviceWatch, TuneError};
 
 use super::lessons::{Lessons, STEP};
-use super::plan::{
-    Aim, Basis, empty_document, plan_and_apply, print_document, switch_new_packets,
-};
+use super::plan::{Aim, Basis, empty_document, plan_and_apply, print_document, switch_new_packets};
 use crate::host::signals::Stop;
 use crate::output::console;
 
