@@ -17,6 +17,7 @@ fn run() -> Option<Outcome> {
         .program_file("irqpath", &release_binary())
         .own_program("waiter")
         .own_program("prio")
+        .own_program("netsink")
         .file("/modules/intsight.ko", &intsight, 0o644)
         .job(include_str!("tune.sh"));
     let machine = Machine { limit_host: guests::LIMIT, ..Machine::exact(&kernel) };
@@ -28,7 +29,8 @@ fn the_watch_follows_what_happens_and_leaves_what_others_set() {
     let Some(outcome) = run() else { return };
     let text = |name: &str| outcome.results.file_text(name).unwrap_or_else(|e| e.to_string());
     let (said, watch) = (text("said"), text("watch.json"));
-    let context = format!("{watch}{}{}", text("watch.err"), outcome.results.job_log());
+    let context = ["watch.err", "packets.txt"].map(text).concat() + &outcome.results.job_log();
+    let context = format!("{watch}{context}");
     eprintln!("{said}");
     // Priorities of the threads of intsight0 and intsight1.
     for (when, want) in [
@@ -60,10 +62,12 @@ fn the_watch_follows_what_happens_and_leaves_what_others_set() {
         ("the watch was killed", "81 50"),
         ("the next one", "50 50"),
         // Threaded NAPI, and the priority of its thread.
-        ("a NIC", "1 50"),
-        ("another NIC", "1 50"),
-        ("switched back by hand", "0 50"),
-        ("a third NIC", "1 50"),
+        ("a NIC", "1 0"),
+        ("a receiver", "1 61"),
+        ("no receiver", "1 0"),
+        ("another NIC", "1 0"),
+        ("another receiver", "1 61"),
+        ("switched back by hand", "0 61"),
         ("NIC, reset", "0 0"),
     ] {
         let line = format!("{when}: {want}");

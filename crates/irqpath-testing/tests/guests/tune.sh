@@ -163,20 +163,36 @@ plug() {
 	rmmod intsight
 	insmod /modules/intsight.ko nic=1
 }
+# Packets for a FIFO 60 task.
+receive() {
+	echo echo > /sys/class/net/isight0/intsight/peer
+	ip addr add 10.9.0.1/24 dev isight0
+	ip link set isight0 up
+	netsink -n 1000000 -T 60000 -p 60 5000 > /dev/null &
+	receiver=$!
+	sleep 0.2
+	echo 500 > /sys/class/net/isight0/intsight/burst_pps
+	echo 1000000 > /sys/class/net/isight0/intsight/burst
+}
 now=
 irqpath tune --apply --watch --packets --learn 200ms --interval 200ms > packets.txt 2>&1 &
 watch=$!
 sleep 3
 plug
-napi "a NIC" 1 50
+napi "a NIC" 1 0
+receive
+napi "a receiver" 1 61
+end_task "$receiver"
+napi "no receiver" 1 0
 plug
-napi "another NIC" 1 50
+napi "another NIC" 1 0
+receive
+napi "another receiver" 1 61
 echo 0 > /sys/class/net/isight0/threaded
 sleep 2
-napi "switched back by hand" 0 50
-plug
-napi "a third NIC" 1 50
+napi "switched back by hand" 0 61
 kill "$watch"
 wait "$watch"
 irqpath tune reset > /dev/null
 napi "NIC, reset" 0 0
+end_task "$receiver"
