@@ -229,8 +229,8 @@ fn list_offers(host: &Host) -> Vec<String> {
     if host.path("proc/sys/net/core/busy_poll").exists() {
         offers.push(
             "busy polling (SO_BUSY_POLL, or net.core.busy_read for all): a receiver polls its \
-             device itself; in the lab a round trip was up to 65 % shorter, and the CPU had no time \
-             for others; docs/tune.md has the priorities that it needs"
+             device itself; in the lab a round trip without its wire was up to 65 % shorter, and the \
+             CPU had no time for others; docs/tune.md has the priorities that it needs"
                 .to_owned(),
         );
     }
