@@ -9,6 +9,9 @@ boot=$(cat next 2> /dev/null || echo 1)
 if [ -e next ]; then cp first.failures failures; cp first.checks checks; else rm -f failures checks; fi
 touch failures checks
 
+# A minimal Debian has no kmod.
+insmod() { run_ok busybox insmod "$@"; }
+rmmod() { run_ok busybox rmmod "$@"; }
 # expect WHAT FOUND WANTED
 expect() { [ "$2" = "$3" ] || fail "$1: '$2', not '$3'"; }
 # run_ok COMMAND...: its output is kept if it fails.
@@ -245,8 +248,7 @@ packets_of_a_service() {
 	wait_for 60 eval 'journalctl -b -u irqpath-tune -o cat | grep -q "real-time task"'
 	rmmod intsight
 	insmod /intsight.ko nic=1
-	wait_for 60 threaded_is 1
-	check 'tune serves a NIC that comes later'
+	wait_for 60 threaded_is 1 && check 'tune serves a NIC that comes later'
 	systemctl stop irqpath-tune
 	wait_for 20 threaded_is 0
 	rmmod intsight
@@ -267,8 +269,7 @@ shipped_units() {
 	if [ "$TUNE" = 1 ]; then
 		waiter -d /dev/intsight0 -n 100000 -t 5000000 -p 80 > /dev/null 2>&1 &
 		waiter=$!
-		wait_for 300 priority_is 81
-		check 'tune serves the task'
+		wait_for 300 priority_is 81 && check 'tune serves the task'
 		systemctl stop irqpath-tune
 		wait_for 20 priority_is 50
 		kill $waiter
