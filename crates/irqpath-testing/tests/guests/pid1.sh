@@ -274,9 +274,9 @@ shipped_units() {
 		wait_for 20 priority_is 50
 		kill $waiter
 		wait $waiter
-		packets_of_a_service
 	fi
 	systemctl stop irqpath-shield irqpath-agent irqpath-tune
+	[ "$TUNE" = 0 ] || packets_of_a_service
 	same 'after the units of a boot' first
 }
 
