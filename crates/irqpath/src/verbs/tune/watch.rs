@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use irqpath_model::tune::{Document, LiveThread, OrdinaryThread, TuneChange, TunePlan};
+use irqpath_model::tune::{
+    Document, LiveThread, OrdinaryThread, PacketState, TuneChange, TunePlan,
+};
 use irqpath_report::text;
 use irqpath_system::Host;
 use irqpath_system::change::RealAccess;
@@ -82,12 +84,19 @@ fn follow_devices(
     if waiting.is_empty() {
         return Ok(());
     }
-    let packets = match switch_new_packets((host, access), waiting) {
+    let mut packets = match switch_new_packets((host, access), waiting) {
         Err(TuneError::Journal(error)) if error.is_locked() => return Ok(()),
-        other => Some(other?),
+        other => other?,
     };
     waiting.clear();
-    print_document(json, true, &Document { packets, ..empty_document() })
+    // Each container that starts brings one without.
+    packets.devices.retain(|device| device.state != PacketState::NoNapi);
+    if packets.devices.is_empty() {
+        return Ok(());
+    }
+    // They were said at the start.
+    packets.offers.clear();
+    print_document(json, true, &Document { packets: Some(packets), ..empty_document() })
 }
 
 /// Keep learning, and act when something changed. Ends with a signal, which leaves what was set.
