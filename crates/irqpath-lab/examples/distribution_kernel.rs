@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `scripts/kernel-package.sh` builds a distribution's kernel from: Debian's source of the irqpath
+//! What `scripts/kernel-package.sh` builds a distribution's kernel from: the whole source of the irqpath
 //! kernel, without our part, and the configuration of Debian's -rt kernel of the same version. Prints
 //! both paths, in the lab's cache.
 
@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use irqpath_lab::kernel::{Arch, Flavour, Kernel, provide_source};
+use irqpath_lab::kernel::{Arch, Flavour, Kernel, provide_whole_source};
 use irqpath_lab::{Cache, Lab, Progress, Project};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         progress: Progress::stderr(),
     };
     let kernel = Kernel::provide(&lab, Flavour::StockRt, Arch::X86_64)?;
-    let source = provide_source(&lab)?;
+    let source = provide_whole_source(&lab)?;
     println!("{}", source.display());
     println!("{}", kernel.config.display());
     Ok(())

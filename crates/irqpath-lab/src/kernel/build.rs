@@ -16,7 +16,7 @@ use super::error::io_at;
 use super::image::version_string;
 use super::pins::{Pins, SourcePin};
 use super::run::{Lines, run_for_output, run_watched, tool_command};
-use super::source::{Additions, unpack_pristine, with_additions};
+use super::source::{Additions, Extent, unpack_pristine, with_additions};
 use super::{Arch, Flavour, Kernel, KernelError, Toolchain};
 use crate::cache::{Inputs, Product, Staging, hash_file, remove_directory};
 use crate::own;
@@ -64,7 +64,7 @@ pub(super) fn provide_own(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Ker
         &recipe.describe_product(&listed)?,
         &lab.progress,
         |staging| {
-            let source = unpack_pristine(lab, &listed)?;
+            let source = unpack_pristine(lab, &listed, Extent::Flavours)?;
             let source = with_additions(lab, &source, &recipe.described.additions)?;
             recipe.make_kernel(staging, &source, &listed)
         },
@@ -85,7 +85,16 @@ pub(super) fn find_cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
 /// # Errors
 /// If there is none, and none can be had.
 pub fn provide_source(lab: &Lab) -> Result<PathBuf, KernelError> {
-    unpack_pristine(lab, &Pins::read(&lab.project)?.source)
+    unpack_pristine(lab, &Pins::read(&lab.project)?.source, Extent::Flavours)
+}
+
+/// The same, every file: the flavours leave out drivers that a
+/// distribution's kernel has.
+///
+/// # Errors
+/// If there is none, and none can be had.
+pub fn provide_whole_source(lab: &Lab) -> Result<PathBuf, KernelError> {
+    unpack_pristine(lab, &Pins::read(&lab.project)?.source, Extent::Whole)
 }
 
 /// The fragments of a flavour, in the order in which they apply.

@@ -28,7 +28,7 @@ mod stock;
 mod toolchain;
 
 pub use apt::Apt;
-pub use build::provide_source;
+pub use build::{provide_source, provide_whole_source};
 pub use debian::provide_debian;
 pub use error::KernelError;
 pub use flavour::{Arch, Flavour, UnknownName};

@@ -25,7 +25,7 @@ const APPLY: u32 = 1;
 /// What sources with our additions are called, before the key.
 pub(super) const PATCHED: &str = "linux-irqpath";
 /// Never compiled for a guest of the lab, and more than half of the source. What Kconfig and
-/// make read stays.
+/// make read stays. A distribution's kernel needs the rest, see [`Extent`].
 const LEFT_OUT: [&str; 12] = [
     "*/drivers/gpu/*.[ch]",
     "*/drivers/media/*.[ch]",
@@ -88,12 +88,29 @@ impl Additions {
     }
 }
 
+/// How much of a source is unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What the lab's flavours are compiled from.
+    Flavours,
+    /// Every file.
+    Whole,
+}
+
 /// The source as Debian has it.
-pub(super) fn unpack_pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, KernelError> {
-    let inputs = Inputs::new("kernel source", UNPACK)
+pub(super) fn unpack_pristine(
+    lab: &Lab,
+    listed: &SourcePin,
+    extent: Extent,
+) -> Result<PathBuf, KernelError> {
+    let mut inputs = Inputs::new("kernel source", UNPACK)
         .value("package", &listed.package)
         .value("version", &listed.version);
-    let label = listed.package.clone();
+    let mut label = listed.package.clone();
+    if extent == Extent::Whole {
+        inputs = inputs.value("extent", "whole");
+        label.insert_str(0, "whole-");
+    }
     let product = Product { kind: "sources", label, inputs, resumable: false };
     lab.cache.provide_product(&product, &lab.progress, |staging| {
         let debs = staging.directory.join("debs");
@@ -104,7 +121,7 @@ pub(super) fn unpack_pristine(lab: &Lab, listed: &SourcePin) -> Result<PathBuf, 
         for deb in &deb {
             unpack_package(deb, &debs)?;
         }
-        untar_source(&find_archive(&debs)?, staging)?;
+        untar_source(&find_archive(&debs)?, staging, extent)?;
         remove_directory(&debs)?;
         Ok(())
     })
@@ -120,10 +137,13 @@ fn find_archive(debs: &Path) -> Result<PathBuf, KernelError> {
     })
 }
 
-fn untar_source(archive: &Path, staging: &Staging) -> Result<(), KernelError> {
+fn untar_source(archive: &Path, staging: &Staging, extent: Extent) -> Result<(), KernelError> {
     let mut tar = tool_command("tar");
     tar.arg("-x").arg("-I").arg("xz -T0").arg("-f").arg(archive).arg("-C").arg(&staging.directory);
-    tar.arg("--strip-components=1").args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")));
+    tar.arg("--strip-components=1");
+    if extent == Extent::Flavours {
+        tar.args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")));
+    }
     let log = staging.directory.join("debs/tar.log");
     run_watched(tar.stdin(staging.stdin()), "unpacking the kernel's source", &log, || {})
 }
