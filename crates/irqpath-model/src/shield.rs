@@ -364,6 +364,9 @@ pub struct Reset {
     pub undone: Undone,
     /// Tasks that had inherited an affinity of ours and got their ancestor's back.
     pub heirs: usize,
+    /// Interrupts that appeared while the shield was set and got the default that was before it.
+    #[serde(default)]
+    pub newborn: usize,
     /// Changes of an earlier boot, which ended with it.
     pub gone_with_boot: usize,
     /// Lines of the journal that are damaged; what they said is not undone.

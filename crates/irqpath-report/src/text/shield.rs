@@ -245,6 +245,12 @@ pub fn render_reset(reset: &Reset) -> Page {
     let Undone { restored, already, gone, left } = &reset.undone;
     text.add_line(format_args!("Put back: {restored} values and {} tasks that had inherited one; as before: {already}; gone: {gone}",
         reset.heirs));
+    if reset.newborn > 0 {
+        text.add_line(format_args!(
+            "{} interrupts that came since have the default of before the shield",
+            reset.newborn
+        ));
+    }
     list_damaged(&mut text, &reset.damaged);
     text.add_list("left as they are", left, ROWS, left_row);
     text

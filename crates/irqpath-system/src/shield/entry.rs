@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What `set`, `status` and `reset` share: a shield's entry in the journal, and how it stands.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use irqpath_model::change::Refusal;
@@ -22,6 +23,9 @@ pub(crate) struct Entry {
     pub wanted: Wanted,
     /// Tasks that started before this tick were there before the shield.
     pub since_ticks: u64,
+    /// Interrupt lines that were there before the shield; `None` in a journal that does not say.
+    #[serde(default)]
+    pub lines: Option<BTreeSet<u32>>,
 }
 
 impl Entry {

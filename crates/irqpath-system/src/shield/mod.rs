@@ -28,6 +28,7 @@ mod latency;
 mod latency_plan;
 mod lone;
 mod measure;
+mod newborn;
 mod opponents;
 mod partition;
 mod placed;

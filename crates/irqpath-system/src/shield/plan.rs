@@ -402,7 +402,7 @@ impl Planner<'_> {
     }
 }
 
-fn irq_target(irq: &Irq) -> Target {
+pub(super) fn irq_target(irq: &Irq) -> Target {
     Target::File { path: format!("proc/irq/{}/smp_affinity", irq.irq), form: Form::Mask }
 }
 

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use irqpath_model::CpuList;
 use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::Reset;
 
@@ -12,6 +13,7 @@ use super::check::check_rights;
 use super::entry::{PATIENCE, read_entry};
 use super::handed::remove_attached;
 use super::heirs::Ancestors;
+use super::newborn::find_newborn;
 use super::siblings::is_cpu;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, put_back, undo_changes};
@@ -50,15 +52,20 @@ pub(super) fn take_down(
     mut journal: Journal,
     reset: &mut Reset,
 ) -> Result<(), ShieldError> {
-    let since = read_entry(&journal).map_or(u64::MAX, |entry| entry.since_ticks);
-    let mount = Snapshot::read(host, access)?.cgroup.mount;
+    let entry = read_entry(&journal);
+    let since = entry.as_ref().map_or(u64::MAX, |entry| entry.since_ticks);
+    let there = entry.and_then(|entry| entry.lines);
+    let snapshot = Snapshot::read(host, access)?;
+    let mount = &snapshot.cgroup.mount;
     reset.undone = undo_changes(access, &mut journal, is_cpu)?;
-    reset.undone.extend(remove_attached(access, &mut journal, &mount, &BTreeSet::new())?);
-    reset.undone.extend(partition::remove_partition(access, &mut journal, &mount)?);
+    reset.undone.extend(remove_attached(access, &mut journal, mount, &BTreeSet::new())?);
+    reset.undone.extend(partition::remove_partition(access, &mut journal, mount)?);
     // Released only after the heirs: these are found by what their ancestors had.
+    let newborn = find_newborn(&snapshot.irqs, journal.ledger(), there.as_ref());
     let (undone, settled) = put_back(access, journal.ledger(), |_| true);
     reset.undone.extend(undone);
     reset.heirs = restore_heirs(host, access, &journal, since);
+    reset.newborn = restore_newborn(access, newborn);
     access.mark_step("before the release");
     journal.release_targets(&settled);
     access.mark_step("after the release");
@@ -66,6 +73,15 @@ pub(super) fn take_down(
         journal.finish()?;
     }
     Ok(())
+}
+
+/// One that went meanwhile, or that its driver keeps where it is, is left alone.
+fn restore_newborn(access: &dyn Access, newborn: Vec<(Target, CpuList)>) -> usize {
+    let is_set = |(target, cpus): &(Target, CpuList)| {
+        access.mark_step("before a newborn interrupt");
+        access.set(target, &Value::Cpus(cpus.clone())).is_ok_and(|is_there| is_there)
+    };
+    newborn.iter().filter(|line| is_set(line)).count()
 }
 
 fn restore_heirs(host: &Host, access: &dyn Access, journal: &Journal, since_ticks: u64) -> usize {

@@ -103,8 +103,7 @@ pub fn set(
     let plan = plan_shield(&snapshot, wanted, &journal.ledger().without_refusals());
     check_mechanism(&plan, wanted)?;
     check_files(host, &plan, &snapshot)?;
-    let since = read_entry(&journal).map_or_else(|| own_start(host), |entry| entry.since_ticks);
-    journal.begin_set(&Entry { wanted: wanted.clone(), since_ticks: since })?;
+    journal.begin_set(&describe_entry(host, &snapshot, wanted, read_entry(&journal)))?;
     let mut setter = Setter::new(host, access, snapshot, wanted, is_stopped);
     let done = match setter.make_changes(&mut journal) {
         Ok(done) => done,
@@ -120,6 +119,24 @@ pub fn set(
         return Err(no_partition(&done.obstacles));
     }
     Ok(done)
+}
+
+/// The shield's entry. One that is changed keeps what was there before it.
+fn describe_entry(
+    host: &Host,
+    snapshot: &Snapshot,
+    wanted: &Wanted,
+    before: Option<Entry>,
+) -> Entry {
+    let wanted = wanted.clone();
+    match before {
+        Some(entry) => Entry { wanted, ..entry },
+        None => Entry {
+            wanted,
+            since_ticks: own_start(host),
+            lines: Some(snapshot.irqs.iter().map(|irq| irq.irq).collect()),
+        },
+    }
 }
 
 /// Refuse a mechanism that was insisted on and cannot be had.

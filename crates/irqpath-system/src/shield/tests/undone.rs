@@ -47,6 +47,26 @@ fn a_shield_is_set_and_taken_down_again() {
     }
 }
 
+/// The kernel gives a new interrupt the default that the shield has set.
+#[test]
+fn an_interrupt_that_comes_later_gets_the_default_of_before() {
+    let fake = machine();
+    let host = fake.host();
+    let default = text(&host, "proc/irq/default_smp_affinity");
+    set(&host, &access(&fake), &wanted("2-3")).unwrap();
+    assert_eq!(text(&host, "proc/irq/default_smp_affinity"), "3");
+    // One that the shield gave, one that somebody bound since.
+    let fake = fake.with_file("proc/irq/60/smp_affinity", "3\n");
+    let fake = fake.with_file("proc/irq/61/smp_affinity", "1\n");
+    // A change of the shield does not make them older.
+    set(&host, &access(&fake), &wanted("2")).unwrap();
+    let fake = fake.with_file("proc/irq/62/smp_affinity", "b\n");
+    let reset = reset(&host, &access(&fake)).unwrap();
+    assert_eq!(reset.newborn, 2);
+    let mask = |irq: u32| text(&host, &format!("proc/irq/{irq}/smp_affinity"));
+    assert_eq!((mask(60), mask(61), mask(62)), (default.clone(), "1".into(), default));
+}
+
 #[test]
 fn set_twice_is_set_once() {
     for fake in [machine(), with_cgroups(), with_kernel_shield()] {
