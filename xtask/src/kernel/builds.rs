@@ -47,6 +47,8 @@ pub fn run(place: &Place, source: &Path, texts: &[(PathBuf, String)]) -> Result<
         },
         fragments: fragments
             .iter()
+            .copied()
+            .chain(place.own_fragment())
             .map(|name| place.kernel.join("config").join(format!("{name}.config")))
             .collect(),
     };

@@ -29,7 +29,7 @@ const OVERLAY_SUBJECT: &str = "irqpath: New files";
 const BASE_TAG: &str = "irqpath-base";
 
 const USAGE: &str = "\
-usage: cargo xtask kernel COMMAND [--base 6.12] [--source DIR]
+usage: cargo xtask kernel COMMAND [--base 6.12|7.x] [--source DIR]
 
   checkout DIR   a git work tree: the source, our new files, our patches
   save DIR       write a work tree's commits back to kernel/overlay and kernel/hooks
@@ -59,8 +59,8 @@ impl Place {
     fn source(&self) -> Result<PathBuf> {
         self.find_source()?.with_context(|| {
             format!(
-                "no unpacked source of Linux {}; run `irqpath lab build --flavour irqpath` once, \
-                 or give --source DIR",
+                "no unpacked source of Linux {}; run `irqpath lab build --flavour irqpath` or \
+                 `irqpath-7.x` once, or give --source DIR",
                 self.base
             )
         })
@@ -74,7 +74,11 @@ impl Place {
         if !sources.is_dir() {
             return Ok(None);
         }
-        let prefix = format!("linux-source-{}-", self.base);
+        // All releases of a series such as 7.x have one directory of hooks.
+        let prefix = match self.base.strip_suffix('x') {
+            Some(major) => format!("linux-source-{major}"),
+            None => format!("linux-source-{}-", self.base),
+        };
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&sources)? {
             let path = entry?.path();
@@ -85,6 +89,11 @@ impl Place {
             }
         }
         Ok(found.into_iter().max())
+    }
+
+    /// The fragment of the configuration that has what this base has otherwise.
+    fn own_fragment(&self) -> Option<&str> {
+        self.base.ends_with('x').then_some(self.base.as_str())
     }
 
     /// The patches of `series`, in order.

@@ -44,18 +44,19 @@ struct Recipe<'a> {
 /// For each flavour of ours the digest of what the project says about it. Unlike the key in the
 /// cache it is the same on every machine: the versions of compiler and linker are not in it.
 pub(super) fn digest_flavours(project: &Project) -> Result<BTreeMap<Flavour, String>, KernelError> {
-    let ours = Flavour::ALL.iter().copied().filter(|flavour| !flavour.is_stock());
+    let pins = Pins::read(project)?;
+    let offered = |flavour: &Flavour| !flavour.is_stock() && pins.find_source(*flavour).is_ok();
     let digest = |flavour| {
         let described = Described::read(project, flavour)?;
-        Ok((flavour, described.digest_inputs(&described.pins.source)?))
+        Ok((flavour, described.digest_inputs(described.pins.find_source(flavour)?)?))
     };
-    ours.map(digest).collect()
+    Flavour::ALL.iter().copied().filter(offered).map(digest).collect()
 }
 
 /// Provide a kernel of ours.
 pub(super) fn provide_own(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Kernel, KernelError> {
     let recipe = Recipe::for_flavour(lab, flavour, arch)?;
-    let listed = recipe.described.pins.source.clone();
+    let listed = recipe.described.pins.find_source(flavour)?.clone();
     if let Some(path) = lab.cache.find_product(&recipe.describe_product(&listed)?) {
         let digest = recipe.described.digest_inputs(&listed)?;
         return Ok(Kernel { digest, ..Kernel::load(&path)? });
@@ -76,7 +77,7 @@ pub(super) fn provide_own(lab: &Lab, flavour: Flavour, arch: Arch) -> Result<Ker
 /// A kernel of ours, if the cache has it.
 pub(super) fn find_cached(lab: &Lab, flavour: Flavour) -> Option<Kernel> {
     let recipe = Recipe::for_flavour(lab, flavour, Arch::X86_64).ok()?;
-    let product = recipe.describe_product(&recipe.described.pins.source).ok()?;
+    let product = recipe.describe_product(recipe.described.pins.find_source(flavour).ok()?).ok()?;
     Kernel::load(&lab.cache.find_product(&product)?).ok()
 }
 
@@ -102,6 +103,9 @@ fn fragment_paths(project: &Project, flavour: Flavour) -> Vec<PathBuf> {
     let names: &[&str] = match flavour {
         Flavour::Debug => &["base", "debug"],
         Flavour::Unconfigured | Flavour::Unpatched => &["base", "unconfigured"],
+        Flavour::Irqpath7x => &["base", "7.x"],
+        Flavour::Debug7x => &["base", "debug", "7.x"],
+        Flavour::Unpatched7x => &["base", "unconfigured", "7.x"],
         _ => &["base"],
     };
     let directory = project.kernel().join("config");
@@ -114,8 +118,8 @@ impl Described {
         let paths = fragment_paths(project, flavour);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let additions = match flavour {
-            Flavour::Unpatched => Additions::none(),
-            _ => Additions::find(project, &pins.source.package),
+            Flavour::Unpatched | Flavour::Unpatched7x => Additions::none(),
+            _ => Additions::find(project, pins.find_source(flavour)?),
         };
         Ok(Self { flavour, fragment: Fragment::read(&paths)?, pins, additions })
     }
@@ -328,7 +332,7 @@ pub(super) fn fix_builder(make: &mut Command) {
 /// Lines that make prints for a flavour, measured; for the progress line only.
 const fn nr_lines(flavour: Flavour) -> u64 {
     match flavour {
-        Flavour::Debug => 1800,
+        Flavour::Debug | Flavour::Debug7x => 1800,
         _ => 1700,
     }
 }

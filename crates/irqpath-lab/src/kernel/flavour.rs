@@ -36,6 +36,18 @@ pub enum Flavour {
     Unconfigured,
     /// The same without the patches.
     Unpatched,
+    /// That of `Irqpath` from Debian's newest pinned source instead of 6.12.
+    #[strum(serialize = "irqpath-7.x")]
+    #[serde(rename = "irqpath-7.x")]
+    Irqpath7x,
+    /// The same with the checks of `Debug`.
+    #[strum(serialize = "debug-7.x")]
+    #[serde(rename = "debug-7.x")]
+    Debug7x,
+    /// That of `Irqpath7x` without the patches.
+    #[strum(serialize = "unpatched-7.x")]
+    #[serde(rename = "unpatched-7.x")]
+    Unpatched7x,
 }
 
 impl Flavour {
@@ -48,7 +60,23 @@ impl Flavour {
 
     /// True if Debian built it.
     pub const fn is_stock(self) -> bool {
-        !matches!(self, Self::Irqpath | Self::Debug | Self::Unconfigured | Self::Unpatched)
+        !self.is_newest_own()
+            && !matches!(self, Self::Irqpath | Self::Debug | Self::Unconfigured | Self::Unpatched)
+    }
+
+    /// True if it is one of ours from the newest pinned source.
+    pub const fn is_newest_own(self) -> bool {
+        matches!(self, Self::Irqpath7x | Self::Debug7x | Self::Unpatched7x)
+    }
+
+    /// True if it has the patches and they do something.
+    pub const fn has_policies(self) -> bool {
+        matches!(self, Self::Irqpath | Self::Debug | Self::Irqpath7x | Self::Debug7x)
+    }
+
+    /// True if it has the kernel's own checks.
+    pub const fn checks_itself(self) -> bool {
+        matches!(self, Self::Debug | Self::Debug7x)
     }
 }
 
@@ -164,7 +192,7 @@ mod tests {
         let error = "stok".parse::<Flavour>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, stock-sid-rt, stock-sid, irqpath, debug, unconfigured, unpatched"
+            "there is no flavour 'stok'; choose one of: stock-rt, stock, stock-6.1-rt, stock-6.1, stock-sid-rt, stock-sid, irqpath, debug, unconfigured, unpatched, irqpath-7.x, debug-7.x, unpatched-7.x"
         );
         assert!("riscv".parse::<Arch>().unwrap_err().to_string().contains("x86_64, arm64"));
     }

@@ -28,6 +28,9 @@ pub struct Pins {
     pub busybox: BTreeMap<Arch, String>,
     /// The source of our own kernels.
     pub source: SourcePin,
+    /// That of those of our own whose names end in `7.x`.
+    #[serde(rename = "source-7x")]
+    pub source_7x: Option<SourcePin>,
     pub image: BTreeMap<Flavour, BTreeMap<Arch, ImagePin>>,
 }
 
@@ -66,6 +69,18 @@ pub struct SourcePin {
     pub suite: String,
 }
 
+impl SourcePin {
+    /// The series that it is of, as `kernel/hooks` names its directories: `6.12`, `7.x`.
+    pub fn series(&self) -> String {
+        let version = self.package.trim_start_matches("linux-source-");
+        let major = version.split('.').next().unwrap_or_default();
+        if major.parse().is_ok_and(|major: u32| major >= 7) {
+            return format!("{major}.x");
+        }
+        version.to_owned()
+    }
+}
+
 /// The suite of most packages.
 fn oldest_suite() -> String {
     "bookworm".to_owned()
@@ -80,6 +95,18 @@ impl Pins {
             path,
             reason: e.to_string().trim().replace('\n', " "),
         })
+    }
+
+    /// The source of a flavour of ours.
+    ///
+    /// # Errors
+    /// [`KernelError::NotOffered`] if the list has none for it.
+    pub fn find_source(&self, flavour: Flavour) -> Result<&SourcePin, KernelError> {
+        if !flavour.is_newest_own() {
+            return Ok(&self.source);
+        }
+        let arch = Arch::X86_64;
+        self.source_7x.as_ref().ok_or(KernelError::NotOffered { flavour, arch })
     }
 
     /// The image of a flavour.

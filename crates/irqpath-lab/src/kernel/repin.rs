@@ -40,11 +40,13 @@ pub fn repin_all(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
         KernelError::Pins { path: path.clone(), reason: e.to_string() }
     })?;
     let mut moved = Vec::new();
-    let source = &pins.source;
-    let apt = Apt::open(lab, &source.suite)?;
-    apt.refresh_lists()?;
-    let newest = apt.find_package(&source.package, source_arch()?, None)?;
-    set_pin(&mut list["source"], "source", &source.version, None, &newest.version, &mut moved);
+    let newest = pins.source_7x.as_ref().map(|source| ("source-7x", source));
+    for (name, source) in [("source", &pins.source)].into_iter().chain(newest) {
+        let apt = Apt::open(lab, &source.suite)?;
+        apt.refresh_lists()?;
+        let newest = apt.find_package(&source.package, source_arch()?, None)?;
+        set_pin(&mut list[name], name, &source.version, None, &newest.version, &mut moved);
+    }
     for (flavour, of) in &pins.image {
         for (arch, pin) in of.iter().filter(|(_, pin)| !pin.is_newest()) {
             let newest = newest_image(lab, pin, *arch)?;

@@ -59,12 +59,11 @@ pub(super) struct Additions {
 }
 
 impl Additions {
-    /// Of a project, for the source that a package has: the patches of `linux-source-6.12` are
-    /// in `kernel/hooks/6.12`.
-    pub(super) fn find(project: &Project, package: &str) -> Self {
+    /// Of a project, for a source: the patches of `linux-source-6.12` are in `kernel/hooks/6.12`.
+    pub(super) fn find(project: &Project, source: &SourcePin) -> Self {
         let there = |path: PathBuf| Some(project.kernel().join(path)).filter(|path| path.is_dir());
-        let base = package.trim_start_matches("linux-source-");
-        Self { overlay: there("overlay".into()), hooks: there(Path::new("hooks").join(base)) }
+        let hooks = Path::new("hooks").join(source.series());
+        Self { overlay: there("overlay".into()), hooks: there(hooks) }
     }
 
     /// For a kernel that is Debian's source as it is.
@@ -242,6 +241,21 @@ Subject: [PATCH] sched: Call the hook
  two
 ";
 
+    fn pin_source(package: &str) -> SourcePin {
+        SourcePin { package: package.into(), version: "1".into(), suite: "bookworm".into() }
+    }
+
+    #[test]
+    fn patches_are_kept_by_series() {
+        for (package, series) in [
+            ("linux-source-6.12", "6.12"),
+            ("linux-source-7.2", "7.x"),
+            ("linux-source-8.0", "8.x"),
+        ] {
+            assert_eq!(pin_source(package).series(), series);
+        }
+    }
+
     struct Tree {
         _dir: tempfile::TempDir,
         lab: Lab,
@@ -275,7 +289,7 @@ Subject: [PATCH] sched: Call the hook
             with_additions(
                 &self.lab,
                 &self.pristine,
-                &Additions::find(&self.lab.project, "linux-source-6.12"),
+                &Additions::find(&self.lab.project, &pin_source("linux-source-6.12")),
             )
         }
     }

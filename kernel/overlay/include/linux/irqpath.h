@@ -50,7 +50,7 @@ DECLARE_STATIC_KEY_FALSE(irqpath_migrate_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_selective_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_direct_key);
 DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
-DECLARE_STATIC_KEY_FALSE(irqpath_sched_key);
+DECLARE_STATIC_KEY_FALSE(irqpath_loan_key);
 
 /* The life of tasks and actions. Always on, but on no fast path. */
 void irqpath_fork(struct task_struct *p);
@@ -79,27 +79,24 @@ int __irqpath_schedule_hrtimeout_range(ktime_t *expires, u64 delta,
 void __irqpath_wait_socket(const struct sock *sk);
 bool __irqpath_offer(struct irq_desc *desc, struct irqaction *action);
 void __irqpath_wait_for_runner(struct irqaction *action);
-bool __irqpath_defers_preemption(struct task_struct *curr,
-				 struct task_struct *p);
+bool __irqpath_defers_preemption(struct task_struct *p);
 void __irqpath_sched_switch(struct task_struct *next);
-struct mm_struct *__irqpath_task_mm(struct task_struct *p);
-bool __irqpath_direct_wake(struct task_struct *p);
-struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev,
-					  bool preempt, struct rq_flags *rf);
+bool irqpath_may_wake_directly(struct task_struct *p);
+void irqpath_direct_wake(struct task_struct *p);
+struct task_struct *irqpath_direct_next(struct rq *rq,
+					struct task_struct *prev,
+					bool preempt, struct rq_flags *rf);
 void irqpath_direct_settle(struct rq *rq);
 
 /**
  * irqpath_learn_wakeup() - learn from a wakeup
  * @p: the task that is being woken, its state matched
- * @hooked: false in the scheduler's copy that runs while no policy is on, see
- *	    kernel/sched/irqpath.h
  *
  * Context: try_to_wake_up(), preemption disabled.
  */
-static inline void irqpath_learn_wakeup(struct task_struct *p, bool hooked)
+static inline void irqpath_learn_wakeup(struct task_struct *p)
 {
-	if (hooked && static_branch_unlikely(&irqpath_learn_key) &&
+	if (static_branch_unlikely(&irqpath_learn_key) &&
 	    (rt_or_dl_prio(p->normal_prio) || p->flags & PF_KTHREAD))
 		__irqpath_learn_wakeup(p);
 }
@@ -196,17 +193,17 @@ static inline bool irqpath_offer(struct irq_desc *desc,
 
 /**
  * irqpath_defers_preemption() - whether a task runs on although it is outranked
- * @curr: the running task
- * @p: the task that is being woken on the same CPU
+ * @cpu: where @p is being woken
+ * @p: a task
  *
- * Context: wakeup_preempt(), rq->lock held.
- * Return: true if @curr runs a handler and is preempted when it has done so.
+ * Context: wakeup_preempt_rt(), rq->lock held, @p is the more urgent one.
+ * Return: true if the current task runs there, runs a handler, and is preempted
+ * when it has done so.
  */
-static inline bool irqpath_defers_preemption(struct task_struct *curr,
-					     struct task_struct *p)
+static inline bool irqpath_defers_preemption(int cpu, struct task_struct *p)
 {
 	return static_branch_unlikely(&irqpath_migrate_key) &&
-	       __irqpath_defers_preemption(curr, p);
+	       cpu == smp_processor_id() && __irqpath_defers_preemption(p);
 }
 
 /**
@@ -231,9 +228,9 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 }
 
 /* Context: __schedule(), rq->lock held. */
-static inline void irqpath_sched_switch(struct task_struct *next, bool hooked)
+static inline void irqpath_sched_switch(struct task_struct *next)
 {
-	if (hooked && static_branch_unlikely(&irqpath_migrate_key))
+	if (static_branch_unlikely(&irqpath_migrate_key))
 		__irqpath_sched_switch(next);
 }
 
@@ -247,49 +244,14 @@ static inline bool irqpath_keeps_slice(void)
 	return static_branch_unlikely(&irqpath_selective_key);
 }
 
-/**
- * irqpath_task_mm() - get the address space that a task needs while it runs
- * @p: a task in a context switch
- * @hooked: see irqpath_learn_wakeup()
- *
- * Return: p->mm, or NULL if the task only runs a handler.
- */
-static inline struct mm_struct *irqpath_task_mm(struct task_struct *p,
-						bool hooked)
-{
-	if (hooked && static_branch_unlikely(&irqpath_las_key))
-		return __irqpath_task_mm(p);
-	return p->mm;
-}
-
-/**
- * irqpath_direct_wake() - let a task run next without being queued
- * @p: the task, its state matched, in no queue and on no CPU as far as known
- * @hooked: see irqpath_learn_wakeup()
- *
- * Not for kernel threads. They save little on their long path, and a more
- * urgent task whose interrupt comes meanwhile would have to settle the loan.
- *
- * Context: try_to_wake_up(), p->pi_lock held.
- * Return: true if @p is woken.
- */
-static inline bool irqpath_direct_wake(struct task_struct *p, bool hooked)
-{
-	if (hooked && static_branch_unlikely(&irqpath_direct_key) &&
-	    in_hardirq() && rt_prio(p->prio) && !(p->flags & PF_KTHREAD))
-		return __irqpath_direct_wake(p);
-	return false;
-}
-
 #else /* !CONFIG_IRQPATH */
 
 /*
  * Some are macros, because with an empty inline function the compiler writes
  * the operands of a comparison in another order.
  */
-#define irqpath_learn_wakeup(p, hooked) ((void)(p), (void)(hooked))
-#define irqpath_direct_wake(p, hooked) ((void)(p), (void)(hooked), false)
-#define irqpath_task_mm(p, hooked) ((void)(hooked), (p)->mm)
+#define irqpath_learn_wakeup(p) ((void)(p))
+#define irqpath_defers_preemption(cpu, p) ((void)(cpu), (void)(p), false)
 #define irqpath_wait_socket(sk) ((void)(sk))
 #define irqpath_run_hardirq(action, irq) \
 	((action)->handler(irq, (action)->dev_id))
@@ -320,14 +282,8 @@ static inline bool irqpath_claim_for_thread(struct irqaction *action, int nr)
 	return test_and_clear_bit(nr, &action->thread_flags);
 }
 
-static inline void irqpath_sched_switch(struct task_struct *next,
-					bool hooked) { }
+static inline void irqpath_sched_switch(struct task_struct *next) { }
 static inline bool irqpath_keeps_slice(void) { return false; }
-static inline bool irqpath_defers_preemption(struct task_struct *curr,
-					     struct task_struct *p)
-{
-	return false;
-}
 
 #endif /* CONFIG_IRQPATH */
 

@@ -9,9 +9,9 @@
  * selective/ interrupts that serve no real-time task are ordinary work
  * netprio/   received packets in the order of their receivers' priorities
  * shield/    /proc/shield: CPUs that are kept free of other work
- * sched.c    the scheduler calls the policies only while one is on
  * sysfs.c    the kinds of files in /sys/kernel/irqpath
  * faults.h   faults that tests inject
+ * compat.h   what differs between kernels
  *
  * Neither irqpath_task.lock nor irqpath_cpu.lock is taken with the other held.
  */
@@ -25,6 +25,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "compat.h"
 #include "learn/assoc.h"
 #include "stats.h"
 
@@ -98,6 +99,7 @@ struct irqpath_task {
  * @watchdog: wakes the threads of offers that are not taken
  * @hardirq: origin of the running hardirq handler
  * @softirq: origin of the running softirq vector
+ * @softirq_task: the task that runs it, where bottom halves have no lock
  * @predicting: the wakeup in progress is an offer and teaches nothing
  * @vector: origin of each pending softirq vector
  * @stats: counters
@@ -110,6 +112,7 @@ struct irqpath_cpu {
 	struct hrtimer		watchdog;
 	struct irqpath_origin	*hardirq;
 	struct irqpath_origin	*softirq;
+	struct task_struct	*softirq_task;
 	bool			predicting;
 	struct irqpath_origin	*vector[NR_SOFTIRQS];
 	struct irqpath_stats	stats;
@@ -135,6 +138,9 @@ static inline struct irqpath_origin *irqpath_current_origin(void)
 		return NULL;
 	if (in_hardirq())
 		return this_cpu_read(irqpath_cpus.hardirq);
+	if (!IRQPATH_BH_LOCK &&
+	    this_cpu_read(irqpath_cpus.softirq_task) != current)
+		return NULL;
 	return this_cpu_read(irqpath_cpus.softirq);
 }
 
@@ -148,8 +154,5 @@ static inline bool irqpath_is_indirect(void)
 {
 	return in_task() && !current->irqpath->origin;
 }
-
-void irqpath_sched_hold(void);
-void irqpath_sched_release(void);
 
 #endif /* _KERNEL_IRQPATH_H */

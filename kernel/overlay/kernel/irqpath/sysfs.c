@@ -15,14 +15,12 @@ static void start_learning(void)
 {
 	if (!static_key_enabled(&irqpath_learn_key))
 		irqpath_forget_raised();
-	irqpath_sched_hold();
 	static_branch_inc(&irqpath_learn_key);
 }
 
 static void stop_learning(void)
 {
 	static_branch_dec(&irqpath_learn_key);
-	irqpath_sched_release();
 }
 
 /* Each policy that learns keeps learning on by itself. */

@@ -1,118 +1,183 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The calls of irqpath in core.c, and the two copies of the functions that call
- * it or do not: see kernel/irqpath/sched.c. Only core.c includes this.
- */
+/* The calls of irqpath that only core.c has, which alone includes this. */
+
 #ifdef CONFIG_IRQPATH
 
+#include "../irqpath/irqpath.h"
+
 /**
- * irqpath_direct_next() - switch to the task that a hardirq chose to run next
- * @rq: this CPU's
- * @prev: the running task
- * @preempt: it is preempted, whatever its state
- * @rf: of rq_lock()
- * @hooked: this copy calls irqpath
+ * irqpath_task_mm() - get the address space that a task needs while it runs
+ * @p: a task in a context switch
  *
- * Context: __schedule(), interrupts disabled.
- * Return: the task, with rq->lock held and everything before the switch done,
- * or NULL with nothing done.
+ * The barrier stands for that of switch_mm(), which is left out and which
+ * switch_mm_cid() needs after rq->curr has changed.
+ *
+ * Return: p->mm, or NULL if the task only runs a handler.
  */
-static inline struct task_struct *
-irqpath_direct_next(struct rq *rq, struct task_struct *prev, bool preempt,
-		    struct rq_flags *rf, bool hooked)
+static __always_inline struct mm_struct *irqpath_task_mm(struct task_struct *p)
 {
-	if (hooked && static_branch_unlikely(&irqpath_direct_key) &&
-	    rq->irqpath_loan)
-		return __irqpath_direct_next(rq, prev, preempt, rf);
-	return NULL;
+	if (static_branch_unlikely(&irqpath_las_key) && p->irqpath &&
+	    READ_ONCE(p->irqpath->lazy)) {
+		smp_mb(); /* that of switch_mm() */
+		return NULL;
+	}
+	return p->mm;
 }
 
-/* Bring a queue that was just locked up to date before anyone reads it. */
-static inline void irqpath_rq_locked(struct rq *rq)
+static __always_inline struct rq *
+context_switch(struct rq *rq, struct task_struct *prev,
+	       struct task_struct *next, struct rq_flags *rf);
+
+/* gcc would no longer inline these, with a second caller or a static key. */
+__always_inline void raw_spin_rq_lock_nested(struct rq *rq, int subclass);
+#ifdef CONFIG_SCHED_INFO
+static __always_inline void sched_info_arrive(struct rq *rq,
+					      struct task_struct *t);
+#endif
+static __always_inline void prepare_task_switch(struct rq *rq,
+						struct task_struct *prev,
+						struct task_struct *next);
+
+#ifdef IRQPATH_DEFERS_TIMERS
+static inline void hrtick_schedule_enter(struct rq *rq);
+#else
+static inline void hrtick_schedule_enter(struct rq *rq) { }
+#endif
+
+/* Not inlined: in __schedule() it would take registers from every switch. */
+static noinline bool __sched notrace
+__irqpath_direct_switch(struct rq *rq, struct task_struct *prev, bool preempt)
 {
-	if (static_branch_unlikely(&irqpath_sched_key) && rq->irqpath_loan)
-		irqpath_direct_settle(rq);
+	struct task_struct *next;
+	struct rq_flags rf;
+
+	next = irqpath_direct_next(rq, prev, preempt, &rf);
+	if (!next)
+		return false;
+	__acquire(rq->__lock); /* for sparse, see irqpath_direct_next() */
+	hrtick_schedule_enter(rq);
+	trace_sched_switch(preempt, prev, next, READ_ONCE(prev->__state));
+	/* Also unlocks the rq. */
+	context_switch(rq, prev, next, &rf);
+	trace_sched_exit_tp(true);
+	return true;
+}
+
+/**
+ * irqpath_direct_switch() - switch to the task that a hardirq chose to run next
+ * @rq: this CPU's
+ * @prev: the running task
+ * @sched_mode: of __schedule()
+ *
+ * Context: __schedule(), interrupts disabled.
+ * Return: true if it switched, and this is after the switch back; false with
+ * nothing done.
+ */
+#define irqpath_direct_switch(rq, prev, sched_mode)		\
+	(static_branch_unlikely(&irqpath_direct_key) &&		\
+	 (rq)->irqpath_loan &&					\
+	 __irqpath_direct_switch(rq, prev, (sched_mode) == SM_PREEMPT))
+
+static void ttwu_stat(struct task_struct *p, int cpu, int wake_flags);
+
+/* As the part of try_to_wake_up() before a task is queued, for this CPU. */
+static bool irqpath_wake_locked(struct task_struct *p, unsigned int state)
+{
+	lockdep_assert_held(&p->pi_lock);
+
+	smp_mb__after_spinlock();
+	if (!(READ_ONCE(p->__state) & state))
+		return false;
+	/* See there. */
+	smp_rmb();
+	if (READ_ONCE(p->on_rq))
+		return false;
+	smp_acquire__after_ctrl_dep();
+	if (!irqpath_may_wake_directly(p))
+		return false;
+	trace_sched_waking(p);
+	irqpath_learn_wakeup(p);
+	irqpath_direct_wake(p);
+	ttwu_stat(p, task_cpu(p), WF_TTWU);
+	return true;
+}
+
+static noinline bool __irqpath_direct_wakes(struct task_struct *p,
+					    unsigned int state)
+{
+	bool woken;
+
+	/* Interrupts are disabled. */
+	raw_spin_lock(&p->pi_lock);
+	woken = irqpath_wake_locked(p, state);
+	raw_spin_unlock(&p->pi_lock);
+	return woken;
+}
+
+/**
+ * irqpath_direct_wakes() - let a task run next without being queued
+ * @p: a task
+ * @state: of try_to_wake_up()
+ *
+ * Not for kernel threads. They save little on their long path, and a more
+ * urgent task whose interrupt comes meanwhile would have to settle the loan.
+ *
+ * Before the ordinary wakeup instead of in it, where the call would take
+ * registers from every wakeup.
+ *
+ * Return: true if @p is woken; false with nothing done.
+ */
+static __always_inline bool irqpath_direct_wakes(struct task_struct *p,
+						 unsigned int state)
+{
+	return static_branch_unlikely(&irqpath_direct_key) && in_hardirq() &&
+	       rt_prio(p->prio) && !(p->flags & PF_KTHREAD) && p != current &&
+	       __irqpath_direct_wakes(p, state);
 }
 
 #else /* !CONFIG_IRQPATH */
 
 /* They are macros for the reason that <linux/irqpath.h> gives. */
-#define irqpath_rq_locked(rq) ((void)(rq))
-#define irqpath_direct_next(rq, prev, preempt, rf, hooked) \
-	((void)(rq), (void)(prev), (void)(preempt), (void)(rf), \
-	 (void)(hooked), NULL)
+#define irqpath_task_mm(p) ((p)->mm)
+#define irqpath_direct_wakes(p, state) ((void)(p), (void)(state), false)
+#define irqpath_direct_switch(rq, prev, sched_mode) \
+	((void)(rq), (void)(prev), (void)(sched_mode), false)
 
 #endif /* CONFIG_IRQPATH */
 
 #if defined(CONFIG_IRQPATH) && !defined(__CHECKER__)
 
-/* The name and the parameters of a function whose definition makes two. */
-#define IRQPATH_COPIES(name, ...) copy_of_##name(__VA_ARGS__, bool irqpath)
-
-static __always_inline int
-copy_of_try_to_wake_up(struct task_struct *p, unsigned int state,
-		       int wake_flags, bool irqpath);
-static __always_inline void copy_of___schedule(int sched_mode, bool irqpath);
-
-static noinline int hooked_try_to_wake_up(struct task_struct *p,
-					   unsigned int state, int wake_flags)
+/* Whoever locks a queue brings it up to date before anyone reads it. */
+static noinline void __irqpath_lock_rq(struct rq *rq, int subclass)
 {
-	return copy_of_try_to_wake_up(p, state, wake_flags, true);
+	raw_spin_lock_nested(&rq->__lock, subclass);
+	if (rq->irqpath_loan)
+		irqpath_direct_settle(rq);
 }
 
-int try_to_wake_up(struct task_struct *p, unsigned int state, int wake_flags)
+/* A call instead of the lock: @rq needs no register while it is waited for. */
+static __always_inline void irqpath_lock_rq(struct rq *rq, int subclass)
 {
-	if (static_branch_unlikely(&irqpath_sched_key))
-		return hooked_try_to_wake_up(p, state, wake_flags);
-	return copy_of_try_to_wake_up(p, state, wake_flags, false);
+	if (static_branch_unlikely(&irqpath_loan_key))
+		__irqpath_lock_rq(rq, subclass);
+	else
+		raw_spin_lock_nested(&rq->__lock, subclass);
 }
 
-/* In parentheses: the function, not the macro that chooses. */
-static noinline void __sched notrace
-(__schedule)(int sched_mode)
+static __always_inline bool irqpath_trylock_rq(struct rq *rq)
 {
-	copy_of___schedule(sched_mode, false);
+	bool locked = raw_spin_trylock(&rq->__lock);
+
+	if (static_branch_unlikely(&irqpath_loan_key) && locked &&
+	    rq->irqpath_loan)
+		irqpath_direct_settle(rq);
+	return locked;
 }
 
-static noinline void __sched notrace hooked_schedule(int sched_mode)
-{
-	copy_of___schedule(sched_mode, true);
-}
+#else /* sparse follows the lock as in core.c */
 
-#define __schedule(sched_mode)					\
-	(static_branch_unlikely(&irqpath_sched_key) ?		\
-	 hooked_schedule(sched_mode) : (__schedule)(sched_mode))
-
-/*
- * gcc would no longer inline these, as they have a second caller or a static
- * key.
- */
-__always_inline void raw_spin_rq_lock_nested(struct rq *rq, int subclass);
-static __always_inline void block_task(struct rq *rq, struct task_struct *p,
-				       int flags);
-static __always_inline void migrate_disable_switch(struct rq *rq,
-						   struct task_struct *p);
-static __always_inline void prepare_task_switch(struct rq *rq,
-						struct task_struct *prev,
-						struct task_struct *next);
-#ifdef CONFIG_SCHED_INFO
-static __always_inline void sched_info_arrive(struct rq *rq,
-					      struct task_struct *t);
-#endif
-static __always_inline int select_task_rq(struct task_struct *p, int cpu,
-					  int *wake_flags);
-static __always_inline bool try_to_block_task(struct rq *rq,
-					      struct task_struct *p,
-					      unsigned long *task_state_p);
-static inline void ttwu_queue(struct task_struct *p, int cpu, int wake_flags);
-static __always_inline int ttwu_runnable(struct task_struct *p, int wake_flags);
-static __always_inline void ttwu_stat(struct task_struct *p, int cpu,
-				      int wake_flags);
-
-#else
-
-/* One copy, which calls irqpath or not. sparse can follow it as in core.c. */
-#define IRQPATH_COPIES(name, ...) name(__VA_ARGS__)
-enum { irqpath = IS_ENABLED(CONFIG_IRQPATH) };
+#define irqpath_lock_rq(rq, subclass) \
+	raw_spin_lock_nested(&(rq)->__lock, subclass)
+#define irqpath_trylock_rq(rq) raw_spin_trylock(&(rq)->__lock)
 
 #endif

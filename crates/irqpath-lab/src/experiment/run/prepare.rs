@@ -113,7 +113,7 @@ fn load_plugin(
     let count = definition.count.as_ref().map(|count| (count.from, count.to));
     let Some((from, to)) = flame.or(count) else { return Ok(None) };
     let directory = tempfile::tempdir().map_err(|source| ExperimentError::Scratch { source })?;
-    let stack_size = if flavour == Flavour::Debug { 2 * STACK_SIZE } else { STACK_SIZE };
+    let stack_size = if flavour.checks_itself() { 2 * STACK_SIZE } else { STACK_SIZE };
     let out = directory.path().join(RECORDING);
     let (plugin, marks) = (Plugin::build(lab, machine.arch)?, PathMarks { from, to });
     machine.plugin = Some(match flame {

@@ -11,6 +11,7 @@
 
 mod debug;
 mod ktap;
+mod newest;
 mod own;
 mod scene;
 mod stock;

@@ -15,12 +15,13 @@ fn everything_on_irqpath() {
 #[test]
 fn policies_on_two_cpus() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
-    let tests = "irqpath_learns irqpath_migrates irqpath_direct irqpath_direct_migrates \
-        irqpath_respects_priority irqpath_toggles irqpath_selective_follows \
-        irqpath_selective_obeys device_many_users netprio_off_in_flood kernel_log";
     // Switches patch code: virtual CPUs with a thread each may execute the breakpoint meanwhile.
-    scene.run(scene.turns(), &format!("TESTS='{tests}'"));
+    scene.run(scene.turns(), TWO_CPUS);
 }
+
+pub const TWO_CPUS: &str = "TESTS='irqpath_learns irqpath_migrates irqpath_direct \
+    irqpath_direct_migrates irqpath_respects_priority irqpath_toggles irqpath_selective_follows \
+    irqpath_selective_obeys device_many_users netprio_off_in_flood kernel_log'";
 
 /// Packets that wait when their device goes, and address spaces that are another CPU's, too. The tests that
 /// count what waits are for one CPU: a second one that is free serves it at once, as it should.

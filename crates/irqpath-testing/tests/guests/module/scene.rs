@@ -16,6 +16,8 @@ use irqpath_testing::guests;
 
 /// Set to 1 it asks for what takes long: to build kernels and to run them.
 const DEBUG: &str = "IRQPATH_DEBUG";
+/// The same for the kernel of our own that is of today.
+const NEWEST: &str = "IRQPATH_7X";
 /// Places in the project, and in the guest: scripts find each other by them.
 const MODULE: &str = "kernel/module/intsight";
 const SELFTESTS: &str = "kernel/overlay/tools/testing/selftests/irqpath";
@@ -48,8 +50,14 @@ pub struct Scene {
 impl Scene {
     /// With this kernel; `None` after saying why there is none.
     pub fn with(flavour: Flavour, arch: Arch) -> Option<Self> {
-        if flavour == Flavour::Debug && env::var_os(DEBUG).is_none_or(|v| v != "1") {
+        if flavour.checks_itself() && env::var_os(DEBUG).is_none_or(|v| v != "1") {
             println!("skipped: intsight on {flavour}: {DEBUG}=1 builds and runs it, half an hour");
+            return None;
+        }
+        if flavour.is_newest_own() && env::var_os(NEWEST).is_none_or(|v| v != "1") {
+            println!(
+                "skipped: intsight on {flavour}: {NEWEST}=1 builds and runs it, a quarter of an hour"
+            );
             return None;
         }
         let (lab, kernel) = guests::provide_kernel(flavour, arch)?;
@@ -79,9 +87,9 @@ impl Scene {
     /// Not for the kernel that checks itself: each load enables the device, for which ACPI tells
     /// how its interrupts are wired, and under KASAN that takes half a minute of the guest.
     fn devices(&self) -> Devices {
-        let edu = self.kernel.flavour != Flavour::Debug;
+        let edu = !self.kernel.flavour.checks_itself();
         // For what only our kernels do with them.
-        let nics = matches!(self.kernel.flavour, Flavour::Irqpath | Flavour::Debug);
+        let nics = self.kernel.flavour.has_policies();
         Devices { edu, nics, ..Devices::default() }
     }
 

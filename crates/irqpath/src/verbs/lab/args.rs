@@ -316,6 +316,9 @@ const fn describe_flavour(flavour: Flavour) -> &'static str {
         Flavour::Debug => "the same with lockdep, KASAN and other checks (x86_64 only)",
         Flavour::Unconfigured => "irqpath with CONFIG_IRQPATH=n (x86_64 only)",
         Flavour::Unpatched => "irqpath without its patches (x86_64 only)",
+        Flavour::Irqpath7x => "irqpath from Debian's source of 7.2 (x86_64 only)",
+        Flavour::Debug7x => "debug from Debian's source of 7.2 (x86_64 only)",
+        Flavour::Unpatched7x => "irqpath-7.x without its patches (x86_64 only)",
     }
 }
 

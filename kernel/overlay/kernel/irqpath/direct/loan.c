@@ -36,6 +36,9 @@
 
 DEFINE_STATIC_KEY_FALSE(irqpath_direct_key);
 
+/* A locked run queue is checked for a loan. On before the first can be noted. */
+DEFINE_STATIC_KEY_FALSE(irqpath_loan_key);
+
 /*
  * rq->irqpath_loan is the task that runs on a loan, or will. Its CPU sets it,
  * and it is cleared under rq->lock. The lender is the task in whose place it
@@ -74,10 +77,17 @@ static bool may_lend(struct task_struct *curr)
  */
 static bool would_block(void)
 {
-	return this_cpu_read(irqpath_cpus.predicting) && local_bh_blocked();
+	return IRQPATH_BH_LOCK && this_cpu_read(irqpath_cpus.predicting) &&
+	       local_bh_blocked();
 }
 
-bool __irqpath_direct_wake(struct task_struct *p)
+/**
+ * irqpath_may_wake_directly() - whether a task can run next without being queued
+ * @p: the task, its state matched, in no queue
+ *
+ * Context: hardirq, p->pi_lock held.
+ */
+bool irqpath_may_wake_directly(struct task_struct *p)
 {
 	struct task_struct *curr = current;
 	int cpu = smp_processor_id();
@@ -113,8 +123,21 @@ bool __irqpath_direct_wake(struct task_struct *p)
 		irqpath_count(blocked);
 		return false;
 	}
+	return true;
+}
+
+/**
+ * irqpath_direct_wake() - note the task that runs next
+ * @p: a task for which irqpath_may_wake_directly() has returned true
+ *
+ * Context: as there, without a break.
+ */
+void irqpath_direct_wake(struct task_struct *p)
+{
+	struct task_struct *curr = current;
 
 	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
+	irqpath_note_woken(p);
 	/*
 	 * A task that is offered a handler keeps its state if lazy, see las.c.
 	 * On its way out of schedule() it may go back to sleep with the offer,
@@ -130,7 +153,6 @@ bool __irqpath_direct_wake(struct task_struct *p)
 	set_preempt_need_resched();
 	/* Pairs with irqpath_direct_settle(), which sees the task runnable. */
 	smp_store_release(&this_rq()->irqpath_loan, p);
-	return true;
 }
 
 /*
@@ -186,6 +208,7 @@ static void settle_running(struct rq *rq, struct task_struct *p,
 	if (prev->sched_class != &rt_sched_class)
 		update_rt_rq_load_avg(rq_clock_pelt(rq), rq, 0);
 	p->sched_class->set_next_task(rq, p, false);
+	irqpath_set_next_class(rq, p->sched_class);
 	update_psi(prev, p);
 }
 
@@ -203,7 +226,7 @@ void irqpath_direct_settle(struct rq *rq)
 
 	lockdep_assert_rq_held(rq);
 
-	/* Pairs with __irqpath_direct_wake(). */
+	/* Pairs with irqpath_direct_wake(). */
 	p = smp_load_acquire(&rq->irqpath_loan);
 	if (*prev)
 		settle_running(rq, p, *prev);
@@ -214,9 +237,20 @@ void irqpath_direct_settle(struct rq *rq)
 	rq->clock_update_flags = flags;
 }
 
-struct task_struct *__irqpath_direct_next(struct rq *rq,
-					  struct task_struct *prev,
-					  bool preempt, struct rq_flags *rf)
+/**
+ * irqpath_direct_next() - get the task that a hardirq chose to run next
+ * @rq: this CPU's
+ * @prev: the running task
+ * @preempt: it is preempted, whatever its state
+ * @rf: of rq_lock()
+ *
+ * Context: __schedule(), interrupts disabled.
+ * Return: the task, with rq->lock held and everything before the switch done,
+ * or NULL with nothing done.
+ */
+struct task_struct *irqpath_direct_next(struct rq *rq,
+					struct task_struct *prev,
+					bool preempt, struct rq_flags *rf)
 {
 	struct task_struct *p;
 
@@ -238,7 +272,7 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 
 	rq->clock_update_flags = 0;
 	update_rq_clock(rq);
-	if (prev->sched_class == &rt_sched_class)
+	if (IRQPATH_CHARGES_CURR || prev->sched_class == &rt_sched_class)
 		prev->sched_class->update_curr(rq);
 	p->se.exec_start = rq_clock_task(rq);
 	sched_info_enqueue(rq, p);
@@ -253,7 +287,7 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 	prev->nivcsw++;
 	/* Ordered as in __schedule(); context_switch() has the barrier. */
 	RCU_INIT_POINTER(rq->curr, p);
-	irqpath_sched_switch(p, true);
+	irqpath_sched_switch(p);
 	irqpath_count(switched);
 	/* For sparse: the lock is dropped where __schedule() drops it. */
 	__release(rq->__lock);
@@ -262,11 +296,16 @@ struct task_struct *__irqpath_direct_next(struct rq *rq,
 
 int irqpath_direct_start(void)
 {
-	/* Core scheduling has other locks, a group may have no time left. */
+	/*
+	 * Core scheduling has other locks, a group may have no time left, and
+	 * with proxy execution another task than the running one is queued.
+	 */
 	if (IS_ENABLED(CONFIG_SCHED_CORE) ||
-	    IS_ENABLED(CONFIG_RT_GROUP_SCHED))
+	    IS_ENABLED(CONFIG_RT_GROUP_SCHED) ||
+	    IS_ENABLED(CONFIG_SCHED_PROXY_EXEC))
 		return -EOPNOTSUPP;
-	irqpath_sched_hold();
+	/* Whoever locked a run queue before found none. */
+	static_branch_enable(&irqpath_loan_key);
 	static_branch_enable(&irqpath_direct_key);
 	WRITE_ONCE(accepting, true);
 	return 0;
@@ -285,5 +324,5 @@ void irqpath_direct_stop(void)
 		rq_unlock_irqrestore(cpu_rq(cpu), &rf);
 	}
 	static_branch_disable(&irqpath_direct_key);
-	irqpath_sched_release();
+	static_branch_disable(&irqpath_loan_key);
 }

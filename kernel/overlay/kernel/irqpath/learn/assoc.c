@@ -259,7 +259,7 @@ struct irqpath_task *irqpath_get_task(struct task_struct *p, gfp_t gfp)
 
 	if (t)
 		return t;
-	t = kzalloc(sizeof(*t), gfp | __GFP_NOWARN);
+	t = kzalloc_obj(*t, gfp | __GFP_NOWARN);
 	if (!t)
 		return NULL;
 	t->task = p;

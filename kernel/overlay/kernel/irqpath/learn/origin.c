@@ -63,14 +63,46 @@ void __irqpath_note_raise(unsigned int nr)
 }
 
 /*
- * On PREEMPT_RT softirqs are preemptible, but a CPU serves one at a time, and
- * a task that preempts it is not in_serving_softirq().
+ * Softirqs without a lock of bottom halves: a task that serves one may be
+ * preempted by a task that serves another. As a rule that one ends first. If it
+ * does not, because it waits for the first one, the first one has no origin
+ * until then.
+ */
+static void run_nested(struct softirq_action *h, struct irqpath_origin *o)
+{
+	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
+	struct task_struct *outer_task;
+	struct irqpath_origin *outer;
+
+	preempt_disable();
+	outer = c->softirq;
+	outer_task = c->softirq_task;
+	c->softirq = o;
+	c->softirq_task = current;
+	preempt_enable();
+	h->action();
+	preempt_disable();
+	if (c->softirq_task == current) {
+		c->softirq = outer;
+		c->softirq_task = outer_task;
+	}
+	preempt_enable();
+}
+
+/*
+ * On PREEMPT_RT softirqs are preemptible. With a lock of bottom halves a CPU
+ * serves one at a time, and a task that preempts it is not
+ * in_serving_softirq().
  */
 void __irqpath_run_softirq(struct softirq_action *h, unsigned int nr)
 {
 	struct irqpath_cpu *c = this_cpu_ptr(&irqpath_cpus);
 
 	/* A hardirq may raise the vector again. */
+	if (!IRQPATH_BH_LOCK) {
+		run_nested(h, xchg(&c->vector[nr], NULL));
+		return;
+	}
 	c->softirq = xchg(&c->vector[nr], NULL);
 	h->action();
 	this_cpu_write(irqpath_cpus.softirq, NULL);
@@ -104,7 +136,7 @@ static struct irqpath_origin *get_free_origin(void)
 		if (!o->action && !rt_mutex_base_is_locked(&o->run.rtmutex))
 			return o;
 	}
-	o = kzalloc(sizeof(*o), GFP_KERNEL);
+	o = kzalloc_obj(*o, GFP_KERNEL);
 	if (!o)
 		return NULL;
 	rt_mutex_init(&o->run);

@@ -172,9 +172,8 @@ static int __init irqpath_cpus_init(void)
 
 		INIT_LIST_HEAD(&c->parked);
 		INIT_LIST_HEAD(&c->offered);
-		hrtimer_init(&c->watchdog, CLOCK_MONOTONIC,
-			     HRTIMER_MODE_REL_PINNED_HARD);
-		c->watchdog.function = run_watchdog;
+		hrtimer_setup(&c->watchdog, run_watchdog, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_HARD);
 	}
 	return 0;
 }

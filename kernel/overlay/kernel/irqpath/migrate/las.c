@@ -27,20 +27,6 @@ DEFINE_STATIC_KEY_FALSE(irqpath_las_key);
 /* Run offers lazily. The key stays on once it was on. */
 unsigned int irqpath_las;
 
-struct mm_struct *__irqpath_task_mm(struct task_struct *p)
-{
-	struct irqpath_task *t = READ_ONCE(p->irqpath);
-
-	if (likely(!t || !t->lazy))
-		return p->mm;
-	/*
-	 * After rq->curr has changed. It stands for the barrier in switch_mm(),
-	 * which is left out and which switch_mm_cid() needs.
-	 */
-	smp_mb();
-	return NULL;
-}
-
 /**
  * irqpath_load_mm() - load the address space of the running task
  * @t: of the running task, lazy
@@ -75,10 +61,8 @@ int irqpath_set_las(unsigned int on)
 {
 	if (on && !IS_ENABLED(CONFIG_X86))
 		return -EOPNOTSUPP;
-	if (on && !static_key_enabled(&irqpath_las_key)) {
-		irqpath_sched_hold();
+	if (on)
 		static_branch_enable(&irqpath_las_key);
-	}
 	WRITE_ONCE(irqpath_las, on);
 	return 0;
 }

@@ -246,7 +246,8 @@ static void enable_bh(struct irqpath_task *t)
 		local_irq_enable();
 	}
 	/*
-	 * Nobody else could serve them now: this task has the CPU's softirqs.
+	 * With a lock of bottom halves nobody else could serve them now. Without
+	 * one, a task that preempts this one does not see them as pending.
 	 * The task must stay here until it has raised them again.
 	 */
 	if (unlikely(foreign))
@@ -295,13 +296,13 @@ static void judge_prediction(const struct irqpath_task *t, bool woke)
  * wait for the running task and lend it its priority, and do so again for each
  * lock. A task that may run elsewhere is not kept waiting.
  */
-bool __irqpath_defers_preemption(struct task_struct *curr,
-				 struct task_struct *p)
+bool __irqpath_defers_preemption(struct task_struct *p)
 {
+	struct task_struct *curr = current;
 	struct irqpath_task *t = curr->irqpath;
 	struct irqpath_task *woken = p->irqpath;
 
-	if (!t || curr != current || curr->flags & PF_KTHREAD || !t->origin ||
+	if (!IRQPATH_BH_LOCK || !t || curr->flags & PF_KTHREAD || !t->origin ||
 	    !woken || !READ_ONCE(woken->flow.protocol) || in_hardirq() ||
 	    (p->nr_cpus_allowed > 1 && num_online_cpus() > 1) ||
 	    p->sched_class != curr->sched_class || p->prio >= curr->prio)

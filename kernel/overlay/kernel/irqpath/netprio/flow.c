@@ -76,13 +76,11 @@ static struct irqpath_receiver *find_ipv4_receiver(struct sk_buff *skb)
 
 	if (ip->protocol == IPPROTO_UDP)
 		return get_udp_receiver(
-			__udp4_lib_lookup(net, ip->saddr, ports->source,
+			irqpath_find_udp4(net, ip->saddr, ports->source,
 					  ip->daddr, ports->dest,
-					  skb->dev->ifindex, 0,
-					  net->ipv4.udp_table, NULL));
-	sk = __inet_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
-			   ip->saddr, ports->source, ip->daddr, ports->dest,
-			   skb->dev->ifindex, 0, &refcounted);
+					  skb->dev->ifindex));
+	sk = irqpath_find_tcp4(net, ip->saddr, ports->source, ip->daddr,
+			       ports->dest, skb->dev->ifindex, 0, &refcounted);
 	return get_tcp_receiver(sk, refcounted);
 }
 
@@ -108,14 +106,12 @@ static struct irqpath_receiver *find_ipv6_receiver(struct sk_buff *skb)
 
 	if (ip->nexthdr == IPPROTO_UDP)
 		return get_udp_receiver(
-			__udp6_lib_lookup(net, &ip->saddr, ports->source,
+			irqpath_find_udp6(net, &ip->saddr, ports->source,
 					  &ip->daddr, ports->dest,
-					  skb->dev->ifindex, 0,
-					  net->ipv4.udp_table, NULL));
-	sk = __inet6_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
-			    &ip->saddr, ports->source, &ip->daddr,
-			    ntohs(ports->dest), skb->dev->ifindex, 0,
-			    &refcounted);
+					  skb->dev->ifindex));
+	sk = irqpath_find_tcp6(net, &ip->saddr, ports->source, &ip->daddr,
+			       ntohs(ports->dest), skb->dev->ifindex, 0,
+			       &refcounted);
 	return get_tcp_receiver(sk, refcounted);
 }
 #else

@@ -32,19 +32,32 @@ bool irqpath_may_follow;
 /**
  * struct poll - the fate of the packets that a poll of a NAPI brought
  * @napi: the NAPI that is being polled, or NULL
+ * @task: the task that polls it
  * @level: the highest level that took a packet
  * @mixed: some packets went on
  * @hold: the NAPI did not complete, and is to be held
  */
 struct poll {
 	struct napi_struct	*napi;
+	struct task_struct	*task;
 	struct irqpath_level	*level;
 	bool			mixed;
 	bool			hold;
 };
 
-/* Bottom halves are disabled: a CPU runs one poll at a time. */
+/*
+ * Where bottom halves have no lock, a task that polls can be preempted by one
+ * that polls another NAPI, whose fate is not noted then: it is not held.
+ */
 static DEFINE_PER_CPU(struct poll, polls);
+
+/* Return: this CPU's poll if it is that of the current task, or NULL. */
+static struct poll *get_own_poll(void)
+{
+	struct poll *poll = this_cpu_ptr(&polls);
+
+	return poll->napi && poll->task == current ? poll : NULL;
+}
 
 /**
  * irqpath_prio_to_level() - map a priority to its level
@@ -155,8 +168,10 @@ static struct irqpath_level *hold_packet(struct irqpath_receiver *r,
 
 static void note_packet(struct irqpath_level *level)
 {
-	struct poll *poll = this_cpu_ptr(&polls);
+	struct poll *poll = get_own_poll();
 
+	if (!poll)
+		return;
 	if (!level)
 		poll->mixed = true;
 	else if (!poll->level || level->nr < poll->level->nr)
@@ -225,7 +240,8 @@ void __irqpath_napi_begin(struct napi_struct *n)
 {
 	struct poll *poll = this_cpu_ptr(&polls);
 
-	*poll = (struct poll) { .napi = n };
+	if (!poll->napi)
+		*poll = (struct poll) { .napi = n, .task = current };
 }
 
 static bool steers_packets(void)
@@ -253,9 +269,9 @@ static bool has_xdp(struct net_device *dev)
  */
 bool __irqpath_napi_hold(struct napi_struct *n)
 {
-	struct poll *poll = this_cpu_ptr(&polls);
+	struct poll *poll = get_own_poll();
 
-	if (poll->napi != n || !n->dev || !poll->level || poll->mixed)
+	if (!poll || poll->napi != n || !n->dev || !poll->level || poll->mixed)
 		return false;
 	/*
 	 * These NAPIs are not held: one with its own thread, which would poll
@@ -268,7 +284,7 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	    irqpath_current_level() ||
 	    test_bit(NAPI_STATE_THREADED, &n->state) ||
 	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
-	    napi_disable_pending(n) || n->gro_bitmask || steers_packets() ||
+	    napi_disable_pending(n) || irqpath_gro_keeps(n) || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
 	    !irqpath_must_wait(poll->level->nr, get_work_level()))
 		return false;
@@ -287,13 +303,16 @@ bool __irqpath_napi_hold(struct napi_struct *n)
  */
 void __irqpath_napi_end(struct napi_struct *n)
 {
-	struct poll *poll = this_cpu_ptr(&polls);
-	bool hold = poll->hold;
+	struct poll *poll = get_own_poll();
+	struct irqpath_level *level;
 
-	poll->napi = NULL;
-	poll->hold = false;
-	if (!hold)
+	if (!poll)
+		return;
+	level = poll->hold ? poll->level : NULL;
+	/* From here on a task that preempts this one may note its own. */
+	WRITE_ONCE(poll->napi, NULL);
+	if (!level)
 		return;
 	irqpath_count(kept);
-	irqpath_add_napi(poll->level, n);
+	irqpath_add_napi(level, n);
 }

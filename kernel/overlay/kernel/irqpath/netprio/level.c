@@ -27,7 +27,7 @@ static DECLARE_BITMAP(wanted, IRQPATH_NR_LEVELS);
 
 static struct irqpath_level *make_level(unsigned int nr)
 {
-	struct irqpath_level *level = kzalloc(sizeof(*level), GFP_KERNEL);
+	struct irqpath_level *level = kzalloc_obj(*level, GFP_KERNEL);
 
 	if (!level)
 		return NULL;

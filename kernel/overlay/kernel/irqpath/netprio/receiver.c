@@ -82,7 +82,7 @@ static struct pid *add_receiver(struct irqpath_receiver *r, struct pid *pid)
 
 static struct irqpath_receiver *make_receiver(struct sock *sk)
 {
-	struct irqpath_receiver *r = kzalloc(sizeof(*r),
+	struct irqpath_receiver *r = kzalloc_obj(*r,
 					     GFP_NOWAIT | __GFP_NOWARN);
 
 	if (!r)

@@ -197,11 +197,10 @@ int irqpath_start_level(struct irqpath_level *level)
 	timerqueue_init_head(&level->ages);
 	INIT_LIST_HEAD(&level->napis);
 	mutex_init(&level->polls);
-	hrtimer_init(&level->limit, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	level->limit.function = irqpath_expire_limit;
-	hrtimer_init(&level->napi_limit, CLOCK_MONOTONIC,
-		     HRTIMER_MODE_REL_HARD);
-	level->napi_limit.function = irqpath_expire_napi_limit;
+	hrtimer_setup(&level->limit, irqpath_expire_limit, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&level->napi_limit, irqpath_expire_napi_limit,
+		      CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 
 	level->thread = kthread_create(run_level, level, "netprio/%d",
 				       param.sched_priority);

@@ -12,6 +12,7 @@
 #include <linux/tick.h>
 #include <linux/workqueue.h>
 
+#include "../compat.h"
 #include "shield.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_ltmrs_key);
@@ -73,7 +74,7 @@ static int make_set(struct irqpath_cpuset **set, const struct cpumask *cpus)
 	*set = NULL;
 	if (cpumask_empty(cpus))
 		return 0;
-	*set = kmalloc(sizeof(**set), GFP_KERNEL);
+	*set = kmalloc_obj(**set, GFP_KERNEL);
 	if (!*set)
 		return -ENOMEM;
 	cpumask_copy(&(*set)->cpus, cpus);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The series on today's kernel: what `own.rs` does on 6.12.
+//!
+//! Its kernel takes 10 minutes to build on two cores, so this is done on request:
+//! `IRQPATH_7X=1 cargo test -p irqpath-testing --test guests newest`.
+
+use irqpath_lab::kernel::{Arch, Flavour};
+
+use super::own::{CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS, TWO_CPUS};
+use super::scene::Scene;
+
+fn scene() -> Option<Scene> {
+    Scene::with(Flavour::Irqpath7x, Arch::X86_64)
+}
+
+#[test]
+fn newest_exact() {
+    let Some(scene) = scene() else { return };
+    scene.run(scene.exact(), "EXACT=1 RUNS=100 LOOPS=5");
+}
+
+#[test]
+fn newest_on_two_cpus() {
+    let Some(scene) = scene() else { return };
+    scene.run(scene.turns(), TWO_CPUS);
+}
+
+#[test]
+fn newest_packets_and_memory() {
+    let Some(scene) = scene() else { return };
+    scene.run(scene.turns(), PACKETS_AND_MEMORY);
+}
+
+/// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset.
+#[test]
+fn newest_rules() {
+    let Some(scene) = scene() else { return };
+    scene.run(scene.turns(), &RULES.replace("irqpath_one_runner ", ""));
+}
+
+#[test]
+fn newest_shields() {
+    let Some(scene) = scene() else { return };
+    scene.selftest(scene.turns().append_parameters("nohz_full=1"), SHIELDS);
+}
+
+#[test]
+fn newest_shielded_line() {
+    let Some(scene) = scene() else { return };
+    scene.run(scene.turns(), SHIELDED_LINE);
+}
+
+#[test]
+fn newest_controls() {
+    let Some(scene) = scene() else { return };
+    scene.selftest(scene.exact(), CONTROLS);
+}
