@@ -65,7 +65,7 @@ pub(super) fn take_down(
     let (undone, settled) = put_back(access, journal.ledger(), |_| true);
     reset.undone.extend(undone);
     reset.heirs = restore_heirs(host, access, &journal, since);
-    reset.newborn = restore_newborn(access, newborn);
+    reset.newborn = restore_newborn(access, &newborn);
     access.mark_step("before the release");
     journal.release_targets(&settled);
     access.mark_step("after the release");
@@ -76,7 +76,7 @@ pub(super) fn take_down(
 }
 
 /// One that went meanwhile, or that its driver keeps where it is, is left alone.
-fn restore_newborn(access: &dyn Access, newborn: Vec<(Target, CpuList)>) -> usize {
+fn restore_newborn(access: &dyn Access, newborn: &[(Target, CpuList)]) -> usize {
     let is_set = |(target, cpus): &(Target, CpuList)| {
         access.mark_step("before a newborn interrupt");
         access.set(target, &Value::Cpus(cpus.clone())).is_ok_and(|is_there| is_there)
