@@ -89,8 +89,7 @@ pub fn provide_source(lab: &Lab) -> Result<PathBuf, KernelError> {
     unpack_pristine(lab, &Pins::read(&lab.project)?.source, Extent::Flavours)
 }
 
-/// The same, every file: the flavours leave out drivers that a
-/// distribution's kernel has.
+/// The same, every file: the flavours leave out drivers that a distribution's kernel has.
 ///
 /// # Errors
 /// If there is none, and none can be had.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * irqpath: what the kernels that this source is for do not have in common. Each
- * part names the release that changed it. Nothing else asks for the version.
+ * part says when that changed. Nothing else asks for the version.
  */
 #ifndef _KERNEL_IRQPATH_COMPAT_H
 #define _KERNEL_IRQPATH_COMPAT_H

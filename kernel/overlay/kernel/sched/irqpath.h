@@ -16,12 +16,15 @@
  */
 static __always_inline struct mm_struct *irqpath_task_mm(struct task_struct *p)
 {
-	if (static_branch_unlikely(&irqpath_las_key) && p->irqpath &&
-	    READ_ONCE(p->irqpath->lazy)) {
-		smp_mb(); /* that of switch_mm() */
-		return NULL;
-	}
-	return p->mm;
+	struct irqpath_task *t;
+
+	if (!static_branch_unlikely(&irqpath_las_key))
+		return p->mm;
+	t = READ_ONCE(p->irqpath);
+	if (likely(!t || !READ_ONCE(t->lazy)))
+		return p->mm;
+	smp_mb(); /* that of switch_mm() */
+	return NULL;
 }
 
 static __always_inline struct rq *
@@ -37,6 +40,8 @@ static __always_inline void sched_info_arrive(struct rq *rq,
 static __always_inline void prepare_task_switch(struct rq *rq,
 						struct task_struct *prev,
 						struct task_struct *next);
+static __always_inline void ttwu_stat(struct task_struct *p, int cpu,
+				      int wake_flags);
 
 #ifdef IRQPATH_DEFERS_TIMERS
 static inline void hrtick_schedule_enter(struct rq *rq);
@@ -78,9 +83,7 @@ __irqpath_direct_switch(struct rq *rq, struct task_struct *prev, bool preempt)
 	 (rq)->irqpath_loan &&					\
 	 __irqpath_direct_switch(rq, prev, (sched_mode) == SM_PREEMPT))
 
-static void ttwu_stat(struct task_struct *p, int cpu, int wake_flags);
-
-/* As the part of try_to_wake_up() before a task is queued, for this CPU. */
+/* The part of try_to_wake_up() before a task is queued, for this CPU. */
 static bool irqpath_wake_locked(struct task_struct *p, unsigned int state)
 {
 	lockdep_assert_held(&p->pi_lock);
@@ -88,7 +91,7 @@ static bool irqpath_wake_locked(struct task_struct *p, unsigned int state)
 	smp_mb__after_spinlock();
 	if (!(READ_ONCE(p->__state) & state))
 		return false;
-	/* See there. */
+	/* As in try_to_wake_up(): p->on_rq after p->state. */
 	smp_rmb();
 	if (READ_ONCE(p->on_rq))
 		return false;

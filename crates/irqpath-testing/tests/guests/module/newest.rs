@@ -5,53 +5,53 @@
 //! `IRQPATH_7X=1 cargo test -p irqpath-testing --test guests newest`.
 
 use irqpath_lab::kernel::{Arch, Flavour};
+use irqpath_lab::vm::Machine;
 
 use super::own::{CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS, TWO_CPUS};
 use super::scene::Scene;
 
-fn scene() -> Option<Scene> {
-    Scene::with(Flavour::Irqpath7x, Arch::X86_64)
+fn newest(machine: fn(&Scene) -> Machine, variables: &str) {
+    let Some(scene) = Scene::with(Flavour::Irqpath7x, Arch::X86_64) else { return };
+    scene.run(machine(&scene), variables);
+}
+
+fn newest_selftest(machine: fn(&Scene) -> Machine, script: &str) {
+    let Some(scene) = Scene::with(Flavour::Irqpath7x, Arch::X86_64) else { return };
+    scene.selftest(machine(&scene), script);
 }
 
 #[test]
 fn newest_exact() {
-    let Some(scene) = scene() else { return };
-    scene.run(scene.exact(), "EXACT=1 RUNS=100 LOOPS=5");
+    newest(Scene::exact, "EXACT=1 RUNS=100 LOOPS=5");
 }
 
 #[test]
 fn newest_on_two_cpus() {
-    let Some(scene) = scene() else { return };
-    scene.run(scene.turns(), TWO_CPUS);
+    newest(Scene::turns, TWO_CPUS);
 }
 
 #[test]
 fn newest_packets_and_memory() {
-    let Some(scene) = scene() else { return };
-    scene.run(scene.turns(), PACKETS_AND_MEMORY);
+    newest(Scene::turns, PACKETS_AND_MEMORY);
 }
 
 /// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset.
 #[test]
 fn newest_rules() {
-    let Some(scene) = scene() else { return };
-    scene.run(scene.turns(), &RULES.replace("irqpath_one_runner ", ""));
+    newest(Scene::turns, &RULES.replace("irqpath_one_runner ", ""));
 }
 
 #[test]
 fn newest_shields() {
-    let Some(scene) = scene() else { return };
-    scene.selftest(scene.turns().append_parameters("nohz_full=1"), SHIELDS);
+    newest_selftest(|scene| scene.turns().append_parameters("nohz_full=1"), SHIELDS);
 }
 
 #[test]
 fn newest_shielded_line() {
-    let Some(scene) = scene() else { return };
-    scene.run(scene.turns(), SHIELDED_LINE);
+    newest(Scene::turns, SHIELDED_LINE);
 }
 
 #[test]
 fn newest_controls() {
-    let Some(scene) = scene() else { return };
-    scene.selftest(scene.exact(), CONTROLS);
+    newest_selftest(Scene::exact, CONTROLS);
 }
