@@ -35,7 +35,8 @@ fn newest_packets_and_memory() {
     newest(Scene::turns, PACKETS_AND_MEMORY);
 }
 
-/// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset.
+/// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset. It still
+/// fails, in `irqpath_foreign_softirqs`: docs/kernel.md says with what figures.
 #[test]
 fn newest_rules() {
     newest(Scene::turns, &RULES.replace("irqpath_one_runner ", ""));
