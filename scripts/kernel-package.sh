@@ -31,22 +31,35 @@ for tool in bc bison flex gcc-12 pahole rsync cpio dpkg-deb kmod openssl; do
 done
 [[ -e /usr/include/openssl/ssl.h ]] || { echo 'kernel: libssl-dev is not installed; run scripts/setup.sh --with packages' >&2; exit 2; }
 
-# Debian's source with our files and patches, in a directory of its own. One that was made of the same
-# stays, with what was built in it: a build of hours that was ended goes on where it was.
+# Debian's source with our files and patches, in a directory of its own. One that was made before stays,
+# with what was built in it: a build of hours that was ended goes on where it was, and after a change
+# of our part only what reads a file that differs is built again.
 make_source() {
-  local pristine=$1 patch inputs
+  local pristine=$1 patch inputs fresh=$build/linux.new
   inputs=$({ echo "$pristine"; cat "$pristine/inputs"; find kernel/overlay "$hooks" -type f -print0 | sort -z | xargs -0 sha256sum; } | sha256sum)
   if [[ -e $build/source && $(<"$build/source") == "$inputs" ]]; then return; fi
-  rm -rf "$build/linux" "$build/source"
+  rm -rf "$fresh" "$build/source"
   mkdir -p "$build"
-  cp -a --reflink=auto "$pristine" "$build/linux"
+  cp -a --reflink=auto "$pristine" "$fresh"
   # What the lab's cache knows it by.
-  rm -f "$build/linux/inputs"
-  cp -r kernel/overlay/. "$build/linux/"
+  rm -f "$fresh/inputs"
+  cp -r kernel/overlay/. "$fresh/"
   while read -r patch; do
     case $patch in '' | '#'*) continue ;; esac
-    patch -d "$build/linux" -p1 --quiet --no-backup-if-mismatch <"$hooks/$patch" || die "$patch does not apply"
+    patch -d "$fresh" -p1 --quiet --no-backup-if-mismatch <"$hooks/$patch" || die "$patch does not apply"
   done <"$hooks/series"
+  (cd "$fresh" && find . -type f | sort) >"$build/files.new"
+  if [[ -d $build/linux ]]; then
+    # make goes by times: a file of the same content keeps its own, one that differs is as new as the copy.
+    rsync -rlpc "$fresh/" "$build/linux/"
+    if [[ -e $build/files ]]; then
+      comm -23 "$build/files" "$build/files.new" | (cd "$build/linux" && xargs -r -d '\n' rm -f --)
+    fi
+    rm -rf "$fresh"
+  else
+    mv "$fresh" "$build/linux"
+  fi
+  mv "$build/files.new" "$build/files"
   echo "$inputs" >"$build/source"
 }
 
