@@ -13,7 +13,7 @@
 . /jobs/clock.sh
 P=/sys/kernel/irqpath
 : "${POLICIES:=learn migrate direct selective netprio shield}"
-[ -z "${FAULTS:-}" ] || [ ! -e $P/migrate/drop_every ] || echo 7 > $P/migrate/drop_every
+[ -z "${FAULTS:-}" ] || [ ! -e $P/faults/drop_every ] || echo 7 > $P/faults/drop_every
 rm -rf /tmp/did
 rm -f /tmp/failed
 mkdir -p /tmp/did /tmp/cgroup
@@ -319,7 +319,7 @@ while [ $((rounds * ROUND_S)) -lt "$DURATION_S" ]; do
 done
 touch /tmp/did/end
 wait
-[ ! -e $P/migrate/drop_every ] || echo 0 > $P/migrate/drop_every
+[ ! -e $P/faults/drop_every ] || echo 0 > $P/faults/drop_every
 all_policies 0
 while read -r file value; do
 	echo "$value" > "$P/$file"

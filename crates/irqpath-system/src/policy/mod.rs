@@ -77,7 +77,7 @@ pub enum PolicyError {
         path: String,
     },
     /// The kernel did not take a value.
-    #[error("the kernel refused '{value}' for /{path}: {source}; Documentation/ABI/testing/sysfs-kernel-irqpath says what it takes{}", done_before(.done))]
+    #[error("the kernel refused '{value}' for /{path}: {source}; Documentation/ABI/testing/sysfs-kernel-irqpath-* says what it takes{}", done_before(.done))]
     Refused {
         /// Relative to the host's root.
         path: String,

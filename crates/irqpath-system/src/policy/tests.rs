@@ -196,7 +196,7 @@ fn a_refusal_names_the_file_the_error_and_what_was_done() {
     assert_eq!(
         refused(ERANGE),
         "the kernel refused '5' for /sys/kernel/irqpath/migrate/watchdog_us: Numerical result out of \
-         range (os error 34); Documentation/ABI/testing/sysfs-kernel-irqpath says what it takes; \
+         range (os error 34); Documentation/ABI/testing/sysfs-kernel-irqpath-* says what it takes; \
          written before: migrate/quiet=8"
     );
     assert_eq!(refused(EACCES), format!("this user may not write /{watchdog}; run with sudo"));

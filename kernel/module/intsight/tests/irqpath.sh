@@ -325,12 +325,12 @@ test_irqpath_toggles() {
 
 # A dropped wakeup delays the interrupt by the watchdog's limit and loses none.
 test_irqpath_watchdog() {
-	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	policy migrate
 	rescued=$(cat $P/migrate/rescued)
-	echo 4 > $P/migrate/drop_every
+	echo 4 > $P/faults/drop_every
 	wait_for 400
-	echo 0 > $P/migrate/drop_every
+	echo 0 > $P/faults/drop_every
 	rescued=$(($(cat $P/migrate/rescued) - rescued))
 	[ "$rescued" -ge 80 ] || fail "$rescued of about 100 rescued"
 	policy_off migrate
@@ -339,16 +339,16 @@ test_irqpath_watchdog() {
 # Without the watchdog the interrupt waits until something else wakes the task.
 # This proves that the test above tests the watchdog.
 test_irqpath_needs_watchdog() {
-	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	policy migrate
 	limit=$(cat $P/migrate/watchdog_us)
 	echo 0 > $P/migrate/watchdog_us
-	echo 10 > $P/migrate/drop_every
+	echo 10 > $P/faults/drop_every
 	waiter -n 100 -t 1000000 -p 80 -s read > /tmp/waiter.csv &
 	waiter=$!
 	sleep 2
 	kill -0 $waiter 2> /dev/null || fail "no interrupt was late"
-	echo 0 > $P/migrate/drop_every
+	echo 0 > $P/faults/drop_every
 	echo "$limit" > $P/migrate/watchdog_us
 	kill $waiter
 	wait $waiter 2> /dev/null
@@ -449,17 +449,17 @@ test_irqpath_selective_obeys() {
 # A priority set by hand stays, even just before selective sets another one. The
 # worker is slowed down between its look at the thread and the change.
 test_irqpath_selective_crossed() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	selective
 	echo 1 > $P/selective/enabled
 	thread_is "0 0" "it serves nobody"
-	suspended=$(cat $P/migrate/suspended)
-	echo $((suspended | 1 << 22)) > $P/migrate/suspended
+	suspended=$(cat $P/faults/suspended)
+	echo $((suspended | 1 << 22)) > $P/faults/suspended
 	echo "$line" > $P/selective/allow
 	sleep 0.03
 	prio 70 "irq/$line-" > /dev/null || fail "prio failed"
 	sleep 0.3
-	echo "$suspended" > $P/migrate/suspended
+	echo "$suspended" > $P/faults/suspended
 	thread_is_now "1 70" || fail "the thread is '$now', not as somebody set it"
 	echo > $P/selective/allow
 	echo 0 > $P/selective/enabled

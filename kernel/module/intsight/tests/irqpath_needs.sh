@@ -6,12 +6,12 @@
 
 # needs_rule BITS TEST: TEST fails while the rules of these bits are suspended.
 needs_rule() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	mask=0
 	for bit in $1; do
 		mask=$((mask | 1 << bit))
 	done
-	echo $mask > $P/migrate/suspended
+	echo $mask > $P/faults/suspended
 	("test_$2")
 	verdict=$?
 	rule_again "$2"
@@ -27,8 +27,8 @@ needs_rule() {
 rule_again() {
 	pidof waiter urgent tracer netjob netsink harass | xargs -r kill -9 2> /dev/null
 	sleep 0.1
-	echo 0 > $P/migrate/suspended
-	echo 0 > $P/migrate/drop_every
+	echo 0 > $P/faults/suspended
+	echo 0 > $P/faults/drop_every
 	echo 200 > $P/migrate/watchdog_us
 	echo 0 > $P/migrate/enabled
 	echo 0 > $P/direct/enabled
@@ -64,9 +64,9 @@ test_irqpath_needs_own_priority() { needs_rule 20 irqpath_borrowed; }
 
 # Runs in a guest of its own: KASAN sees the task use freed memory.
 test_irqpath_needs_withdraw() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	! dmesg | grep -q 'BUG: KASAN' || fail "the kernel has complained before"
-	echo $((1 << 16)) > $P/migrate/suspended
+	echo $((1 << 16)) > $P/faults/suspended
 	(test_irqpath_withdraws)
 	[ $? != 4 ] || skip "with its test"
 	dmesg | grep -q 'BUG: KASAN' || fail "nothing was found without the rule"
@@ -87,7 +87,7 @@ sleeps_with_the_lock() {
 # ever runs that handler, but only if the task announces that it may run one.
 # Runs in a guest of its own: the kernel complains and stops checking locks.
 test_irqpath_inversion() {
-	[ -e $P/migrate/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/suspended ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	needs fifo
 	[ -e /proc/lockdep_stats ] || skip "a kernel without lockdep"
 	[ "$(inversions)" = 0 ] || fail "the kernel has complained before"
@@ -95,10 +95,10 @@ test_irqpath_inversion() {
 	echo 1 > /sys/module/intsight/parameters/inversion
 	wait_for 5 read -k handler:1000:1:1
 	echo 1 > $P/migrate/enabled
-	echo $((1 << 12)) > $P/migrate/suspended
+	echo $((1 << 12)) > $P/faults/suspended
 	sleeps_with_the_lock
 	[ "$(inversions)" = 0 ] || fail "found without the rule"
-	echo 0 > $P/migrate/suspended
+	echo 0 > $P/faults/suspended
 	sleeps_with_the_lock
 	[ "$(inversions)" = 1 ] || fail "not found"
 }

@@ -33,19 +33,19 @@ has_run() {
 # The task that was offered a handler sleeps on, because its wakeup is dropped
 # and there is no watchdog.
 offered_in_vain() {
-	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	policy migrate
 	waiter -n 300 -w 0 -t 5000000 -p 80 > /tmp/waiter.csv &
 	waiter=$!
 	soon has_run 5 || fail "no handler migrates"
 	limit=$(cat $P/migrate/watchdog_us)
 	echo 0 > $P/migrate/watchdog_us
-	echo 1 > $P/migrate/drop_every
+	echo 1 > $P/faults/drop_every
 	sleep 0.05
 	before=$(cat $P/migrate/migrated)
 	lost=$(cat $P/migrate/lost)
 	elsewhere=$(cat $P/migrate/elsewhere)
-	echo 0 > $P/migrate/drop_every
+	echo 0 > $P/faults/drop_every
 	kill -0 $waiter || fail "it was woken"
 }
 
@@ -102,7 +102,7 @@ test_irqpath_killed() {
 # was offered the handler and the thread has run it. When the shell wakes up,
 # the module is gone.
 test_irqpath_withdraws() {
-	[ -e $P/migrate/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
+	[ -e $P/faults/drop_every ] || skip "a kernel without CONFIG_IRQPATH_FAULTS"
 	needs fifo
 	policy migrate
 	limit=$(cat $P/migrate/watchdog_us)
@@ -117,13 +117,13 @@ test_irqpath_withdraws() {
 	offered=$(cat $P/migrate/offered)
 	lost=$(cat $P/migrate/lost)
 	echo 0 > $P/migrate/watchdog_us
-	echo 1 > $P/migrate/drop_every
+	echo 1 > $P/faults/drop_every
 	waiter -n 1 -w 0 -t 5000000 -p 0 > /tmp/waiter.csv &
 	waiter=$!
 	soon has_offered $((offered + 1)) || fail "the shell is offered nothing"
 	wake_thread
 	wait $waiter || fail "waiter failed"
-	echo 0 > $P/migrate/drop_every
+	echo 0 > $P/faults/drop_every
 	unload
 	echo end > /tmp/pipe
 	wait $shell || fail "the shell"

@@ -41,7 +41,7 @@ applies() {
 	case $1 in
 	irqpath_needs_*|irqpath_hands_back|irqpath_killed|irqpath_one_token|\
 	irqpath_selective_crossed|irqpath_watchdog|irqpath_withdraws)
-		[ -e "$P/migrate/suspended" ] ;;
+		[ -e "$P/faults/suspended" ] ;;
 	irqpath_foreign_softirqs|irqpath_moved|irqpath_one_runner|netprio_off_in_flood)
 		[ -d "$P" ] && [ "$(nproc)" -gt 1 ] ;;
 	irqpath_*|netprio_*) [ -d "$P" ] ;;

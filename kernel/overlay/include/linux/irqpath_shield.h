@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: shielded CPUs, for the scheduler, interrupts and the tick. Included
- * by <linux/irqpath.h>.
+ * irqpath: shielded CPUs, for the scheduler, interrupts and the tick.
  *
  * A task keeps the affinity that was asked for in irqpath_asked, and the one
  * that holds in cpus_mask: the same, or the same without the CPUs in

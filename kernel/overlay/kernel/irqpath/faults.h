@@ -4,7 +4,7 @@
  *
  * A test of a rule has to fail without the rule. Each rule is a function
  * __irqpath_x() in the header of its policy, and the policies call irqpath_x().
- * With CONFIG_IRQPATH_FAULTS, irqpath_x() is the variant in faults.c that
+ * With CONFIG_IRQPATH_FAULTS, irqpath_x() is the variant in faults/ that
  * breaks the rule on request. Otherwise it is a macro for the rule, which
  * leaves no trace in the kernel, not even in its BTF.
  */
@@ -19,15 +19,12 @@ struct irqaction;
 struct irqpath_origin;
 struct irqpath_receiver;
 struct irqpath_task;
-struct kobject;
 struct sched_attr;
 struct task_struct;
 
 #ifdef CONFIG_IRQPATH_FAULTS
 
-int irqpath_add_fault_files(struct kobject *root);
-
-/* migrate/rules.h */
+#ifdef CONFIG_IRQPATH_MIGRATE /* migrate/rules.h */
 bool irqpath_may_migrate(const struct irqpath_origin *o);
 void irqpath_touch_handler_lock(struct irqpath_origin *o);
 bool irqpath_parks_before(const struct irqpath_task *t,
@@ -51,22 +48,25 @@ u32 irqpath_own_softirqs(const struct irqpath_task *t);
 void irqpath_end_handler(struct irq_desc *desc);
 bool irqpath_must_lend(struct irqpath_origin *o);
 void irqpath_end_offers(struct irqpath_origin *o);
+#endif
 
-/* direct/direct.h */
+#ifdef CONFIG_IRQPATH_DIRECT /* direct/direct.h */
 bool irqpath_keeps_cpu(int holder, int prio);
+#endif
 
-/* selective/selective.h */
+#ifdef CONFIG_IRQPATH_SELECTIVE /* selective/selective.h */
 bool irqpath_is_set_by_hand(const struct irqpath_task *t);
 int irqpath_set_sched(struct task_struct *p, const struct sched_attr *attr);
 bool irqpath_is_urgent_thread(const struct irqpath_task *t);
+#endif
 
-/* netprio/netprio.h */
+#ifdef CONFIG_IRQPATH_NETPRIO /* netprio/netprio.h */
 bool irqpath_must_follow(const struct irqpath_receiver *r);
+#endif
 
 #else /* !CONFIG_IRQPATH_FAULTS */
 
-static inline int irqpath_add_fault_files(struct kobject *root) { return 0; }
-
+#ifdef CONFIG_IRQPATH_MIGRATE
 #define irqpath_may_migrate		__irqpath_may_migrate
 #define irqpath_touch_handler_lock	__irqpath_touch_handler_lock
 #define irqpath_parks_before		__irqpath_parks_before
@@ -87,11 +87,21 @@ static inline int irqpath_add_fault_files(struct kobject *root) { return 0; }
 #define irqpath_end_handler		__irqpath_end_handler
 #define irqpath_must_lend		__irqpath_must_lend
 #define irqpath_end_offers		__irqpath_end_offers
+#endif
+
+#ifdef CONFIG_IRQPATH_DIRECT
 #define irqpath_keeps_cpu		__irqpath_keeps_cpu
+#endif
+
+#ifdef CONFIG_IRQPATH_SELECTIVE
 #define irqpath_is_set_by_hand		__irqpath_is_set_by_hand
 #define irqpath_set_sched		__irqpath_set_sched
 #define irqpath_is_urgent_thread	__irqpath_is_urgent_thread
+#endif
+
+#ifdef CONFIG_IRQPATH_NETPRIO
 #define irqpath_must_follow		__irqpath_must_follow
+#endif
 
 #endif /* CONFIG_IRQPATH_FAULTS */
 

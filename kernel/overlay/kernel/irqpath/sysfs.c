@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/kernel/irqpath: the directories, and the kinds of files in them. See
- * Documentation/ABI/testing/sysfs-kernel-irqpath.
+ * Documentation/ABI/testing/sysfs-kernel-irqpath-*.
  */
 #include <linux/init.h>
 #include <linux/kstrtox.h>
 
-#include "faults.h"
+#include "learn/learn.h"
 #include "sysfs.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/irqpath.h>
+
+DEFINE_PER_CPU(struct irqpath_cpu, irqpath_cpus);
 
 DEFINE_MUTEX(irqpath_sysfs_mutex); /* see sysfs.h */
 
-static void start_learning(void)
-{
-	if (!static_key_enabled(&irqpath_learn_key))
-		irqpath_forget_raised();
-	static_branch_inc(&irqpath_learn_key);
-}
-
-static void stop_learning(void)
-{
-	static_branch_dec(&irqpath_learn_key);
-}
-
-/* Each policy that learns keeps learning on by itself. */
 static int set_enabled(struct irqpath_switch *policy, bool on)
 {
 	int ret = 0;
@@ -33,16 +25,15 @@ static int set_enabled(struct irqpath_switch *policy, bool on)
 	if (policy->enabled == on)
 		return 0;
 	if (on) {
-		if (policy->learns)
-			start_learning();
+		irqpath_start_learning(policy);
 		if (policy->start)
 			ret = policy->start();
 	} else if (policy->stop) {
 		policy->stop();
 	}
-	if (policy->learns && (!on || ret))
-		stop_learning();
-	WRITE_ONCE(policy->enabled, on && !ret);
+	on = on && !ret;
+	irqpath_stop_learning(policy, on);
+	WRITE_ONCE(policy->enabled, on);
 	return ret;
 }
 
@@ -124,14 +115,25 @@ ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 }
 
 static const struct attribute_group *groups[] = {
+#ifdef CONFIG_IRQPATH_LEARN
 	&irqpath_root_group,
 	&irqpath_learn_group,
+#endif
+#ifdef CONFIG_IRQPATH_MIGRATE
 	&irqpath_migrate_group,
+#endif
+#ifdef CONFIG_IRQPATH_SELECTIVE
 	&irqpath_selective_group,
+#endif
 #ifdef CONFIG_IRQPATH_NETPRIO
 	&irqpath_netprio_group,
 #endif
+#ifdef CONFIG_IRQPATH_DIRECT
 	&irqpath_direct_group,
+#endif
+#ifdef CONFIG_IRQPATH_FAULTS
+	&irqpath_faults_group,
+#endif
 	NULL,
 };
 
@@ -143,8 +145,6 @@ static int __init irqpath_sysfs_init(void)
 	if (!root)
 		return -ENOMEM;
 	ret = sysfs_create_groups(root, groups);
-	if (!ret)
-		ret = irqpath_add_fault_files(root);
 	if (ret)
 		kobject_put(root);
 	return ret;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: the kinds of files in /sys/kernel/irqpath, private to the files
- * named
- * sysfs.c and to faults.c.
+ * irqpath: the kinds of files in /sys/kernel/irqpath, private to the files that
+ * are named sysfs.c, and to faults.c.
  */
 #ifndef _KERNEL_IRQPATH_SYSFS_H
 #define _KERNEL_IRQPATH_SYSFS_H
@@ -20,14 +19,16 @@ extern struct mutex irqpath_sysfs_mutex;
  * struct irqpath_switch - a policy's file "enabled"
  * @file: the file
  * @enabled: the policy is on
- * @learns: the policy needs associations
  * @start: switches the policy on; may fail
  * @stop: switches it off
  */
 struct irqpath_switch {
 	struct kobj_attribute	file;
 	bool			enabled;
+#ifdef CONFIG_IRQPATH_LEARN
+	/** @learns: the policy needs associations */
 	bool			learns;
+#endif
 	int			(*start)(void);
 	void			(*stop)(void);
 };
@@ -86,11 +87,24 @@ ssize_t irqpath_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 		.offset = offsetof(struct irqpath_stats, _name),	\
 	})
 
+#ifdef CONFIG_IRQPATH_LEARN
 extern const struct attribute_group irqpath_root_group;
 extern const struct attribute_group irqpath_learn_group;
+#endif
+#ifdef CONFIG_IRQPATH_MIGRATE
 extern const struct attribute_group irqpath_migrate_group;
+#endif
+#ifdef CONFIG_IRQPATH_SELECTIVE
 extern const struct attribute_group irqpath_selective_group;
-extern const struct attribute_group irqpath_direct_group;
+#endif
+#ifdef CONFIG_IRQPATH_NETPRIO
 extern const struct attribute_group irqpath_netprio_group;
+#endif
+#ifdef CONFIG_IRQPATH_DIRECT
+extern const struct attribute_group irqpath_direct_group;
+#endif
+#ifdef CONFIG_IRQPATH_FAULTS
+extern const struct attribute_group irqpath_faults_group;
+#endif
 
 #endif /* _KERNEL_IRQPATH_SYSFS_H */

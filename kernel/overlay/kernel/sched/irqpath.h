@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The calls of irqpath that only core.c has, which alone includes this. */
+/* The calls of direct that only core.c has, which alone includes this. */
 
-#ifdef CONFIG_IRQPATH
+#ifdef CONFIG_IRQPATH_DIRECT
 
 #include "../irqpath/irqpath.h"
+#include "../irqpath/direct/direct.h"
+
+#ifdef CONFIG_IRQPATH_LAS
+#include "../irqpath/migrate/migrate.h"
 
 /**
  * irqpath_task_mm() - get the address space that a task needs while it runs
@@ -26,6 +30,9 @@ static __always_inline struct mm_struct *irqpath_task_mm(struct task_struct *p)
 	smp_mb(); /* that of switch_mm() */
 	return NULL;
 }
+#else
+#define irqpath_task_mm(p) ((p)->mm)
+#endif
 
 static __always_inline struct rq *
 context_switch(struct rq *rq, struct task_struct *prev,
@@ -40,8 +47,10 @@ static __always_inline void sched_info_arrive(struct rq *rq,
 static __always_inline void prepare_task_switch(struct rq *rq,
 						struct task_struct *prev,
 						struct task_struct *next);
+#ifndef __CHECKER__ /* sparse wants the word at the definition, too */
 static __always_inline void ttwu_stat(struct task_struct *p, int cpu,
 				      int wake_flags);
+#endif
 
 #ifdef IRQPATH_DEFERS_TIMERS
 static inline void hrtick_schedule_enter(struct rq *rq);
@@ -138,7 +147,7 @@ static __always_inline bool irqpath_direct_wakes(struct task_struct *p,
 	       __irqpath_direct_wakes(p, state);
 }
 
-#else /* !CONFIG_IRQPATH */
+#else /* !CONFIG_IRQPATH_DIRECT */
 
 /* They are macros for the reason that <linux/irqpath.h> gives. */
 #define irqpath_task_mm(p) ((p)->mm)
@@ -146,9 +155,9 @@ static __always_inline bool irqpath_direct_wakes(struct task_struct *p,
 #define irqpath_direct_switch(rq, prev, sched_mode) \
 	((void)(rq), (void)(prev), (void)(sched_mode), false)
 
-#endif /* CONFIG_IRQPATH */
+#endif /* CONFIG_IRQPATH_DIRECT */
 
-#if defined(CONFIG_IRQPATH) && !defined(__CHECKER__)
+#if defined(CONFIG_IRQPATH_DIRECT) && !defined(__CHECKER__)
 
 /* Whoever locks a queue brings it up to date before anyone reads it. */
 static noinline void __irqpath_lock_rq(struct rq *rq, int subclass)

@@ -8,7 +8,7 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use super::own::{CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS};
+use super::own::{ASSOCIATIONS, CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS};
 use super::scene::Scene;
 
 /// The scene, and its machine with more memory: KASAN takes a share of it.
@@ -54,6 +54,11 @@ fn debug_shielded_line() {
 #[test]
 fn debug_controls() {
     debug_selftest(Scene::exact, CONTROLS);
+}
+
+#[test]
+fn debug_associations() {
+    debug_selftest(Scene::exact, ASSOCIATIONS);
 }
 
 #[test]

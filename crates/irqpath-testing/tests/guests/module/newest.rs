@@ -7,7 +7,9 @@
 use irqpath_lab::kernel::{Arch, Flavour};
 use irqpath_lab::vm::Machine;
 
-use super::own::{CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS, TWO_CPUS};
+use super::own::{
+    ASSOCIATIONS, CONTROLS, PACKETS_AND_MEMORY, RULES, SHIELDED_LINE, SHIELDS, TWO_CPUS,
+};
 use super::scene::Scene;
 
 fn newest(machine: fn(&Scene) -> Machine, variables: &str) {
@@ -55,4 +57,9 @@ fn newest_shielded_line() {
 #[test]
 fn newest_controls() {
     newest_selftest(Scene::exact, CONTROLS);
+}
+
+#[test]
+fn newest_associations() {
+    newest_selftest(Scene::exact, ASSOCIATIONS);
 }

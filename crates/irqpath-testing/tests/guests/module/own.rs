@@ -50,6 +50,8 @@ pub const SHIELDED_LINE: &str = "TESTS='shield_irqs kernel_log'";
 pub const SHIELDS: &str = "shield.sh";
 /// The selftests of what can be switched and set.
 pub const CONTROLS: &str = "controls.sh";
+/// Those of associations by hand, and of what shows them.
+pub const ASSOCIATIONS: &str = "associations.sh";
 
 /// Each shield patches code when it is set and when it is lifted.
 #[test]
@@ -68,4 +70,10 @@ fn a_shielded_line_on_two_cpus() {
 fn controls() {
     let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
     scene.selftest(scene.exact(), CONTROLS);
+}
+
+#[test]
+fn associations() {
+    let Some(scene) = Scene::with(Flavour::Irqpath, Arch::X86_64) else { return };
+    scene.selftest(scene.exact(), ASSOCIATIONS);
 }

@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <linux/tracepoint.h>
 
+#ifdef CONFIG_IRQPATH_LEARN
 struct irqpath_origin;
 
 DECLARE_EVENT_CLASS(irqpath_target,
@@ -46,7 +47,9 @@ DEFINE_EVENT(irqpath_target, irqpath_learn,
 	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
 	TP_ARGS(o, p)
 );
+#endif
 
+#ifdef CONFIG_IRQPATH_MIGRATE
 /**
  * irqpath_offer - a hardirq woke a parked task to run its handler
  * @o: the interrupt
@@ -78,26 +81,6 @@ DEFINE_EVENT(irqpath_target, irqpath_run_entry,
 );
 
 /**
- * irqpath_promote - an interrupt serves a real-time task
- * @o: the interrupt
- * @p: its thread, real-time again
- */
-DEFINE_EVENT(irqpath_target, irqpath_promote,
-	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
-	TP_ARGS(o, p)
-);
-
-/**
- * irqpath_demote - an interrupt serves no real-time task
- * @o: the interrupt
- * @p: its thread, an ordinary task from now on
- */
-DEFINE_EVENT(irqpath_target, irqpath_demote,
-	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
-	TP_ARGS(o, p)
-);
-
-/**
  * irqpath_run_exit - the handler and its softirqs have returned
  * @irq: the line
  * @woke: whether they woke the task, as predicted
@@ -120,7 +103,31 @@ TRACE_EVENT(irqpath_run_exit,
 
 	TP_printk("irq=%u woke=%d", __entry->irq, __entry->woke)
 );
+#endif
 
+#ifdef CONFIG_IRQPATH_SELECTIVE
+/**
+ * irqpath_promote - an interrupt serves a real-time task
+ * @o: the interrupt
+ * @p: its thread, real-time again
+ */
+DEFINE_EVENT(irqpath_target, irqpath_promote,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+
+/**
+ * irqpath_demote - an interrupt serves no real-time task
+ * @o: the interrupt
+ * @p: its thread, an ordinary task from now on
+ */
+DEFINE_EVENT(irqpath_target, irqpath_demote,
+	TP_PROTO(struct irqpath_origin *o, struct task_struct *p),
+	TP_ARGS(o, p)
+);
+#endif
+
+#ifdef CONFIG_IRQPATH_NETPRIO
 /**
  * irqpath_hold - a received packet waits for more urgent work
  * @skb: the packet
@@ -186,6 +193,7 @@ TRACE_EVENT(irqpath_serve,
 	TP_printk("skb=%p level=%u waited_ns=%llu expired=%d", __entry->skb,
 		  __entry->level, __entry->waited_ns, __entry->expired)
 );
+#endif
 
 #endif /* _TRACE_IRQPATH_H */
 

@@ -31,7 +31,9 @@
 #include "../../sched/stats.h"
 #include "../../sched/pelt.h"
 #include "../irqpath.h"
+#ifdef CONFIG_IRQPATH_LAS
 #include "../migrate/migrate.h"
+#endif
 #include "direct.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_direct_key);
@@ -70,6 +72,7 @@ static bool may_lend(struct task_struct *curr)
 		num_online_cpus() == 1);
 }
 
+#ifdef CONFIG_IRQPATH_MIGRATE
 /*
  * The woken task has a handler to run, and would wait at once:
  * local_bh_disable() takes a lock that somebody has. The switch would be made
@@ -77,9 +80,9 @@ static bool may_lend(struct task_struct *curr)
  */
 static bool would_block(void)
 {
-	return IRQPATH_BH_LOCK && this_cpu_read(irqpath_cpus.predicting) &&
-	       local_bh_blocked();
+	return IRQPATH_BH_LOCK && irqpath_is_offering() && local_bh_blocked();
 }
+#endif
 
 /**
  * irqpath_may_wake_directly() - whether a task can run next without being queued
@@ -119,10 +122,12 @@ bool irqpath_may_wake_directly(struct task_struct *p)
 		irqpath_count(unfit);
 		return false;
 	}
+#ifdef CONFIG_IRQPATH_MIGRATE
 	if (would_block()) {
 		irqpath_count(blocked);
 		return false;
 	}
+#endif
 	return true;
 }
 
@@ -138,16 +143,20 @@ void irqpath_direct_wake(struct task_struct *p)
 
 	WRITE_ONCE(p->on_rq, TASK_ON_RQ_QUEUED);
 	irqpath_note_woken(p);
+#ifdef CONFIG_IRQPATH_LAS
 	/*
 	 * A task that is offered a handler keeps its state if lazy, see las.c.
 	 * On its way out of schedule() it may go back to sleep with the offer,
 	 * which only the watchdog finds then.
 	 */
-	if (this_cpu_read(irqpath_cpus.predicting) && READ_ONCE(irqpath_las) &&
+	if (irqpath_is_offering() && READ_ONCE(irqpath_las) &&
 	    READ_ONCE(irqpath_watchdog_us))
 		p->irqpath->lazy = true;
 	else
 		WRITE_ONCE(p->__state, TASK_RUNNING);
+#else
+	WRITE_ONCE(p->__state, TASK_RUNNING);
+#endif
 	trace_sched_wakeup(p);
 	set_tsk_need_resched(curr);
 	set_preempt_need_resched();

@@ -17,7 +17,9 @@ static struct attribute *attrs[] = {
 	&IRQPATH_COUNTER(outranked).file.attr,
 	&IRQPATH_COUNTER(remote).file.attr,
 	&IRQPATH_COUNTER(unfit).file.attr,
+#ifdef CONFIG_IRQPATH_MIGRATE
 	&IRQPATH_COUNTER(blocked).file.attr,
+#endif
 	NULL,
 };
 

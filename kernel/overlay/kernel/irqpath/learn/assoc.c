@@ -13,13 +13,11 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <trace/events/irqpath.h>
 
 #include "../irqpath.h"
-#include "../migrate/rules.h"
-#include "../selective/selective.h"
-
-#define CREATE_TRACE_POINTS
-#include <trace/events/irqpath.h>
+#include "../migrate/learning.h"
+#include "../selective/learning.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_learn_key);
 
@@ -66,8 +64,7 @@ static void clear_slot(struct irqpath_slot *slot)
 {
 	if (!slot->origin)
 		return;
-	if (atomic_dec_and_test(&slot->origin->nr_targets))
-		irqpath_adjust_threads();
+	irqpath_remove_target(slot->origin);
 	WRITE_ONCE(slot->origin, NULL);
 }
 
@@ -97,7 +94,7 @@ static struct irqpath_slot *make_slot(struct irqpath_task *t,
 
 	lockdep_assert_held(&t->lock);
 
-	/* irqpath_exit() and irqpath_setscheduler() clear under the lock. */
+	/* irqpath_exit() and irqpath_learn_setscheduler() clear under the lock. */
 	if (!task_may_learn(t->task) || !READ_ONCE(o->action))
 		return NULL;
 	slot = irqpath_pick_slot(t->slot, jiffies);
@@ -114,9 +111,7 @@ static struct irqpath_slot *make_slot(struct irqpath_task *t,
 	slot->indirect = false;
 	slot->pinned = false;
 	WRITE_ONCE(slot->origin, o);
-	WRITE_ONCE(o->quiet, 0);
-	if (atomic_inc_return(&o->nr_targets) == 1)
-		irqpath_adjust_threads();
+	irqpath_add_target(o);
 	irqpath_count(learned);
 	trace_irqpath_learn(o, t->task);
 	return slot;
@@ -174,39 +169,14 @@ int irqpath_pin(struct task_struct *p, struct irqpath_origin *o, bool pinned)
 	return ret;
 }
 
-/* The interrupt served a task: it is quiet no longer. */
-static void confirm_service(struct irqpath_origin *o)
-{
-	unsigned int quiet = READ_ONCE(o->quiet);
-
-	if (quiet)
-		WRITE_ONCE(o->quiet, 0);
-	if (unlikely(quiet >= READ_ONCE(irqpath_quiet)))
-		irqpath_adjust_threads();
-}
-
-/*
- * A kernel thread is being woken. The origin serves one that is real-time work,
- * such as the thread of another interrupt that serves a task: a controller's
- * interrupt ends the transfer that the thread of a device behind it waits for.
- * There is no association: a thread that stops serving confirms no more, and
- * the origin falls quiet.
- */
+/* A kernel thread is being woken. There is no association. */
 static void note_thread(struct irqpath_task *t)
 {
 	struct irqpath_origin *o = irqpath_current_origin();
 
 	if (!t->origin)
 		WRITE_ONCE(t->woken_for, o);
-	if (!o || o == t->origin || !irqpath_is_urgent_thread(t))
-		return;
-	if (READ_ONCE(o->serves_thread)) {
-		confirm_service(o);
-		return;
-	}
-	WRITE_ONCE(o->serves_thread, true);
-	WRITE_ONCE(o->quiet, 0);
-	irqpath_adjust_threads();
+	irqpath_note_service(o, t);
 }
 
 void __irqpath_learn_wakeup(struct task_struct *p)
@@ -215,9 +185,8 @@ void __irqpath_learn_wakeup(struct task_struct *p)
 	struct irqpath_origin *o;
 	int i;
 
-	/* A wakeup that hands over a lock brings no work. */
-	if (!t || READ_ONCE(p->pi_blocked_on) ||
-	    this_cpu_read(irqpath_cpus.predicting))
+	/* A wakeup that hands over a lock brings no work, nor does an offer. */
+	if (!t || READ_ONCE(p->pi_blocked_on) || irqpath_is_offering())
 		return;
 	if (p->flags & PF_KTHREAD) {
 		note_thread(t);
@@ -239,7 +208,7 @@ void __irqpath_learn_wakeup(struct task_struct *p)
 				slot->credit =
 					irqpath_update_credit(slot->credit,
 							      true);
-			confirm_service(o);
+			irqpath_confirm_service(o);
 			return;
 		}
 	}
@@ -264,7 +233,7 @@ struct irqpath_task *irqpath_get_task(struct task_struct *p, gfp_t gfp)
 		return NULL;
 	t->task = p;
 	raw_spin_lock_init(&t->lock);
-	INIT_LIST_HEAD(&t->node);
+	irqpath_init_place(t);
 	/* A full barrier: a reader that finds it finds it initialised. */
 	if (cmpxchg(&p->irqpath, NULL, t)) {
 		kfree(t);
@@ -304,23 +273,19 @@ static void forget_associations(struct irqpath_task *t,
 	raw_spin_unlock_irqrestore(&t->lock, flags);
 }
 
-/* The scheduling parameters of a task have changed. No lock is held. */
-void irqpath_setscheduler(struct task_struct *p)
+/* See irqpath_setscheduler(). */
+void irqpath_learn_setscheduler(struct task_struct *p)
 {
 	struct irqpath_task *t = READ_ONCE(p->irqpath);
 
-	irqpath_netprio_sort();
 	if (!t && rt_or_dl_prio(p->normal_prio) && preemptible())
 		t = irqpath_get_task(p, GFP_NOWAIT);
 	if (!t)
 		return;
-	/* It may sleep on, but its place among the parked tasks is wrong. */
 	irqpath_leave_place(t);
 	if (!rt_or_dl_prio(p->normal_prio))
 		forget_associations(t, NULL);
-	/* An interrupt's thread that starts has just set its own priority. */
-	if (p == current && p->flags & PF_KTHREAD && READ_ONCE(t->origin))
-		irqpath_adjust_threads();
+	irqpath_note_own_priority(t);
 }
 
 /* PF_EXITING is set: nothing is learned after this. */

@@ -20,9 +20,10 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 
+#include "../genirq.h"
 #include "../irqpath.h"
-#include "../migrate/rules.h"
-#include "../selective/selective.h"
+#include "../migrate/learning.h"
+#include "../selective/learning.h"
 #include "show.h"
 
 /*
@@ -40,9 +41,7 @@ irqreturn_t __irqpath_run_hardirq(struct irqaction *action, unsigned int irq)
 	irqreturn_t res;
 
 	this_cpu_write(irqpath_cpus.hardirq, o);
-	if (static_branch_unlikely(&irqpath_selective_key) && o &&
-	    o->quiet != UINT_MAX && ++o->quiet == READ_ONCE(irqpath_quiet))
-		irqpath_adjust_threads();
+	irqpath_note_activation(o);
 	res = action->handler(irq, action->dev_id);
 	this_cpu_write(irqpath_cpus.hardirq, outer);
 	return res;
@@ -58,8 +57,7 @@ void __irqpath_note_raise(unsigned int nr)
 	    c->vector[nr] != o)
 		o = NULL;
 	c->vector[nr] = o;
-	if (!in_hardirq() && current->irqpath)
-		current->irqpath->own_softirqs |= BIT(nr);
+	irqpath_note_own_softirq(nr);
 }
 
 /*
@@ -126,6 +124,21 @@ void irqpath_forget_raised(void)
 	}
 }
 
+/* An origin whose action goes may get another one. */
+static void forget_raised_by(struct irqpath_origin *o)
+{
+	int cpu, nr;
+
+	for_each_possible_cpu(cpu) {
+		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
+
+		for (nr = 0; nr < NR_SOFTIRQS; nr++) {
+			if (READ_ONCE(c->vector[nr]) == o)
+				WRITE_ONCE(c->vector[nr], NULL);
+		}
+	}
+}
+
 static struct irqpath_origin *get_free_origin(void)
 {
 	struct irqpath_origin *o;
@@ -133,17 +146,13 @@ static struct irqpath_origin *get_free_origin(void)
 	lockdep_assert_held(&irqpath_origins_mutex);
 
 	list_for_each_entry(o, &irqpath_origins, node) {
-		if (!o->action && !rt_mutex_base_is_locked(&o->run.rtmutex))
+		if (irqpath_origin_is_free(o))
 			return o;
 	}
 	o = kzalloc_obj(*o, GFP_KERNEL);
 	if (!o)
 		return NULL;
-	rt_mutex_init(&o->run);
-#ifdef CONFIG_LOCKDEP
-	lockdep_register_key(&o->key);
-	lockdep_init_map(&o->map, "irq_handler", &o->key, 0);
-#endif
+	irqpath_init_run(o);
 	list_add_tail_rcu(&o->node, &irqpath_origins);
 	return o;
 }
@@ -245,9 +254,8 @@ void irqpath_action_add(struct irq_desc *desc, struct irqaction *action)
 				     &action->thread_flags);
 		strscpy(o->name, action->name ?: "", sizeof(o->name));
 		WRITE_ONCE(o->action, action);
-		o->serves_thread = false;
-		o->quiet = 0;
-		o->peek = NULL;
+		irqpath_reset_service(o);
+		irqpath_reset_peek(o);
 		/* Pairs with the address dependency of its readers. */
 		smp_store_release(&action->irqpath, o);
 		set_thread_origin(o, action);
@@ -281,6 +289,7 @@ struct irqpath_origin *irqpath_find_origin(unsigned int irq)
 	return found;
 }
 
+#ifdef CONFIG_IRQPATH_MIGRATE
 /**
  * irqpath_set_origin_peek() - see irqpath_set_peek()
  * @irq: the line
@@ -299,6 +308,7 @@ void irqpath_set_origin_peek(unsigned int irq, void *dev_id,
 	}
 	mutex_unlock(&irqpath_origins_mutex);
 }
+#endif
 
 /**
  * irqpath_visit_actions() - visit the origins that have an action
@@ -335,6 +345,7 @@ void irqpath_action_del(struct irqaction *action)
 	WRITE_ONCE(o->action, NULL);
 	remove_file(o);
 	irqpath_end_offers(o);
+	forget_raised_by(o);
 	irqpath_forget_origin(o);
 	mutex_unlock(&irqpath_origins_mutex);
 }

@@ -14,7 +14,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
-#include "../../irq/internals.h"
+#include "../genirq.h"
 #include "../irqpath.h"
 #include "show.h"
 

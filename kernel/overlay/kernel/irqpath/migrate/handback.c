@@ -40,7 +40,7 @@ void __irqpath_sched_switch(struct task_struct *next)
 		return;
 	if (unlikely(expected != next))
 		irqpath_start_watchdog(c);
-	else if (!next->irqpath->lazy && next->mm != current->active_mm)
+	else if (!irqpath_is_lazy(next->irqpath) && next->mm != current->active_mm)
 		irqpath_count_mm(next->irqpath);
 }
 
@@ -143,7 +143,6 @@ void irqpath_withdraw_offers(struct irqpath_origin *o)
 	for_each_possible_cpu(cpu) {
 		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
 		struct irqpath_task *t, *next;
-		int nr;
 
 		raw_spin_lock_irq(&c->lock);
 		list_for_each_entry_safe(t, next, &c->offered, node) {
@@ -154,10 +153,6 @@ void irqpath_withdraw_offers(struct irqpath_origin *o)
 			irqpath_count(lost);
 		}
 		irqpath_update_expected(c);
-		for (nr = 0; nr < NR_SOFTIRQS; nr++) {
-			if (READ_ONCE(c->vector[nr]) == o)
-				WRITE_ONCE(c->vector[nr], NULL);
-		}
 		raw_spin_unlock_irq(&c->lock);
 	}
 }
@@ -170,6 +165,7 @@ static int __init irqpath_cpus_init(void)
 	for_each_possible_cpu(cpu) {
 		struct irqpath_cpu *c = per_cpu_ptr(&irqpath_cpus, cpu);
 
+		raw_spin_lock_init(&c->lock);
 		INIT_LIST_HEAD(&c->parked);
 		INIT_LIST_HEAD(&c->offered);
 		hrtimer_setup(&c->watchdog, run_watchdog, CLOCK_MONOTONIC,

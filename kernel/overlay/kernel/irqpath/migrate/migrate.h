@@ -10,6 +10,7 @@
  * demux.c    a packet names the task that its interrupt is for
  * las.c      the handler runs before the task's address space is loaded
  *
+ * Neither irqpath_task.lock nor irqpath_cpu.lock is taken with the other held.
  * Lock order: irqpath_cpu.lock, then the wait_lock of irqpath_origin.run, then
  * p->pi_lock, then rq->lock.
  */
@@ -60,6 +61,21 @@ static inline bool irqpath_has_offer(void)
 	return READ_ONCE(current->irqpath->state) == IRQPATH_OFFERED;
 }
 
+#ifdef CONFIG_LOCKDEP
+static inline void irqpath_map_acquire(struct irqpath_origin *o)
+{
+	lock_map_acquire(&o->map);
+}
+
+static inline void irqpath_map_release(struct irqpath_origin *o)
+{
+	lock_map_release(&o->map);
+}
+#else
+static inline void irqpath_map_acquire(struct irqpath_origin *o) { }
+static inline void irqpath_map_release(struct irqpath_origin *o) { }
+#endif
+
 bool irqpath_stack_is_deep_enough(void);
 
 bool irqpath_park(void);
@@ -70,8 +86,26 @@ bool irqpath_waits_for(const struct irqpath_flow *waits,
 bool irqpath_peek_flow(struct irqpath_origin *o, struct irqaction *action,
 		       struct irqpath_flow *flow);
 
+#ifdef CONFIG_IRQPATH_LAS
+DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
+
 void irqpath_load_mm(struct irqpath_task *t);
 int irqpath_set_las(unsigned int on);
+
+/* The task runs, or will run, without its address space. */
+static inline bool irqpath_is_lazy(const struct irqpath_task *t)
+{
+	return t->lazy;
+}
+#else
+/* Only a task that direct switches to can be lazy. */
+static inline bool irqpath_is_lazy(const struct irqpath_task *t)
+{
+	return false;
+}
+
+static inline void irqpath_load_mm(struct irqpath_task *t) { }
+#endif
 
 bool irqpath_disarm_task(struct irqpath_task *t);
 void irqpath_start_watchdog(struct irqpath_cpu *c);

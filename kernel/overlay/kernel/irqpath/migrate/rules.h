@@ -18,7 +18,7 @@
 #include <linux/sched/rt.h>
 #include <linux/wait.h>
 
-#include "../../irq/internals.h"
+#include "../genirq.h"
 #include "../faults.h"
 #include "migrate.h"
 
@@ -42,7 +42,10 @@ static inline bool __irqpath_parks_before(const struct irqpath_task *t,
 	return t->task->prio < other->task->prio;
 }
 
-/* A sleeping task whose priority changes has no place until it parks again. */
+/*
+ * A sleeping task whose priority changes has no place until it parks again. It
+ * may sleep on, but its place among the parked tasks is wrong.
+ */
 static inline void __irqpath_leave_place(struct irqpath_task *t)
 {
 	if (READ_ONCE(t->state) != IRQPATH_IDLE)

@@ -33,10 +33,6 @@ DEFINE_STATIC_KEY_FALSE(irqpath_claim_key);
 DEFINE_STATIC_KEY_FALSE(irqpath_migrate_key);
 EXPORT_SYMBOL_GPL(irqpath_migrate_key);
 
-DEFINE_PER_CPU(struct irqpath_cpu, irqpath_cpus) = {
-	.lock = __RAW_SPIN_LOCK_UNLOCKED(irqpath_cpus.lock),
-};
-
 /* Room on the stack for a handler and the softirqs that it raises. */
 #define STACK_NEEDED	(THREAD_SIZE / 2)
 
@@ -335,7 +331,7 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 	trace_irqpath_run_entry(o, current);
 	t->own_softirqs = 0;
 	/* A lazy task still has its state, and may have been woken since. */
-	if (t->lazy)
+	if (irqpath_is_lazy(t))
 		irqpath_count(lazy);
 	else
 		__set_current_state(t->sleep_state);
@@ -396,13 +392,13 @@ bool irqpath_unpark(bool may_sleep_on)
 		  !irqpath_disarm_task(t);
 	if (offered)
 		woke = take_offer(t);
-	if (!woke && may_sleep_on && t->lazy && may_park(t)) {
+	if (!woke && may_sleep_on && irqpath_is_lazy(t) && may_park(t)) {
 		park_task(t);
 		return true;
 	}
 	/* The task is in no list that is searched. */
 	t->flow.protocol = 0;
-	if (t->lazy)
+	if (irqpath_is_lazy(t))
 		irqpath_load_mm(t);
 	__set_current_state(TASK_RUNNING);
 	return false;

@@ -55,18 +55,22 @@ static struct irqpath_setting early_demux = {
 	.max = 1,
 };
 
+#ifdef CONFIG_IRQPATH_LAS
 static struct irqpath_setting las = {
 	.file = IRQPATH_SETTING_FILE(las),
 	.value = &irqpath_las,
 	.max = 1,
 	.set = irqpath_set_las,
 };
+#endif
 
 static struct attribute *attrs[] = {
 	&migrate.file.attr,
 	&watchdog_us.file.attr,
 	&early_demux.file.attr,
+#ifdef CONFIG_IRQPATH_LAS
 	&las.file.attr,
+#endif
 	&IRQPATH_COUNTER(offered).file.attr,
 	&IRQPATH_COUNTER(demuxed).file.attr,
 	&IRQPATH_COUNTER(migrated).file.attr,

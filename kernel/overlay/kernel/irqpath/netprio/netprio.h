@@ -32,6 +32,7 @@
 
 #include "../faults.h"
 #include "../irqpath.h"
+#include "compat.h"
 
 /* Receivers that a socket can have; of more, the lowest are left out. */
 #define IRQPATH_NR_RECEIVERS	4

@@ -9,7 +9,7 @@
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
 
-#include "../../irq/internals.h"
+#include "../genirq.h"
 #include "shield.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_irqs_key);

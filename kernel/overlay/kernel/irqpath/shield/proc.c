@@ -12,7 +12,6 @@
 #include <linux/tick.h>
 #include <linux/workqueue.h>
 
-#include "../compat.h"
 #include "shield.h"
 
 DEFINE_STATIC_KEY_FALSE(irqpath_ltmrs_key);

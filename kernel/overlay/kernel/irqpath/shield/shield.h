@@ -10,7 +10,7 @@
 #define _KERNEL_IRQPATH_SHIELD_H
 
 #include <linux/cpumask.h>
-#include <linux/irqpath.h>
+#include <linux/irqpath_shield.h>
 #include <linux/rcupdate.h>
 
 /**

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* irqpath: what genirq keeps to itself, in a header that can be included twice. */
+#ifndef _KERNEL_IRQPATH_GENIRQ_H
+#define _KERNEL_IRQPATH_GENIRQ_H
+
+#include "../irq/internals.h"
+
+#endif /* _KERNEL_IRQPATH_GENIRQ_H */
