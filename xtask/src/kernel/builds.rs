@@ -125,7 +125,7 @@ fn dump(object: &Path) -> Result<String> {
 }
 
 /// Objects of the C files that patches touch.
-fn touched(tree: &Path, texts: &[(PathBuf, String)]) -> Result<Vec<PathBuf>> {
+pub fn touched(tree: &Path, texts: &[(PathBuf, String)]) -> Result<Vec<PathBuf>> {
     let mut objects = BTreeSet::new();
     let files: BTreeSet<PathBuf> =
         texts.iter().flat_map(|(_, text)| super::budget::measure(text).files).collect();
@@ -148,7 +148,7 @@ fn is_c(path: &Path) -> bool {
 }
 
 /// The compiler of our kernels, as the lab's list has it.
-fn compiler(kernel: &Path) -> Result<String> {
+pub fn compiler(kernel: &Path) -> Result<String> {
     let path = kernel.with_file_name("lab").join("kernels.toml");
     let text = fs::read_to_string(&path)?;
     let value = text.lines().find_map(|line| line.strip_prefix("compiler = \"")?.split('"').next());

@@ -6,9 +6,11 @@ use super::budget::{ADDED, Extent, PATCHES, measure};
 use super::copies::Copies;
 use super::{Place, builds, files_below};
 use anyhow::{Context, Result, ensure};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+
+/// The file of a series that is no patch.
+const COVER: &str = "0000-cover-letter.patch";
 
 /// What checkpatch does not get to say about any file, and why.
 const NOT_ABOUT: [&str; 10] = [
@@ -34,16 +36,13 @@ const NOT_ABOUT: [&str; 10] = [
 
 /// Applies all rules, without `quick` also those that compile; the exit code is 1 if one is broken.
 pub fn run(place: &Place, quick: bool) -> Result<ExitCode> {
-    let patches = place.patches()?;
-    let texts: Vec<(PathBuf, String)> = patches
-        .into_iter()
-        .map(|path| fs::read_to_string(&path).map(|text| (path, text)))
-        .collect::<Result<_, _>>()?;
+    let texts = super::texts(place)?;
     let mut broken = over_budget(&texts);
     match place.find_source()? {
         Some(source) => {
             broken.extend(applies(&source, &texts)?);
             broken.extend(checkpatch(&source, place, &texts)?);
+            broken.extend(mailable(&source, place)?);
             if !quick {
                 broken.extend(builds::run(place, &source, &texts)?);
             }
@@ -54,12 +53,9 @@ pub fn run(place: &Place, quick: bool) -> Result<ExitCode> {
             place.base
         ),
     }
-    for text in &broken {
-        eprintln!("FAIL {text}");
-    }
     let added: usize = texts.iter().map(|(_, text)| measure(text).added).sum();
     eprintln!("{} patches, {added} added lines, {} broken rules", texts.len(), broken.len());
-    Ok(ExitCode::from(u8::from(!broken.is_empty())))
+    Ok(super::said(&broken))
 }
 
 fn over_budget(texts: &[(PathBuf, String)]) -> Vec<String> {
@@ -103,21 +99,37 @@ fn checkpatch(source: &Path, place: &Place, texts: &[(PathBuf, String)]) -> Resu
     for (path, as_file) in
         ours.map(|path| (path, true)).chain(texts.iter().map(|(path, _)| (path.clone(), false)))
     {
-        let mut command = Command::new("perl");
-        command.arg(&script).args(["--strict", "--no-tree", "--terse", "--no-summary"]);
-        command.arg("--ignore").arg(NOT_ABOUT.join(","));
-        if as_file {
-            command.arg("--file");
-        }
-        let output = command.arg(&path).stdin(Stdio::null()).output().context("cannot run perl")?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        broken.extend(said.lines().filter(|line| !line.is_empty()).map(str::to_owned));
-        ensure!(
-            output.status.success() || !said.is_empty(),
-            "checkpatch could not read {}: {}",
-            path.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        broken.extend(remarks(&script, &path, as_file)?);
     }
     Ok(broken)
+}
+
+/// The series that one would mail: each applies alone, and checkpatch says nothing of it.
+fn mailable(source: &Path, place: &Place) -> Result<Vec<String>> {
+    let dir = tempfile::tempdir()?;
+    let out = dir.path().join("series");
+    let mut broken = super::series::export(place, &out, super::series::NOBODY, false)?;
+    for patch in files_below(&out)?.iter().filter(|patch| !patch.ends_with(COVER)) {
+        broken.extend(remarks(&source.join("scripts/checkpatch.pl"), &out.join(patch), false)?);
+    }
+    Ok(broken)
+}
+
+/// What checkpatch says of a file or a patch.
+fn remarks(script: &Path, path: &Path, as_file: bool) -> Result<Vec<String>> {
+    let mut command = Command::new("perl");
+    command.arg(script).args(["--strict", "--no-tree", "--terse", "--no-summary"]);
+    command.arg("--ignore").arg(NOT_ABOUT.join(","));
+    if as_file {
+        command.arg("--file");
+    }
+    let output = command.arg(path).stdin(Stdio::null()).output().context("cannot run perl")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success() || !said.is_empty(),
+        "checkpatch could not read {}: {}",
+        path.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

@@ -2,18 +2,17 @@
 //! A git work tree of Linux with our part in it: one commit with the source as Debian has it, one
 //! with our new files, then one per patch.
 
+use super::budget::measure;
 use super::git::Git;
 use super::{BASE_TAG, OVERLAY_SUBJECT, Place, copy_files, files_below};
 use anyhow::{Context, Result, ensure};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Makes the work tree; the directory must not exist.
 pub fn run(place: &Place, dir: &Path) -> Result<()> {
-    ensure!(!dir.exists(), "{} exists; name a new directory", dir.display());
-    let source = place.source()?;
-    copy_source(&source, dir)?;
-    commit_all(dir, &place.overlay(), &place.patches()?)?;
+    run_quietly(place, dir)?;
     eprintln!(
         "{}: change it, commit (one patch each; new files in any), then \
          `cargo xtask kernel save {}`",
@@ -21,6 +20,25 @@ pub fn run(place: &Place, dir: &Path) -> Result<()> {
         dir.display()
     );
     Ok(())
+}
+
+/// The same without a word of what to do next.
+pub fn run_quietly(place: &Place, dir: &Path) -> Result<()> {
+    ensure!(!dir.exists(), "{} exists; name a new directory", dir.display());
+    copy_source(&place.source()?, dir)?;
+    commit_all(dir, &place.overlay(), &place.patches()?)
+}
+
+/// The same with nothing of the source but the files that patches change, and `more`: it takes seconds.
+pub fn run_small(place: &Place, dir: &Path, more: &[&str]) -> Result<()> {
+    let texts = super::texts(place)?;
+    let mut files: Vec<PathBuf> = texts.iter().flat_map(|(_, text)| measure(text).files).collect();
+    files.extend(more.iter().map(PathBuf::from));
+    files.sort();
+    files.dedup();
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    copy_files(&files, &place.source()?, dir)?;
+    commit_all(dir, &place.overlay(), &place.patches()?)
 }
 
 fn copy_source(source: &Path, dir: &Path) -> Result<()> {
@@ -36,15 +54,14 @@ fn copy_source(source: &Path, dir: &Path) -> Result<()> {
     for file in ["inputs", ".gitignore"] {
         let path = dir.join(file);
         if path.exists() {
-            std::fs::remove_file(&path)
-                .with_context(|| format!("cannot remove {}", path.display()))?;
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
     Ok(())
 }
 
 /// The commits, in a directory with the source.
-pub fn commit_all(dir: &Path, overlay: &Path, patches: &[std::path::PathBuf]) -> Result<()> {
+pub fn commit_all(dir: &Path, overlay: &Path, patches: &[PathBuf]) -> Result<()> {
     let git = Git { dir };
     git.run(["init", "--quiet"])?;
     git.run(["add", "--all", "--force", "."])?;

@@ -19,6 +19,7 @@ impl Git<'_> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.dir).args(["-c", "core.hooksPath=/dev/null"]);
         command.args(["-c", "commit.gpgSign=false", "-c", "core.autocrlf=false"]);
+        command.args(["-c", "core.abbrev=12"]);
         command.args(args).env("LC_ALL", "C");
         // Only the patches leave the tree, and they have authors of their own: a machine on which git
         // does not know its user will do. What is configured goes before.
@@ -37,6 +38,30 @@ impl Git<'_> {
         let filter = format!("--diff-filter={filter}");
         let names = self.run(["diff", "--no-renames", "--name-only", "-z", &filter, from, to])?;
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect())
+    }
+
+    /// Writes commits as a numbered series, with the frame of a cover letter. Who wrote them stays.
+    pub fn format_series(&self, range: &str, out: &Path) -> Result<()> {
+        let mut args: Vec<std::ffi::OsString> = [
+            "format-patch",
+            "--quiet",
+            "--cover-letter",
+            "--numbered",
+            "--zero-commit",
+            "--no-signature",
+            "--no-base",
+            "--no-attach",
+            "--no-thread",
+            "--no-encode-email-headers",
+            "--no-renames",
+            "--stat=80",
+            "--subject-prefix=RFC PATCH",
+            "-o",
+        ]
+        .map(Into::into)
+        .to_vec();
+        args.extend([out.into(), range.into()]);
+        self.run(args).map(drop)
     }
 
     /// Writes commits as patches that are the same wherever and whenever this is done.

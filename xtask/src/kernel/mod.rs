@@ -3,8 +3,8 @@
 //!
 //! Here it is kept as `kernel/overlay` (new files at their real paths) and `kernel/hooks/BASE`
 //! (`series`, and one patch per change of existing files). [`checkout`] makes a git work tree of
-//! it, [`save`] writes that back, byte for byte the same if nothing was changed, [`export`] writes
-//! the series as one would mail it, [`check`] holds the rules. The source is Debian's, from the
+//! it, [`save`] writes that back, byte for byte the same if nothing was changed, [`series`] makes
+//! the series that one would mail, [`check`] holds the rules. The source is Debian's, from the
 //! lab's cache; nothing is ever written there.
 
 mod budget;
@@ -16,6 +16,7 @@ mod git;
 mod kbuild;
 mod said;
 mod save;
+mod series;
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,9 @@ usage: cargo xtask kernel COMMAND [--base 6.12|7.x] [--source DIR]
 
   checkout DIR   a git work tree: the source, our new files, our patches
   save DIR       write a work tree's commits back to kernel/overlay and kernel/hooks
-  export DIR OUT the whole series of a work tree, as one would mail it
+  export OUT     the series of kernel/mail, as one would mail them: a directory each, with a cover
+                 letter; --sign 'NAME <ADDRESS>' is their sender; with --build every step of each
+                 is compiled
   check          the budget is kept, patches apply, checkpatch --strict is clean; each patch builds
                  alone, sparse is clean, nothing changes without CONFIG_IRQPATH (not with --quick)
 ";
@@ -120,13 +123,16 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     let mut place =
         Place { kernel: crate::tree::root().join("kernel"), base: BASE.to_owned(), source: None };
     let mut words = Vec::new();
-    let mut quick = false;
+    let (mut quick, mut build) = (false, false);
+    let mut sender = series::NOBODY.to_owned();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--base" => place.base.clone_from(value()?),
             "--quick" => quick = true,
+            "--build" => build = true,
+            "--sign" => sender.clone_from(value()?),
             "--source" => place.source = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("kernel does not know {flag}\n{USAGE}"),
             word => words.push(word),
@@ -135,11 +141,27 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     match words.as_slice() {
         ["checkout", dir] => checkout::run(&place, Path::new(dir)),
         ["save", dir] => save::run(&place, Path::new(dir)),
-        ["export", dir, out] => save::export(Path::new(dir), Path::new(out)),
+        ["export", out] => {
+            return Ok(said(&series::export(&place, Path::new(out), &sender, build)?));
+        }
         ["check"] => return check::run(&place, quick),
         _ => bail!("{USAGE}"),
     }?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is broken, and says it by the exit code.
+fn said(broken: &[String]) -> ExitCode {
+    for text in broken {
+        eprintln!("FAIL {text}");
+    }
+    ExitCode::from(u8::from(!broken.is_empty()))
+}
+
+/// The patches of the base and their texts.
+fn texts(place: &Place) -> Result<Vec<(PathBuf, String)>> {
+    let read = |path: PathBuf| Ok(std::fs::read_to_string(&path).map(|text| (path, text))?);
+    place.patches()?.into_iter().map(read).collect()
 }
 
 /// All files below a directory, sorted, relative to it.

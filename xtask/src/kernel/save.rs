@@ -60,11 +60,3 @@ fn overlay_commit(git: &Git<'_>) -> Result<String> {
         format!("{} has no commit `{OVERLAY_SUBJECT}`; is it from checkout?", git.dir.display())
     })
 }
-
-/// Writes all commits of the work tree, the new files first, as one would mail them.
-pub fn export(dir: &Path, out: &Path) -> Result<()> {
-    let git = Git { dir };
-    fs::create_dir_all(out)?;
-    let out = std::path::absolute(out)?;
-    git.format_patches(&format!("{BASE_TAG}..HEAD"), &out, &[])
-}
