@@ -3,8 +3,8 @@
 //!
 //! `check` runs every rule of the house that a compiler does not know; the rules are one file
 //! each (`deps`, `circles`, `sizes`, `spdx`, `machine`, `outputs`, `files`, `locked`, `links`,
-//! `prose`). `kernel` keeps the patches, `book` lays the pages out for mdBook, and `notices` collects
-//! licences.
+//! `prose`). `kernel` keeps the patches, `book` lays the pages out for mdBook, `notices` collects
+//! licences, and `pins` asks the archive.
 //! A rule gets a [`tree::Tree`] and returns findings; it neither prints nor exits.
 
 mod book;
@@ -23,6 +23,7 @@ mod machine;
 mod markdown;
 mod notices;
 mod outputs;
+mod pins;
 mod prose;
 mod rst;
 mod sizes;
@@ -47,7 +48,8 @@ usage: cargo xtask COMMAND
   prose      pages and texts of experiments have short sentences and no banned phrase
   book       lay the pages out for mdBook in target/book; `make docs` does the rest
   notices    the licences of the crates in the binary, for packages
-  kernel     the kernel part: checkout DIR, save DIR, export DIR OUT, check
+  kernel     the kernel part: checkout DIR, save DIR, export OUT, check
+  pins       the versions in lab/kernels.toml that the archive has newer ones of; changes nothing
 ";
 
 fn main() -> ExitCode {
@@ -71,6 +73,9 @@ fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     }
     if command == "notices" {
         return notices::run(rest).map(|()| ExitCode::SUCCESS);
+    }
+    if command == "pins" {
+        return pins::run();
     }
     if command == "check" {
         return check::run(check::RULES);

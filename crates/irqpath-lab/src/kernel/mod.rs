@@ -35,7 +35,7 @@ pub use flavour::{Arch, Flavour, UnknownName};
 pub use packages::{Package, compare_versions};
 pub use pins::ToolchainPin;
 pub use pins::{ImagePin, Pins, SourcePin};
-pub use repin::{Moved, repin_all};
+pub use repin::{Moved, propose_pins, repin_all};
 pub use toolchain::{SUITE as TOOLCHAIN_SUITE, Toolchain};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -33,6 +33,22 @@ pub struct Moved {
 /// If the archive cannot be asked, has nothing of a series, or the list cannot be written. Then
 /// the list is as it was.
 pub fn repin_all(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
+    let (moved, list) = compare_all(lab)?;
+    let path = lab.project.kernels_toml();
+    own::write(&path, list.to_string()).map_err(io_at(&path, "write"))?;
+    Ok(moved)
+}
+
+/// Find out what [`repin_all`] would change, and change nothing.
+///
+/// # Errors
+/// If the archive cannot be asked or has nothing of a series.
+pub fn propose_pins(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
+    compare_all(lab).map(|(moved, _)| moved)
+}
+
+/// The pins that move, and the list as it is then.
+fn compare_all(lab: &Lab) -> Result<(Vec<Moved>, DocumentMut), KernelError> {
     let pins = Pins::read(&lab.project)?;
     let path = lab.project.kernels_toml();
     let text = own::read_text(&path).map_err(io_at(&path, "read"))?;
@@ -56,8 +72,7 @@ pub fn repin_all(lab: &Lab) -> Result<Vec<Moved>, KernelError> {
         }
     }
     repin_toolchains(lab, &pins, &mut list, &mut moved)?;
-    own::write(&path, list.to_string()).map_err(io_at(&path, "write"))?;
-    Ok(moved)
+    Ok((moved, list))
 }
 
 /// What compiles for guests, and their shell.

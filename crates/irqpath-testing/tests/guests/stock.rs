@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use irqpath_lab::kernel::{
-    Arch, Flavour, Kernel, KernelError, Pins, compare_versions, module, repin_all,
+    Arch, Flavour, Kernel, KernelError, Pins, compare_versions, module, propose_pins, repin_all,
 };
 use irqpath_lab::{Cache, Lab, Project};
 
@@ -47,7 +47,11 @@ fn a_version_that_the_archive_has_dropped_is_an_error_and_repinned_on_request() 
     } else {
         return;
     }
+    let before = fs::read_to_string(other.project.kernels_toml()).unwrap();
+    let Some(proposed) = or_skip(what, propose_pins(&other)) else { return };
+    assert_eq!(fs::read_to_string(other.project.kernels_toml()).unwrap(), before);
     let Some(moved) = or_skip(what, repin_all(&other)) else { return };
+    assert_eq!(moved, proposed);
     assert!(moved.iter().any(|m| m.pin == "image.stock-rt.x86_64"), "{moved:?}");
     let now = Pins::read(&other.project).unwrap();
     let image = |pins: &Pins| pins.find_image(Flavour::StockRt, Arch::X86_64).unwrap().clone();

@@ -292,6 +292,10 @@ pub struct LabBuild {
     /// Move the versions in lab/kernels.toml to the newest of Debian's archive, and build nothing
     #[arg(long, conflicts_with_all = ["flavour", "arch", "json"])]
     pub repin: bool,
+
+    /// Only print which versions would move
+    #[arg(long, requires = "repin")]
+    pub dry_run: bool,
 }
 
 /// The values of `--flavour`; the help describes each.

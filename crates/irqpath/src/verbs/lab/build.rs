@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use irqpath_lab::Lab;
-use irqpath_lab::kernel::{Kernel, Moved};
+use irqpath_lab::kernel::{Kernel, Moved, propose_pins, repin_all};
 use irqpath_report::text::Page;
 
 use super::args::LabBuild;
@@ -13,9 +13,10 @@ use crate::output::console;
 
 pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
     if arguments.repin {
-        let moved = irqpath_lab::kernel::repin_all(lab).map_err(explain_kernel)?;
+        let ask = if arguments.dry_run { propose_pins } else { repin_all };
+        let moved = ask(lab).map_err(explain_kernel)?;
         lab.progress.clear_line();
-        console::print_page(&format_moves(&moved))?;
+        console::print_page(&format_moves(&moved, arguments.dry_run))?;
         return Ok(ExitCode::SUCCESS);
     }
     let kernel = Kernel::provide(lab, arguments.flavour, arguments.arch).map_err(explain_kernel)?;
@@ -27,7 +28,7 @@ pub fn run(lab: &Lab, arguments: &LabBuild) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn format_moves(moved: &[Moved]) -> Page {
+fn format_moves(moved: &[Moved], dry_run: bool) -> Page {
     if moved.is_empty() {
         return Page::from_line("lab/kernels.toml lists the newest versions already");
     }
@@ -35,9 +36,11 @@ fn format_moves(moved: &[Moved]) -> Page {
     for Moved { pin, from, to } in moved {
         text.add_line(format_args!("{pin}: {from} -> {to}"));
     }
-    text.add_line(
-        "exact figures may differ now: `irqpath lab gate` compares, and --bless accepts them",
-    );
+    text.add_line(if dry_run {
+        "nothing was changed; `irqpath lab build --repin` writes these to lab/kernels.toml"
+    } else {
+        "exact figures may differ now: `irqpath lab gate` compares, and --bless accepts them"
+    });
     text
 }
 
