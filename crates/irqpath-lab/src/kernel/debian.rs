@@ -20,7 +20,7 @@ use crate::{Lab, Unit};
 
 /// Version of the recipe below.
 const RECIPE: u32 = 1;
-const PACKAGES: &str = "systemd-sysv,dbus,procps,zlib1g";
+const PACKAGES: &str = "systemd-sysv,dbus,procps,zlib1g,runc";
 /// What takes room and serves people only.
 const LEFT_OUT: [&str; 6] = [
     "usr/share/doc",
@@ -32,7 +32,7 @@ const LEFT_OUT: [&str; 6] = [
 ];
 const IMAGE: &str = "root.ext4";
 /// Room for the system and for what guests write.
-const IMAGE_SIZE: &str = "320M";
+const IMAGE_SIZE: &str = "384M";
 
 /// An image of an ext4 file system with a Debian of this suite. Only root can make one.
 ///

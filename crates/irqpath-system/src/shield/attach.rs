@@ -7,7 +7,7 @@ use irqpath_model::shield::{ObstacleKind, Set, Wanted};
 
 use super::attached::{ATTACHES, find_cgroup, foreign_partition, obstacle_label};
 use super::entry::Entry;
-use super::set::set;
+use super::set::{set, set_as_seen};
 use super::threads::is_thread_cgroup;
 use super::{Cgroup, OWNER, ShieldError, Snapshot};
 use crate::Host;
@@ -78,16 +78,23 @@ pub(super) fn add_attached(
     Ok(wanted)
 }
 
-/// Set what [`plan_attach`] returned. If the kernel makes no partition there, all is as before.
+/// Set what `plan` returns, as [`plan_attach`]: again if somebody else changed the shield meanwhile, so
+/// that nobody's cgroup is forgotten. If the kernel makes no partition there, all is as before.
 pub fn attach(
     host: &Host,
     access: &dyn Access,
-    wanted: &Wanted,
+    plan: &dyn Fn() -> Result<Wanted, ShieldError>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Set, ShieldError> {
-    let content = peek_journal(host, OWNER)?;
-    let before = Entry::parse(content.wanted);
-    let done = set(host, access, wanted, is_stopped)?;
+    let (seen, wanted, done) = loop {
+        let seen = peek_journal(host, OWNER)?.wanted;
+        let wanted = plan()?;
+        match set_as_seen(host, access, &wanted, Some(&seen), is_stopped) {
+            Err(ShieldError::ChangedMeanwhile) => {}
+            done => break (seen, wanted, done?),
+        }
+    };
+    let before = Entry::parse(seen);
     let failed = |label: &str| wanted.attached.keys().any(|path| label == obstacle_label(path));
     let obstacle = done.obstacles.iter().find(|o| failed(&o.label));
     let Some(obstacle) = obstacle.filter(|o| o.kind == ObstacleKind::NoPartition) else {

@@ -4,6 +4,7 @@
 //!
 //! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide without touching it, `set` and `reset` change it
 //! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
+//! `detach` gives back what one had, `container` reads what a runtime says of a container,
 //! `handed` those of cgroups that others have, `lone` and `threads` those of single threads, `heirs` finds tasks that
 //! inherited what we set, `kernel` is the shield of kernels that have one, `topology` what
 //! CPUs share and `siblings` takes off who shares it, `status` and `measure` tell how the
@@ -16,8 +17,10 @@ mod attach;
 mod attached;
 mod boot;
 mod check;
+mod container;
 mod contest;
 mod cpusets;
+mod detach;
 mod enter;
 mod entry;
 mod handed;
@@ -50,7 +53,9 @@ use irqpath_model::shield::Switch;
 
 pub use attach::{attach, plan_attach};
 pub use attached::Attached;
+pub use container::{ANNOTATION, Container, Moment, cgroup_of, cpuset_of};
 pub use contest::{Contest, guess_opponent, name_opponents};
+pub use detach::{Detached, detach};
 pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
 pub use latency::Latency;
@@ -158,6 +163,12 @@ pub enum ShieldError {
     /// `attach` names a path at which there is none.
     #[error("{path} is not a cgroup; give its path from the root, without '..' and links")]
     NoCgroup { path: String },
+    /// `detach` names nothing that is attached.
+    #[error("no cgroup {name} is attached; irqpath shield status lists those that are")]
+    NothingAttached { name: String },
+    /// Somebody else has changed the shield since it was looked at.
+    #[error("another irqpath has changed the shield meanwhile; try again")]
+    ChangedMeanwhile,
     /// The partition cannot be made.
     #[error("cannot make a partition there: {reason}")]
     NotAttached { reason: String },

@@ -25,12 +25,24 @@ const ROUNDS: usize = 50;
 
 /// Take the shield down.
 pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
+    reset_as_seen(host, access, None)
+}
+
+/// The same. If `seen` is given, only if the journal still says it.
+pub(super) fn reset_as_seen(
+    host: &Host,
+    access: &dyn Access,
+    seen: Option<&Option<serde_json::Value>>,
+) -> Result<Reset, ShieldError> {
     if !crate::journal::exists(host, OWNER) {
         return Ok(Reset::default());
     }
     check_rights(host)?;
     let gone_with_boot = crate::journal::peek_journal(host, OWNER)?.gone_with_boot;
     let journal = Journal::open(host, OWNER)?;
+    if seen.is_some_and(|seen| *seen != journal.content().wanted) {
+        return Err(ShieldError::ChangedMeanwhile);
+    }
     let content = journal.content();
     let mut reset = Reset {
         was_set: !content.is_empty(),

@@ -96,9 +96,23 @@ pub fn set(
     wanted: &Wanted,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Set, ShieldError> {
+    set_as_seen(host, access, wanted, None, is_stopped)
+}
+
+/// The same. If `seen` is given, only if the journal still says it: what is wanted was made of that.
+pub(super) fn set_as_seen(
+    host: &Host,
+    access: &dyn Access,
+    wanted: &Wanted,
+    seen: Option<&Option<serde_json::Value>>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Set, ShieldError> {
     check_wanted(host, wanted)?;
     check_rights(host)?;
     let mut journal = Journal::open(host, OWNER)?;
+    if seen.is_some_and(|seen| *seen != journal.content().wanted) {
+        return Err(ShieldError::ChangedMeanwhile);
+    }
     let snapshot = Snapshot::read_for(host, access, wanted, journal.ledger())?;
     let plan = plan_shield(&snapshot, wanted, &journal.ledger().without_refusals());
     check_mechanism(&plan, wanted)?;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `shield` and `tune` on a Debian 12 and a Debian 13 whose own systemd is the first process, with
-//! four CPUs: units that are attached, reloaded and restarted, the shipped units from boot on, power
-//! that goes in the middle of a `set`, and kills at random while services come and go.
+//! four CPUs: units that are attached, reloaded and restarted, containers of runc, the shipped units
+//! from boot on, power that goes in the middle of a `set`, and kills at random while services and
+//! containers come and go.
 //!
-//! `pid1.sh` is what runs in the guest, as a service; `pid1-stage.sh` mounts the disk and starts
-//! systemd. The disk lasts from boot to boot. With `IRQPATH_PID1=1` only, because a real-time kernel
-//! takes more than ten minutes where there is no KVM. `IRQPATH_RANDOM_KILLS=200` tries as many kills,
-//! from the seed `IRQPATH_SEED`, instead of 10.
+//! `pid1.sh` and `pid1-container.sh` are what runs in the guest, as a service; `pid1-stage.sh` mounts the
+//! disk and starts systemd. The disk lasts from boot to boot. With `IRQPATH_PID1=1` only, because a
+//! real-time kernel takes more than ten minutes where there is no KVM. `IRQPATH_RANDOM_KILLS=200` tries
+//! as many kills, from the seed `IRQPATH_SEED`, instead of 10.
 
 use std::env;
 use std::path::Path;
@@ -146,13 +147,17 @@ fn build_guest(lab: &Lab, kernel: &Kernel, intsight: &Path) -> Initramfs {
         .own_program("waiter")
         .file("/payload/intsight.ko", intsight, 0o644)
         .text("/stage", include_str!("pid1-stage.sh"), 0o755)
-        .text("/payload/job", &(settings + include_str!("pid1.sh")), 0o644)
+        .text(
+            "/payload/job",
+            &(settings + include_str!("pid1-container.sh") + include_str!("pid1.sh")),
+            0o644,
+        )
         .build(lab)
         .unwrap()
 }
 
 /// Each is said when its part has held; the parts before it have, too.
-const CHECKS: [&str; 17] = [
+const CHECKS: [&str; 20] = [
     "boot 1: systemd is running",
     "boot 1: an attached unit is shown and logs as before",
     "boot 1: attached, daemon-reload and a repair",
@@ -165,6 +170,9 @@ const CHECKS: [&str; 17] = [
     "boot 1: after a unit with CPUAffinity=",
     "boot 1: after a partition that was there",
     "boot 1: after units with AllowedCPUs=",
+    "boot 1: containers have their CPUs",
+    "boot 1: after containers",
+    "boot 1: after a container that a reset outlived",
     "boot 1: after reloads",
     "boot 1: after kills",
     "boot 2: the units shield, serve and learn from boot on",

@@ -188,6 +188,7 @@ churn() {
 		systemctl start ordinary
 		systemd-run -q --collect --unit=churn --property=CPUWeight=20 /bin/sh -c 'sleep 0.3 & sleep 0.2' 2> /dev/null
 		systemctl stop ordinary
+		start_container churned && runc delete -f churned
 	done
 }
 
@@ -219,6 +220,7 @@ random_kills() {
 		rm churning
 		wait $churn
 		systemctl stop churn 2> /dev/null
+		wait_for 20 eval '[ ! -e "$(scope churned)" ]'
 		run_ok irqpath shield reset
 		same "kill $round: $* at $at" steady
 	done
@@ -307,6 +309,7 @@ if [ $boot = 1 ]; then
 	attached_thread
 	affine_unit
 	given_partition
+	contained
 	reloads
 	random_kills
 	echo 'SHIELD=--cpus 3' > /etc/default/irqpath-shield

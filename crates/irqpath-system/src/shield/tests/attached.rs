@@ -8,7 +8,7 @@ const SLICE: &str = "sys/fs/cgroup/system.slice";
 const UNIT: &str = "sys/fs/cgroup/system.slice/motor.service";
 
 /// Units in slices, one of them with a process, and a program outside.
-fn with_units() -> Fake {
+pub(super) fn with_units() -> Fake {
     let cgroup = "0::/system.slice/motor.service\n";
     let unit = |fake: Fake, path: &str, inside: &str| {
         fake.with_file(&format!("{ROOT}/{path}/cgroup.procs"), inside)
@@ -32,9 +32,13 @@ fn with_units() -> Fake {
         .with_file(&format!("{ROOT}/cgroup.procs"), "40\n")
 }
 
-fn attach_to(host: &Host, access: &dyn Access, name: &str, cpus: &str) -> Result<Set, ShieldError> {
-    let wanted = plan_attach(host, name, &wanted(cpus))?;
-    attach(host, access, &wanted, &|| false)
+pub(super) fn attach_to(
+    host: &Host,
+    access: &dyn Access,
+    name: &str,
+    cpus: &str,
+) -> Result<Set, ShieldError> {
+    attach(host, access, &|| plan_attach(host, name, &wanted(cpus)), &|| false)
 }
 
 fn refusal(fake: &Fake, name: &str, cpus: &str) -> String {

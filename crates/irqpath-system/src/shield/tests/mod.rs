@@ -2,6 +2,7 @@
 //! Shields on machines made of files: cgroup version 2, and none that can be used.
 
 mod attached;
+mod detached;
 mod full;
 mod kernel;
 mod killed;

@@ -47,8 +47,7 @@ fn attach_chosen(
     chosen: Chosen<'_>,
     cpus: &str,
 ) -> Result<Set, ShieldError> {
-    let wanted = plan_attach_threads(host, chosen, &wanted(cpus))?;
-    attach(host, access, &wanted, &|| false)
+    attach(host, access, &|| plan_attach_threads(host, chosen, &wanted(cpus)), &|| false)
 }
 
 fn attach_tids(

@@ -44,6 +44,10 @@ pub enum ShieldVerb {
     Set(ShieldSet),
     /// Give CPUs to a unit, a container or a single thread, which keeps its cgroup's limits
     Attach(ShieldAttach),
+    /// Take back what one attached cgroup had; the others keep theirs
+    Detach(ShieldDetach),
+    /// Attach and detach a container, as a hook of its runtime
+    Hook(ShieldHook),
     /// Start a program on shielded CPUs
     Run(ShieldRun),
     /// Show the shield, what drifted, what cannot be kept off and why
@@ -207,6 +211,39 @@ pub struct ShieldAttach {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShieldDetach {
+    /// What was attached: a unit, the path of a cgroup with a slash, or the number of a container. It
+    /// may have ended
+    #[arg(value_name = "UNIT|CGROUP|CONTAINER")]
+    pub name: String,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A container asks for it by the annotation org.irqpath.shield: a list of CPUs, or \"cpuset\" for those
+that its cpuset has, as with the kubelet's static CPU manager. The runtime gives the state of the
+container on standard input (OCI runtime-spec). As a createRuntime hook it attaches the container's
+cgroup, as a poststop hook it detaches it. Containers without the annotation are left alone.
+
+Exit codes: 0 done, 2 could not; a runtime then does not start the container.")]
+pub struct ShieldHook {
+    /// The CPUs that containers may have; an annotation that names another one is refused
+    #[arg(long, value_name = "LIST")]
+    pub allow: CpuList,
+
+    /// Bind this interrupt to the container's CPUs while it runs; as set --irq
+    #[arg(short, long, value_name = "N|NAME")]
+    pub irq: Vec<String>,
+
+    #[command(flatten)]
+    pub switches: Switches,
 }
 
 /// How tasks are kept off.

@@ -29,12 +29,12 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         threads: [].into(),
         offline: CpuList::default(),
     };
-    let wanted = plan(&host, arguments, &asked)?;
+    let plan = || plan(&host, arguments, &asked);
     let set = if arguments.dry_run {
-        shield::dry_run(&host, &access, &wanted)?
+        shield::dry_run(&host, &access, &plan()?)?
     } else {
         let stop = signals::listen()?;
-        shield::attach(&host, &access, &wanted, &|| stop.is_requested())?
+        shield::attach(&host, &access, &plan, &|| stop.is_requested())?
     };
     if arguments.json {
         console::print_json(&Document { set: Some(set), ..empty_document() }, false)?;
@@ -44,13 +44,17 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(host: &Host, arguments: &ShieldAttach, asked: &Wanted) -> anyhow::Result<Wanted> {
+fn plan(
+    host: &Host,
+    arguments: &ShieldAttach,
+    asked: &Wanted,
+) -> Result<Wanted, shield::ShieldError> {
     let ShieldAttach { cgroup, tid, thread, .. } = arguments;
-    Ok(match cgroup {
-        None => shield::plan_attach_threads(host, Chosen::Tids(tid), asked)?,
+    match cgroup {
+        None => shield::plan_attach_threads(host, Chosen::Tids(tid), asked),
         Some(cgroup) if !thread.is_empty() => {
-            shield::plan_attach_threads(host, Chosen::Names { cgroup, names: thread }, asked)?
+            shield::plan_attach_threads(host, Chosen::Names { cgroup, names: thread }, asked)
         }
-        Some(cgroup) => shield::plan_attach(host, cgroup, asked)?,
-    })
+        Some(cgroup) => shield::plan_attach(host, cgroup, asked),
+    }
 }

@@ -4,6 +4,8 @@
 pub mod args;
 mod attach;
 mod context;
+mod detach;
+mod hook;
 mod profile;
 mod repair;
 mod reset;
@@ -21,6 +23,8 @@ pub fn run(arguments: &Shield) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
         ShieldVerb::Set(arguments) => set::run(arguments),
         ShieldVerb::Attach(arguments) => attach::run(arguments),
+        ShieldVerb::Detach(arguments) => detach::run(arguments),
+        ShieldVerb::Hook(arguments) => hook::run(arguments),
         ShieldVerb::Run(arguments) => run::run(arguments),
         ShieldVerb::Status(arguments) => status::show_status(arguments),
         ShieldVerb::Verify(arguments) => status::verify_shield(arguments),

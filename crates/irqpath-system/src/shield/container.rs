@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a container runtime tells its hooks: the state of a container, as the runtime specification of
+//! the Open Container Initiative has it (runtime-spec, "State" and "POSIX-platform Hooks").
+
+use std::collections::BTreeMap;
+
+use irqpath_model::CpuList;
+use serde::Deserialize;
+
+use super::{ShieldError, Snapshot};
+use crate::Host;
+
+/// What asks for a shield: a list of CPUs, or [`OWN_CPUS`].
+pub const ANNOTATION: &str = "org.irqpath.shield";
+/// Those that the container's cpuset has, as the kubelet's static policy gives a pod its CPUs.
+const OWN_CPUS: &str = "cpuset";
+
+/// A container, as its runtime describes it on standard input.
+#[derive(Debug, Deserialize)]
+pub struct Container {
+    /// Its number or name, unique on the host.
+    pub id: String,
+    status: String,
+    #[serde(default)]
+    pid: u32,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// What a hook has to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The container asks for nothing.
+    Unasked,
+    /// It is about to run.
+    Begins {
+        /// Its first process.
+        pid: u32,
+        /// The CPUs that it asks for; none: those of its cpuset.
+        cpus: Option<CpuList>,
+    },
+    /// It has ended.
+    Ended,
+}
+
+impl Container {
+    /// What a runtime says.
+    ///
+    /// # Errors
+    /// In one line, if it is not the state of a container.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|e| format!("that is not the state of a container: {e}"))
+    }
+
+    /// What its hook has to do now.
+    ///
+    /// # Errors
+    /// In one line, if the annotation says nothing that is known.
+    pub fn moment(&self) -> Result<Moment, String> {
+        let Some(asked) = self.annotations.get(ANNOTATION) else { return Ok(Moment::Unasked) };
+        if self.status == "stopped" {
+            return Ok(Moment::Ended);
+        }
+        let cpus = match asked.as_str() {
+            OWN_CPUS => None,
+            list => Some(list.parse().map_err(|_| {
+                format!("{ANNOTATION} is '{list}'; it takes a list of CPUs, or {OWN_CPUS}")
+            })?),
+        };
+        Ok(Moment::Begins { pid: self.pid, cpus })
+    }
+}
+
+/// The cgroup of a process, as [`plan_attach`](super::plan_attach) takes it.
+pub fn cgroup_of(host: &Host, pid: u32) -> Result<String, ShieldError> {
+    let text = host.read_fact(&format!("proc/{pid}/cgroup")).unwrap_or_default();
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"));
+    let path = path.filter(|path| !path.is_empty() && !path.starts_with(".."));
+    path.map(|path| format!("/{path}")).ok_or(ShieldError::NoProcess { pid })
+}
+
+/// The CPUs that a cgroup was limited to; none if it was not.
+pub fn cpuset_of(host: &Host, path: &str) -> CpuList {
+    let mount = Snapshot::read_cgroup(host).mount;
+    let text = host.read_fact(&format!("{mount}{path}/cpuset.cpus")).unwrap_or_default();
+    text.trim().parse().unwrap_or_default()
+}

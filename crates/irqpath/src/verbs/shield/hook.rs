@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `irqpath shield hook`: what a container runtime calls before a container runs, and after it ended.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use irqpath_model::CpuList;
+use irqpath_model::shield::{Mechanism, Wanted};
+use irqpath_system::shield::{
+    Container, Moment, ShieldError, attach, cgroup_of, check_irqs, cpuset_of, detach, plan_attach,
+};
+
+use super::args::ShieldHook;
+use super::context::open_host;
+use super::set::list_switches;
+use crate::host::signals;
+
+/// The state of a container is some hundred bytes, and its annotations.
+const MAX_STATE: u64 = 1 << 20;
+
+/// Prints nothing: a runtime shows what a hook prints only where the hook fails.
+pub fn run(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
+    let state = std::io::stdin().take(MAX_STATE + 1);
+    let length = { state }.read_to_string(&mut text).context("cannot read standard input")?;
+    ensure!(
+        length as u64 <= MAX_STATE,
+        "the state of the container has more than {MAX_STATE} bytes"
+    );
+    let container = Container::parse(&text).map_err(anyhow::Error::msg)?;
+    let (host, access) = open_host();
+    match container.moment().map_err(anyhow::Error::msg)? {
+        Moment::Unasked => {}
+        Moment::Begins { pid, cpus } => {
+            let path = cgroup_of(&host, pid)?;
+            let cpus = cpus.unwrap_or_else(|| cpuset_of(&host, &path));
+            check_allowed(&cpus, &arguments.allow)?;
+            check_irqs(&host, &arguments.irq)?;
+            let asked = Wanted {
+                cpus: cpus.clone(),
+                switches: list_switches(&arguments.switches, None),
+                mechanism: Mechanism::Auto,
+                irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
+                tasks: Vec::new(),
+                attached: [].into(),
+                threads: [].into(),
+                offline: CpuList::default(),
+            };
+            let stop = signals::listen()?;
+            attach(&host, &access, &|| plan_attach(&host, &path, &asked), &|| stop.is_requested())?;
+        }
+        Moment::Ended => {
+            let stop = signals::listen()?;
+            match detach(&host, &access, &container.id, &|| stop.is_requested()) {
+                // Its start failed, or an administrator was faster.
+                Ok(_) | Err(ShieldError::NotSet | ShieldError::NothingAttached { .. }) => {}
+                Err(error) => bail!(error),
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Who writes a pod's annotations is not who owns the host.
+fn check_allowed(cpus: &CpuList, allowed: &CpuList) -> anyhow::Result<()> {
+    ensure!(
+        !cpus.is_empty(),
+        "the container has no CPUs of its own to shield; give it a cpuset, or name CPUs in the annotation"
+    );
+    let refused = cpus.difference(allowed);
+    ensure!(
+        refused.is_empty(),
+        "CPU {refused} may not be shielded for containers; --allow has {allowed}"
+    );
+    Ok(())
+}
