@@ -117,10 +117,48 @@ fn shields_that_cannot_be_had() {
     let parts = ["there is no cgroup of a unit", "cannot make a partition there: "];
     assert!(parts.iter().any(|part| line.contains(part)), "{line}");
     if !Path::new("/var/lib/irqpath/shield.journal").exists() {
-        for verb in [&["verify"][..], &["run", "--", "true"]] {
+        for verb in [&["verify"][..], &["run", "--", "true"], &["detach", "motor"]] {
             let line = error_line(&irqpath().arg("shield").args(verb).output().unwrap());
             assert!(line.contains("no shield is set"), "{line}");
         }
+    }
+}
+
+/// A runtime's state, and a pod's annotations, come from others.
+#[test]
+fn a_hook_refuses_what_is_no_container_and_what_it_may_not_have() {
+    let annotated = |status: &str, value: &str| {
+        format!(
+            "{{\"id\":\"c1\",\"status\":\"{status}\",\"pid\":1,\
+             \"annotations\":{{\"org.irqpath.shield\":\"{value}\"}}}}"
+        )
+    };
+    let hook = |state: &str| {
+        irqpath()
+            .args(["shield", "hook", "--allow", "0"])
+            .write_stdin(state.to_owned())
+            .output()
+            .unwrap()
+    };
+    for (state, part) in [
+        (String::new(), "not the state of a container"),
+        ("[1]".to_owned(), "not the state of a container"),
+        (annotated("created", "some \\u001b[31mCPUs"), "it takes a list of CPUs, or cpuset"),
+        ("{".repeat(2 << 20), "more than 1048576 bytes"),
+    ] {
+        let line = error_line(&hook(&state));
+        assert!(line.contains(part) && !line.contains('\u{1b}'), "{line}");
+    }
+    // Where there are cgroups of version 2, the CPU is looked at first.
+    let line = error_line(&hook(&annotated("created", "7")));
+    let parts = ["CPU 7 may not be shielded for containers", "there is no process 1"];
+    assert!(parts.iter().any(|part| line.contains(part)), "{line}");
+    // Nothing is asked for, or nothing is attached.
+    for state in
+        ["{\"id\":\"c1\",\"status\":\"created\",\"pid\":1}".to_owned(), annotated("stopped", "0")]
+    {
+        let output = hook(&state);
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     }
 }
 
