@@ -229,7 +229,7 @@ counted() {
 		[ ! -e "$P/$file" ] || echo "${file#*/} $(cat "$P/$file")"
 	done
 }
-# The sums that Documentation/ABI/testing/sysfs-kernel-irqpath promises when nothing is under way, of what was
+# The sums that Documentation/ABI/testing/sysfs-kernel-irqpath-* promises when nothing is under way, of what was
 # counted in this series.
 sums() {
 	counted | awk 'NR == FNR { before[$1] = $2; next } { print $1, $2 - before[$1] }' /tmp/before - > /tmp/here

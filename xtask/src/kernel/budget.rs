@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 /// Patches of a series at most.
-pub const PATCHES: usize = 18;
+pub const PATCHES: usize = 19;
 /// Lines that a series adds to existing files at most.
 pub const ADDED: usize = 200;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * irqpath: received packets that wait for more urgent work, for the network.
- * Included by <linux/irqpath.h>.
  */
 #ifndef _LINUX_IRQPATH_NETPRIO_H
 #define _LINUX_IRQPATH_NETPRIO_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* irqpath: what genirq keeps to itself, in a header that can be included twice. */
+/* irqpath: what genirq keeps to itself. internals.h has no include guard. */
 #ifndef _KERNEL_IRQPATH_GENIRQ_H
 #define _KERNEL_IRQPATH_GENIRQ_H
 

@@ -24,7 +24,9 @@
 #include <linux/spinlock.h>
 
 #include "compat.h"
+#ifdef CONFIG_IRQPATH_LEARN
 #include "learn/assoc.h"
+#endif
 #include "stats.h"
 
 #ifdef CONFIG_IRQPATH_MIGRATE
@@ -46,11 +48,6 @@ enum irqpath_state {
  *	       it until the next wakeup; NULL if no interrupt caused the wakeup
  * @lock: protects @slot
  * @slot: associations
- *
- * The parts of migrate are protected by irqpath_cpu.lock of @cpu from @node to
- * @action, and @flow of a parked task, too. Only the task itself leaves
- * IRQPATH_IDLE or changes @cpu. Those of selective are written with the lock of
- * the task's run queue held.
  */
 struct irqpath_task {
 	struct task_struct	*task;
@@ -59,6 +56,11 @@ struct irqpath_task {
 	raw_spinlock_t		lock;
 	struct irqpath_slot	slot[IRQPATH_NR_SLOTS];
 #ifdef CONFIG_IRQPATH_MIGRATE
+	/*
+	 * irqpath_cpu.lock of @cpu protects what follows up to @action, and
+	 * @flow of a parked task. Only the task itself leaves IRQPATH_IDLE or
+	 * changes @cpu.
+	 */
 	/** @node: in the list of irqpath_cpu that @state names */
 	struct list_head	node;
 	/** @cpu: the CPU of that list; set when the task parks */
@@ -80,11 +82,13 @@ struct irqpath_task {
 	bool			predicted;
 	/** @flow: that of the socket that the task waits for */
 	struct irqpath_flow	flow;
+#ifdef CONFIG_IRQPATH_LAS
 	/**
 	 * @lazy: the task runs without its address space, see las.c; written
 	 * with p->pi_lock held while the task sleeps, and by the task itself
 	 */
 	bool			lazy;
+#endif
 	/**
 	 * @deferred: the handler woke a more urgent task, which waits for its
 	 * end
@@ -94,6 +98,7 @@ struct irqpath_task {
 	u32			own_softirqs;
 #endif
 #ifdef CONFIG_IRQPATH_SELECTIVE
+	/* Written with the lock of the task's run queue held. */
 	/** @demoted: this interrupt's thread was made an ordinary task */
 	bool			demoted;
 	/** @set_by_hand: the administrator chose its priority */

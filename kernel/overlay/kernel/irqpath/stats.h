@@ -27,8 +27,10 @@ struct irqpath_stats {
 	unsigned long stood_in;
 	/** @mispredicted: of the others, did not wake the task */
 	unsigned long mispredicted;
+#ifdef CONFIG_IRQPATH_LAS
 	/** @lazy: handlers that a task ran without its address space */
 	unsigned long lazy;
+#endif
 	/**
 	 * @mm_switched: address spaces loaded for a handler, before it or, if
 	 * lazy, after it

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * irqpath: the kinds of files in /sys/kernel/irqpath, private to the files that
- * are named sysfs.c, and to faults.c.
+ * irqpath: the kinds of files in /sys/kernel/irqpath, private to kernel/irqpath/.
  */
 #ifndef _KERNEL_IRQPATH_SYSFS_H
 #define _KERNEL_IRQPATH_SYSFS_H

@@ -47,7 +47,9 @@ static __always_inline void sched_info_arrive(struct rq *rq,
 static __always_inline void prepare_task_switch(struct rq *rq,
 						struct task_struct *prev,
 						struct task_struct *next);
-#ifndef __CHECKER__ /* sparse wants the word at the definition, too */
+#ifdef __CHECKER__ /* sparse wants the word at the definition, too */
+static void ttwu_stat(struct task_struct *p, int cpu, int wake_flags);
+#else
 static __always_inline void ttwu_stat(struct task_struct *p, int cpu,
 				      int wake_flags);
 #endif

@@ -19,10 +19,12 @@ use manifest::{Manifest, Series, Step, names};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use strip::{State, empty_functions};
+use strip::{State, empty_functions, rule_names};
 
 /// Who sends and signs unless `--sign` says it.
 pub const NOBODY: &str = "YOUR NAME <you@example.invalid>";
+/// Says which functions have a second name.
+const RULES: &str = "kernel/irqpath/faults.h";
 /// Of all commits, so that two exports are the same.
 const DATE: &str = "Sat, 28 Nov 2026 12:00:00 +0000";
 
@@ -33,6 +35,7 @@ struct Source<'a> {
     manifest: Manifest,
     overlay: BTreeSet<PathBuf>,
     empty: BTreeMap<String, BTreeSet<String>>,
+    rules: BTreeMap<String, String>,
     /// Commits of our patches, by name without number and ending.
     hooks: BTreeMap<String, String>,
     release: (u32, u32, u32),
@@ -90,6 +93,7 @@ impl<'a> Source<'a> {
         for header in overlay.iter().filter(|f| f.extension().is_some_and(|ext| ext == "h")) {
             empty_functions(&fs::read_to_string(place.overlay().join(header))?, &mut empty);
         }
+        let rules = rule_names(&fs::read_to_string(place.overlay().join(RULES))?);
         let range = format!("{BASE_TAG}..HEAD");
         let log = git.run(["log", "--reverse", "--format=%H", &range])?;
         // The first one is that of the new files.
@@ -98,7 +102,7 @@ impl<'a> Source<'a> {
         let hooks = patches.iter().map(|path| hook_name(path)).zip(commits).collect();
         let release = release(&fs::read_to_string(dir.join("Makefile"))?)?;
         let manifest = Manifest::read(&place.kernel.join("mail/series.toml"))?;
-        Ok(Self { place, git, manifest, overlay, empty, hooks, release, sender })
+        Ok(Self { place, git, manifest, overlay, empty, rules, hooks, release, sender })
     }
 
     fn problems(&self) -> Result<Vec<String>> {
@@ -156,6 +160,7 @@ impl<'a> Source<'a> {
             all: &self.overlay,
             present: &branch.present,
             empty: &self.empty,
+            rules: &self.rules,
             release: self.release,
         };
         for file in &branch.present {
@@ -198,10 +203,12 @@ impl<'a> Source<'a> {
         self.git.format_series(&format!("{BASE_TAG}..HEAD"), &target)?;
         let letter = target.join("0000-cover-letter.patch");
         let text = fs::read_to_string(&letter)?;
-        let cover = fs::read_to_string(self.cover(series))?;
+        let (major, minor, patch) = self.release;
+        let base = format!("This applies to Debian's linux-source of {major}.{minor}.{patch}.");
+        let cover = fs::read_to_string(self.cover(series))?.trim().to_owned() + "\n\n" + &base;
         let text = text
             .replace("*** SUBJECT HERE ***", &series.title)
-            .replace("*** BLURB HERE ***", cover.trim());
+            .replace("*** BLURB HERE ***", &cover);
         // Its time is that of the export; the patches have another one.
         let date = text.lines().find(|line| line.starts_with("Date: ")).unwrap_or_default();
         let text = text.replacen(date, &format!("Date: {DATE}"), 1);

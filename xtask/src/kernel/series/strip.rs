@@ -8,6 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+/// The option under which [`State::rules`] have two names.
+const FAULTS: &str = "IRQPATH_FAULTS";
+
 /// What a step of a series has.
 pub struct State<'a> {
     /// Our options, without `CONFIG_`.
@@ -18,6 +21,8 @@ pub struct State<'a> {
     pub present: &'a BTreeSet<PathBuf>,
     /// Functions that are empty without an option, by that option.
     pub empty: &'a BTreeMap<String, BTreeSet<String>>,
+    /// Functions that have another name where faults can be injected, by the name in their definition.
+    pub rules: &'a BTreeMap<String, String>,
     /// The release that the series is for, as `KERNEL_VERSION()` takes it.
     pub release: (u32, u32, u32),
 }
@@ -62,7 +67,10 @@ impl State<'_> {
         }
         // Nor one at the end.
         kept.truncate(kept.trim_end_matches('\n').len() + 1);
-        kept
+        if self.options.contains(FAULTS) {
+            return kept;
+        }
+        self.rules.iter().fold(kept, |text, (inner, name)| text.replace(inner, name))
     }
 
     /// Of a Kconfig file, without the options of ours that the step does not have, and the comments
@@ -156,6 +164,9 @@ impl State<'_> {
 
     /// A line outside conditions; none if it names what the step does not have.
     fn line(&self, path: &Path, line: &str) -> Option<String> {
+        if line.starts_with("KernelVersion:") {
+            return Some(format!("KernelVersion:\t{}.{}", self.release.0, self.release.1));
+        }
         let dir = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some(quoted) = line.strip_prefix("#include \"") {
@@ -182,9 +193,13 @@ impl State<'_> {
             let page = dir.join(format!("{}.rst", line.trim()));
             return self.has_or_is_not_ours(&page).then(|| line.to_owned());
         }
-        if let Some(part) = line.strip_prefix(" * ").and_then(|rest| rest.split_once("/ ")) {
-            let keep = !part.0.contains(' ') && self.is_absent_dir(&dir.join(part.0));
-            return (!keep).then(|| line.to_owned());
+        if let Some(word) = line.strip_prefix(" * ").and_then(|rest| rest.split("  ").next()) {
+            // A list of directories and files, in a comment.
+            let goes = match word.trim_end().strip_suffix('/') {
+                Some(inner) => self.is_absent_dir(&dir.join(inner)),
+                None => !self.has_or_is_not_ours(&dir.join(word.trim_end())),
+            };
+            return (!goes).then(|| line.to_owned());
         }
         (!self.is_empty_call(line)).then(|| line.to_owned())
     }
@@ -254,7 +269,7 @@ fn drop_comment(lines: &mut Vec<&str>) {
 }
 
 /// Functions of a header that are empty without an option: those between `#else /* !CONFIG_X */` and
-/// `#endif` that return nothing.
+/// `#endif` that return nothing, or are macros that do nothing.
 pub fn empty_functions(text: &str, found: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut option = None;
     for line in text.lines() {
@@ -263,11 +278,30 @@ pub fn empty_functions(text: &str, found: &mut BTreeMap<String, BTreeSet<String>
         } else if line.starts_with("#endif") {
             option = None;
         }
-        let name = line.strip_prefix("static inline void ").and_then(|rest| rest.split_once('('));
-        if let (Some(option), Some((name, _))) = (&option, name) {
+        let function = line.strip_prefix("static inline void ");
+        let is_empty =
+            |macro_: &&str| macro_.split_once(") ").is_some_and(|(_, does)| is_void(does));
+        let name = function.or(line.strip_prefix("#define ").filter(is_empty));
+        if let (Some(option), Some((name, _))) = (&option, name.and_then(|n| n.split_once('('))) {
             found.entry(option.clone()).or_default().insert(name.to_owned());
         }
     }
+}
+
+/// `((void)(p))`, and nothing more.
+fn is_void(does: &str) -> bool {
+    let inner = does.strip_prefix("((void)(").and_then(|rest| rest.strip_suffix("))"));
+    inner.is_some_and(|word| word.chars().all(|c| c.is_alphanumeric() || c == '_'))
+}
+
+/// The functions that `faults.h` gives another name, where no fault can be injected.
+pub fn rule_names(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.lines().filter_map(|line| {
+        let mut words = line.strip_prefix("#define ")?.split_whitespace();
+        let (name, inner) = (words.next()?, words.next()?);
+        (inner == format!("__{name}")).then(|| (inner.to_owned(), name.to_owned()))
+    });
+    pairs.collect()
 }
 
 /// A path without `..`.

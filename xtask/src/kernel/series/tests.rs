@@ -3,7 +3,7 @@
 
 use super::build::undefined;
 use super::manifest::Manifest;
-use super::strip::{State, empty_functions};
+use super::strip::{State, empty_functions, rule_names};
 use super::{enter, hook_name, is_address, release};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,14 +20,18 @@ fn strip(path: &str, text: &str) -> String {
     all.extend(set::<PathBuf>(&["k/two/b.c", "k/two/b.h", "k/two/Kconfig", "d/two.rst"]));
     let mut empty = BTreeMap::new();
     empty_functions(
-        "#else /* !CONFIG_IRQPATH_TWO */\nstatic inline void tell_two(int x) { }\n#endif\n",
+        "#else /* !CONFIG_IRQPATH_TWO */\nstatic inline void tell_two(int x) { }\n\
+         #define note_two(p) ((void)(p))\n#define ask_two(p) ((void)(p), false)\n#endif\n",
         &mut empty,
     );
+    let rules =
+        rule_names("#define must_fit\t\t__must_fit\n#define OTHER 1\n#define a(x) __a(x)\n");
     let state = State {
         options: &options,
         all: &all,
         present: &present,
         empty: &empty,
+        rules: &rules,
         release: (7, 2, 13),
     };
     state.strip(Path::new(path), text)
@@ -94,6 +98,9 @@ fn lines_that_name_absent_files_go() {
         ("d/index.rst", "Text\n   one\n   two\n", "Text\n   one\n"),
         ("k/k.h", " * one/  first\n * two/  second\n", " * one/  first\n"),
         ("k/one/a.c", "\ttell_two(1);\n\ttell_one(1);\n", "\ttell_one(1);\n"),
+        ("k/one/a.c", "\tnote_two(p);\n\task_two(p);\n", "\task_two(p);\n"),
+        ("k/one/a.c", "bool __must_fit(int x);\n", "bool must_fit(int x);\n"),
+        ("k/one/abi", "KernelVersion:\t6.12\n", "KernelVersion:\t7.2\n"),
         // Not a call alone.
         ("k/one/a.c", "\tx = tell_two(1);\n", "\tx = tell_two(1);\n"),
     ] {

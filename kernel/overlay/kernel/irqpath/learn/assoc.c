@@ -6,8 +6,7 @@
  * real-time. A wakeup by an origin becomes an association, in one of a few
  * slots of the task. If all slots are taken, the one with the oldest wakeup
  * goes. Associations end with the task, with its real-time class and with the
- * action; irqpath_origin.nr_targets counts them. Kernel threads have none, but
- * pass on the origin that woke them, and keep it real-time while they are.
+ * action. Kernel threads have none, but pass on the origin that woke them.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>

@@ -41,6 +41,9 @@ static inline void irqpath_note_own_softirq(unsigned int nr)
 
 #else /* !CONFIG_IRQPATH_MIGRATE */
 
+struct irqpath_origin;
+struct irqpath_task;
+
 static inline void irqpath_init_run(struct irqpath_origin *o) { }
 static inline void irqpath_reset_peek(struct irqpath_origin *o) { }
 static inline void irqpath_init_place(struct irqpath_task *t) { }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * irqpath: the rules that keep migrate safe, private to kernel/irqpath/.
- *
- * A rule is a function with two leading underscores. Everybody calls it by the
- * name without them, which faults.h defines.
  */
 #ifndef _KERNEL_IRQPATH_RULES_H
 #define _KERNEL_IRQPATH_RULES_H

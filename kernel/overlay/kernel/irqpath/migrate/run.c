@@ -330,11 +330,15 @@ static bool run_handler(struct irqpath_task *t, struct irqpath_origin *o,
 
 	trace_irqpath_run_entry(o, current);
 	t->own_softirqs = 0;
+#ifdef CONFIG_IRQPATH_LAS
 	/* A lazy task still has its state, and may have been woken since. */
-	if (irqpath_is_lazy(t))
+	if (t->lazy)
 		irqpath_count(lazy);
 	else
 		__set_current_state(t->sleep_state);
+#else
+	__set_current_state(t->sleep_state);
+#endif
 
 	ret = irqpath_call_handler(desc, action);
 	if (ret == IRQ_HANDLED)

@@ -2,7 +2,7 @@
 /*
  * migrate: the sleeps of the wait sites that take part. Each parks, sleeps as
  * schedule() or its like, and runs the handler that was offered. After a wrong
- * prediction the task may go back to sleep here, see las.c.
+ * prediction a task without its address space goes back to sleep here.
  */
 #include <linux/export.h>
 #include <linux/hrtimer.h>

@@ -76,7 +76,9 @@ static struct attribute *attrs[] = {
 	&IRQPATH_COUNTER(migrated).file.attr,
 	&IRQPATH_COUNTER(stood_in).file.attr,
 	&IRQPATH_COUNTER(mispredicted).file.attr,
+#ifdef CONFIG_IRQPATH_LAS
 	&IRQPATH_COUNTER(lazy).file.attr,
+#endif
 	&IRQPATH_COUNTER(mm_switched).file.attr,
 	&IRQPATH_COUNTER(deferred).file.attr,
 	&IRQPATH_COUNTER(lost).file.attr,

@@ -82,6 +82,9 @@ static inline void irqpath_note_own_priority(struct irqpath_task *t)
 
 #else /* !CONFIG_IRQPATH_SELECTIVE */
 
+struct irqpath_origin;
+struct irqpath_task;
+
 static inline void irqpath_reset_service(struct irqpath_origin *o) { }
 static inline void irqpath_note_activation(struct irqpath_origin *o) { }
 static inline void irqpath_add_target(struct irqpath_origin *o) { }
