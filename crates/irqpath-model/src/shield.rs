@@ -117,6 +117,13 @@ pub struct Wanted {
     /// cgroup that is made for them, which is in `attached`, too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, BTreeSet<LoneThread>>,
+    /// Containers whose cgroups are in `attached`, by the ids that their runtimes gave them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub containers: BTreeMap<String, String>,
+    /// CPUs of attached cgroups that were shielded before, by the cgroup. They stay shielded when it
+    /// gives them back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub borrowed: BTreeMap<String, CpuList>,
     /// CPUs that are taken off, as they share cores with shielded ones.
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub offline: CpuList,

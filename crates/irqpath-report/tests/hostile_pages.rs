@@ -3,6 +3,9 @@
 //! steer the terminal, hide what follows, or begin a line of its own.
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
+use std::collections::BTreeMap;
+
+use irqpath_model::CpuList;
 use irqpath_model::change::{Form, Left, LeftReason, Refusal, Target, Undone, Value};
 use irqpath_model::check::{Finding, Severity};
 use irqpath_model::policy::{Association, Associations, KernelPolicy};
@@ -45,10 +48,24 @@ fn undone() -> Undone {
 fn wanted() -> Wanted {
     let (cpus, switches) = ("1".parse().unwrap(), [Switch::Tasks].into());
     let (irqs, tasks) = Default::default();
-    let attached = [(name(), "1".parse().unwrap())].into();
+    let attached: BTreeMap<String, CpuList> = [(name(), "1".parse().unwrap())].into();
     let offline = "2".parse().unwrap();
     let threads = [(name(), [LoneThread::Named(name())].into())].into();
-    Wanted { cpus, switches, mechanism: Mechanism::Auto, irqs, tasks, attached, threads, offline }
+    let containers = [(name(), name())].into();
+    let borrowed = attached.clone();
+    let mechanism = Mechanism::Auto;
+    Wanted {
+        cpus,
+        switches,
+        mechanism,
+        irqs,
+        tasks,
+        attached,
+        threads,
+        containers,
+        borrowed,
+        offline,
+    }
 }
 
 fn obstacle() -> Obstacle {

@@ -289,6 +289,8 @@ mod tests {
                 tasks: vec![],
                 attached: [].into(),
                 threads: [].into(),
+                containers: [].into(),
+                borrowed: [].into(),
                 offline: "".parse().unwrap(),
             },
             mechanism: Mechanism::Affinity,

@@ -3,16 +3,17 @@
 //! They are added to a shield that is set; if they cannot be had, that shield stays as it was.
 
 use irqpath_model::CpuList;
-use irqpath_model::shield::{ObstacleKind, Set, Wanted};
+use irqpath_model::shield::{Obstacle, ObstacleKind, Set, Wanted};
 
-use super::attached::{ATTACHES, find_cgroup, foreign_partition, obstacle_label};
+use super::attached::{ATTACHES, find_cgroup, foreign_partition, is_cgroup, obstacle_label};
+use super::detach::{take_back, without};
 use super::entry::Entry;
-use super::set::{set, set_as_seen};
+use super::set::set_as_seen;
 use super::threads::is_thread_cgroup;
 use super::{Cgroup, OWNER, ShieldError, Snapshot};
 use crate::Host;
 use crate::change::Access;
-use crate::journal::peek_journal;
+use crate::journal::{Ledger, peek_journal};
 
 /// What is wanted with `name` attached: what `asked` has, added to a shield that is set. Refuses
 /// what cannot be had.
@@ -25,12 +26,51 @@ pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, Sh
     })?;
     let path = find_cgroup(host, &cgroup.mount, name)?;
     let content = peek_journal(host, OWNER)?;
-    let cpus = &asked.cpus;
-    let foreign = foreign_partition(host, &cgroup.mount, &path, &content.ledger);
-    if let Some(found) = foreign.filter(|found| found != cpus) {
-        return Err(ShieldError::ForeignPartition { path, cpus: found });
-    }
+    check_foreign(host, &cgroup, &path, &asked.cpus, &content.ledger)?;
     add_attached(base_wanted(content.wanted, asked), &path, asked)
+}
+
+/// The same for a container, which takes no CPU that is shielded already. One that has ended, and
+/// whose runtime has not said so yet, gives its CPUs back: it does not return.
+pub fn plan_attach_container(
+    host: &Host,
+    id: &str,
+    path: &str,
+    asked: &Wanted,
+) -> Result<Wanted, ShieldError> {
+    let cgroup = Snapshot::read_cgroup(host);
+    check_kernel(host, &cgroup).map_err(|reason| ShieldError::NotAttached { reason })?;
+    let path = find_cgroup(host, &cgroup.mount, path)?;
+    let content = peek_journal(host, OWNER)?;
+    check_foreign(host, &cgroup, &path, &asked.cpus, &content.ledger)?;
+    let mut wanted = base_wanted(content.wanted, asked);
+    let ended: Vec<String> = wanted.containers.values().cloned().collect();
+    for other in ended.iter().filter(|other| !is_cgroup(host, &cgroup.mount, other)) {
+        wanted = without(wanted, other);
+    }
+    let own = wanted.own_cpus().intersection(&asked.cpus);
+    if !own.is_empty() {
+        let reason = format!("CPU {own} is shielded already, and not for containers");
+        return Err(ShieldError::NotAttached { reason });
+    }
+    let mut wanted = add_attached(wanted, &path, asked)?;
+    wanted.containers.insert(id.to_owned(), path);
+    Ok(wanted)
+}
+
+fn check_foreign(
+    host: &Host,
+    cgroup: &Cgroup,
+    path: &str,
+    cpus: &CpuList,
+    ledger: &Ledger,
+) -> Result<(), ShieldError> {
+    match foreign_partition(host, &cgroup.mount, path, ledger) {
+        Some(found) if found != *cpus => {
+            Err(ShieldError::ForeignPartition { path: path.to_owned(), cpus: found })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuse a host whose cgroups cannot have partitions below ones that are none.
@@ -58,9 +98,9 @@ pub(super) fn add_attached(
 ) -> Result<Wanted, ShieldError> {
     let cpus = &asked.cpus;
     let refuse = |reason| Err(ShieldError::NotAttached { reason });
-    if let Some(old) = wanted.attached.remove(path) {
-        wanted.cpus = wanted.cpus.difference(&old);
-    }
+    let old = wanted.attached.remove(path).unwrap_or_default();
+    let stays = wanted.borrowed.remove(path).unwrap_or_default();
+    wanted.cpus = wanted.cpus.difference(&old.difference(&stays));
     if let Some((other, _)) = wanted.attached.iter().find(|(_, has)| !has.is_disjoint(cpus)) {
         return refuse(format!("/{other} has one of CPU {cpus} already; choose others"));
     }
@@ -72,14 +112,25 @@ pub(super) fn add_attached(
     if let Some(other) = wanted.attached.keys().find(clashes) {
         return refuse(format!("/{other} is attached already; use irqpath shield reset first"));
     }
+    for (name, list) in &asked.irqs {
+        let has = wanted.irqs.get(name).filter(|has| *has != list && **has != old);
+        if let Some(has) = has {
+            return refuse(format!("interrupt {name} is bound to CPU {has} already"));
+        }
+    }
+    let borrowed = wanted.own_cpus().intersection(cpus);
+    if !borrowed.is_empty() {
+        wanted.borrowed.insert(path.to_owned(), borrowed);
+    }
     wanted.cpus = wanted.cpus.union(cpus);
     wanted.irqs.extend(asked.irqs.clone());
     wanted.attached.insert(path.to_owned(), cpus.clone());
     Ok(wanted)
 }
 
-/// Set what `plan` returns, as [`plan_attach`]: again if somebody else changed the shield meanwhile, so
-/// that nobody's cgroup is forgotten. If the kernel makes no partition there, all is as before.
+/// Set what `plan` returns, as [`plan_attach`]. It plans again if somebody else changed the shield
+/// meanwhile, so that nobody's cgroup is forgotten. If the kernel makes no partition for what is new,
+/// that is taken back.
 pub fn attach(
     host: &Host,
     access: &dyn Access,
@@ -94,15 +145,15 @@ pub fn attach(
             done => break (seen, wanted, done?),
         }
     };
-    let before = Entry::parse(seen);
-    let failed = |label: &str| wanted.attached.keys().any(|path| label == obstacle_label(path));
-    let obstacle = done.obstacles.iter().find(|o| failed(&o.label));
-    let Some(obstacle) = obstacle.filter(|o| o.kind == ObstacleKind::NoPartition) else {
-        return Ok(done);
+    let before = Entry::parse(seen).map(|entry| entry.wanted.attached).unwrap_or_default();
+    let refusal = |path: &String| {
+        let label = obstacle_label(path);
+        let is_it = |o: &&Obstacle| o.kind == ObstacleKind::NoPartition && o.label == label;
+        done.obstacles.iter().find(is_it).map(|o| o.reason.clone())
     };
-    match before {
-        Some(entry) => drop(set(host, access, &entry.wanted, is_stopped)?),
-        None => drop(super::reset(host, access)?),
-    }
-    Err(ShieldError::NotAttached { reason: obstacle.reason.clone() })
+    let new = wanted.attached.iter().filter(|(path, cpus)| before.get(*path) != Some(cpus));
+    let refused = new.map(|(path, _)| path).find_map(|path| Some((path, refusal(path)?)));
+    let Some((path, reason)) = refused else { return Ok(done) };
+    take_back(host, access, path, before.get(path), is_stopped)?;
+    Err(ShieldError::NotAttached { reason })
 }

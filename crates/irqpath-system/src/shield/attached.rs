@@ -79,7 +79,7 @@ fn list_prefixes(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// True for a path of plain names, each a directory and not a link to one.
-fn is_cgroup(host: &Host, mount: &str, path: &str) -> bool {
+pub(super) fn is_cgroup(host: &Host, mount: &str, path: &str) -> bool {
     let is_plain = |part: &str| !["", ".", ".."].contains(&part) && !part.contains(['\0', '\n']);
     let is_directory = |below: &str| {
         let found = fs::symlink_metadata(host.path(format!("{mount}/{below}")));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is asked before the first change, so that a shield which cannot be had is refused whole.
 
+use irqpath_model::CpuList;
 use irqpath_model::change::Target;
 use irqpath_model::shield::{Switch, Wanted};
 
@@ -13,8 +14,17 @@ use crate::{Host, SystemError};
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Refuse what cannot work, before anything is changed.
-pub(super) fn check_wanted(host: &Host, wanted: &Wanted) -> Result<(), ShieldError> {
-    host.check_cpus(&wanted.cpus)?;
+/// Refuse CPUs that cannot be shielded. One that went off since it was shielded is no reason to refuse
+/// anything else.
+pub(super) fn check_wanted(
+    host: &Host,
+    wanted: &Wanted,
+    before: &CpuList,
+) -> Result<(), ShieldError> {
+    let new = wanted.cpus.difference(before);
+    if before.is_empty() || !new.is_empty() {
+        host.check_cpus(&new)?;
+    }
     let online = host.online_cpus()?;
     if online.len() == 1 {
         return Err(ShieldError::OnlyCpu { cpus: online });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a container runtime tells its hooks: the state of a container, as the runtime specification of
-//! the Open Container Initiative has it (runtime-spec, "State" and "POSIX-platform Hooks").
+//! What a container runtime tells its hooks: the state of a container, as the runtime specification
+//! of the Open Container Initiative has it (runtime-spec, "State" and "POSIX-platform Hooks").
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const OWN_CPUS: &str = "cpuset";
 /// A container, as its runtime describes it on standard input.
 #[derive(Debug, Deserialize)]
 pub struct Container {
-    /// Its number or name, unique on the host.
+    /// Unique on the host.
     pub id: String,
     status: String,
     #[serde(default)]
@@ -71,12 +71,28 @@ impl Container {
     }
 }
 
-/// The cgroup of a process, as [`plan_attach`](super::plan_attach) takes it.
-pub fn cgroup_of(host: &Host, pid: u32) -> Result<String, ShieldError> {
+/// The cgroup of a container, by one of its processes, as [`plan_attach_container`] takes it: the part
+/// of the path that ends with the container's id. Below it crun and systemd have cgroups of their own.
+///
+/// [`plan_attach_container`]: super::plan_attach_container
+///
+/// # Errors
+/// If no part of the path has the id: others may be in that cgroup, too.
+pub fn container_cgroup(host: &Host, pid: u32, id: &str) -> Result<String, ShieldError> {
     let text = host.read_fact(&format!("proc/{pid}/cgroup")).unwrap_or_default();
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"));
-    let path = path.filter(|path| !path.is_empty() && !path.starts_with(".."));
-    path.map(|path| format!("/{path}")).ok_or(ShieldError::NoProcess { pid })
+    let whole = text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let is_its = |part: &str| {
+        let scope = part.strip_suffix(".scope").unwrap_or(part);
+        !id.is_empty()
+            && (part == id
+                || scope == id
+                || scope.strip_suffix(id).is_some_and(|p| p.ends_with('-')))
+    };
+    let parts: Vec<&str> = whole.split('/').collect();
+    match parts.iter().rposition(|part| is_its(part)) {
+        Some(at) if parts[0] != ".." => Ok(format!("/{}", parts[..=at].join("/"))),
+        _ => Err(ShieldError::SharedCgroup { id: id.to_owned(), path: format!("/{whole}") }),
+    }
 }
 
 /// The CPUs that a cgroup was limited to; none if it was not.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Takes back what one attached cgroup had. The others stay attached, and a shield of its own stays
-//! set; with the last of all of them everything is as it was before.
+//! set. With the last of all of them everything is as it was before.
 
+use irqpath_model::CpuList;
 use irqpath_model::shield::{Reset, Set, Wanted};
 
 use super::entry::Entry;
@@ -12,6 +13,15 @@ use crate::Host;
 use crate::change::Access;
 use crate::journal::peek_journal;
 
+/// Whose CPUs go back.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'a> {
+    /// Those of a cgroup, by its path from the root with a slash, of a unit, or of a container.
+    Named(&'a str),
+    /// Those of the container with this id, and of nothing else.
+    Container(&'a str),
+}
+
 /// What is left when a cgroup has given its CPUs back.
 #[derive(Debug)]
 pub enum Detached {
@@ -21,20 +31,48 @@ pub enum Detached {
     Nothing(Box<Reset>),
 }
 
-/// Take back what the attached cgroup `name` had: a path from the root with a slash, the name of a unit,
-/// or the number of a container, which a runtime makes part of the name of its scope. The cgroup may
-/// have ended.
+/// Take back what an attached cgroup had. It may have ended.
 pub fn detach(
     host: &Host,
     access: &dyn Access,
-    name: &str,
+    whose: Whose<'_>,
     is_stopped: &dyn Fn() -> bool,
+) -> Result<Detached, ShieldError> {
+    change(host, access, is_stopped, &|wanted| {
+        let path = find_attached(&wanted, whose)?;
+        Ok(without(wanted, &path))
+    })
+}
+
+/// Take back what was given to a cgroup in vain; it has again what it had before.
+pub(super) fn take_back(
+    host: &Host,
+    access: &dyn Access,
+    path: &str,
+    old: Option<&CpuList>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Detached, ShieldError> {
+    change(host, access, is_stopped, &|wanted| {
+        let mut rest = without(wanted, path);
+        if let Some(old) = old {
+            rest.cpus = rest.cpus.union(old);
+            rest.attached.insert(path.to_owned(), old.clone());
+        }
+        Ok(rest)
+    })
+}
+
+/// Change what is wanted, also if others do so at the same time.
+fn change(
+    host: &Host,
+    access: &dyn Access,
+    is_stopped: &dyn Fn() -> bool,
+    rest: &dyn Fn(Wanted) -> Result<Wanted, ShieldError>,
 ) -> Result<Detached, ShieldError> {
     loop {
         let seen = peek_journal(host, OWNER)?.wanted;
-        let wanted = Entry::parse(seen.clone()).ok_or(ShieldError::NotSet)?.wanted;
-        let path = find_attached(&wanted, name)?;
-        let rest = without(wanted, &path);
+        let entry = Entry::parse(seen.clone()).ok_or(ShieldError::NotSet)?;
+        let rest = rest(entry.wanted)?;
         let done = if rest.cpus.is_empty() {
             reset_as_seen(host, access, Some(&seen)).map(|it| Detached::Nothing(Box::new(it)))
         } else {
@@ -48,35 +86,48 @@ pub fn detach(
     }
 }
 
-/// The path of an attached cgroup. Of a name, all of its forms are looked for.
-fn find_attached(wanted: &Wanted, name: &str) -> Result<String, ShieldError> {
-    let is_named = |path: &&String| {
-        if name.contains('/') {
-            return path.as_str() == name.trim_matches('/');
+/// The path of an attached cgroup.
+fn find_attached(wanted: &Wanted, whose: Whose<'_>) -> Result<String, ShieldError> {
+    let name = match whose {
+        Whose::Container(id) => {
+            let path = wanted.containers.get(id).cloned();
+            return path.ok_or_else(|| ShieldError::NothingAttached { name: id.to_owned() });
         }
-        let last = path.rsplit('/').next().unwrap_or_default();
-        let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-        last == name || stem == name || stem.rsplit_once('-').is_some_and(|(_, id)| id == name)
+        Whose::Named(name) => name,
     };
-    let mut found: Vec<&String> = wanted.attached.keys().filter(is_named).collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(path), true) => Ok(path.clone()),
-        (None, _) => Err(ShieldError::NothingAttached { name: name.to_owned() }),
-        (Some(last), false) => {
-            found.push(last);
-            let list: Vec<String> = found.iter().map(|path| format!("/{path}")).collect();
+    let is_unit = |last: &str| {
+        let kinds = ["service", "scope", "slice"];
+        last == name || last.rsplit_once('.').is_some_and(|(s, k)| s == name && kinds.contains(&k))
+    };
+    let is_named = |path: &&String| match name.strip_prefix('/') {
+        Some(whole) => *path == whole.trim_end_matches('/'),
+        None => {
+            is_unit(path.rsplit('/').next().unwrap_or_default())
+                || wanted.containers.get(name) == Some(*path)
+        }
+    };
+    let found: Vec<&String> = wanted.attached.keys().filter(is_named).collect();
+    match found.as_slice() {
+        [path] => Ok((*path).clone()),
+        [] => Err(ShieldError::NothingAttached { name: name.to_owned() }),
+        several => {
+            let list: Vec<String> = several.iter().map(|path| format!("/{path}")).collect();
             Err(ShieldError::AmbiguousUnit { name: name.to_owned(), found: list.join(", ") })
         }
     }
 }
 
-/// The same shield without a cgroup, its CPUs, and the interrupts that were bound to these alone.
-fn without(mut wanted: Wanted, path: &str) -> Wanted {
+/// The same shield without a cgroup, its CPUs that were not shielded before, and the interrupts that
+/// were bound to these alone.
+pub(super) fn without(mut wanted: Wanted, path: &str) -> Wanted {
     let cpus = wanted.attached.remove(path).unwrap_or_default();
+    let stays = wanted.borrowed.remove(path).unwrap_or_default();
+    let goes = cpus.difference(&stays);
     wanted.threads.remove(path);
-    wanted.cpus = wanted.cpus.difference(&cpus);
+    wanted.containers.retain(|_, its| its != path);
+    wanted.cpus = wanted.cpus.difference(&goes);
     for bound in wanted.irqs.values_mut() {
-        *bound = bound.difference(&cpus);
+        *bound = bound.difference(&goes);
     }
     wanted.irqs.retain(|_, bound| !bound.is_empty());
     wanted

@@ -2,13 +2,14 @@
 //! Shielded CPUs: they run only what was asked onto them and nowhere else. A task or interrupt
 //! that may use other CPUs too loses the shielded ones; one that may use nothing else stays.
 //!
-//! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide without touching it, `set` and `reset` change it
-//! through the [journal](crate::journal), `partition` makes the cgroup, `attached` and
-//! `detach` gives back what one had, `container` reads what a runtime says of a container,
-//! `handed` those of cgroups that others have, `lone` and `threads` those of single threads, `heirs` finds tasks that
-//! inherited what we set, `kernel` is the shield of kernels that have one, `topology` what
-//! CPUs share and `siblings` takes off who shares it, `status` and `measure` tell how the
-//! shield holds, `contest` what to do when somebody undoes each repair, `opponents` who that may be.
+//! `snapshot` reads the host, `placed` finds what was named, `plan` and `plan_tasks` decide
+//! without touching it, `set` and `reset` change it through the [journal](crate::journal),
+//! `partition` makes the cgroup. Cgroups that others have get CPUs by `attach`, `attached` and
+//! `handed`, and give them back by `detach`; `container` reads what a runtime says of one. `lone`
+//! and `threads` are for single threads. `heirs` finds tasks that inherited what we set, `kernel`
+//! is the shield of kernels that have one, `topology` what CPUs share and `siblings` takes off who
+//! shares it. `status` and `measure` tell how the shield holds, `contest` what to do when somebody
+//! undoes each repair, `opponents` who that may be.
 //!
 //! The rule to know: what the shield wants is always computed from what the host would have
 //! without us, so setting twice, or with other CPUs, ends where setting once does.
@@ -51,11 +52,11 @@ mod topology;
 use irqpath_model::CpuList;
 use irqpath_model::shield::Switch;
 
-pub use attach::{attach, plan_attach};
+pub use attach::{attach, plan_attach, plan_attach_container};
 pub use attached::Attached;
-pub use container::{ANNOTATION, Container, Moment, cgroup_of, cpuset_of};
+pub use container::{ANNOTATION, Container, Moment, container_cgroup, cpuset_of};
 pub use contest::{Contest, guess_opponent, name_opponents};
-pub use detach::{Detached, detach};
+pub use detach::{Detached, Whose, detach};
 pub use enter::{bind_irqs, enter};
 pub use kernel::KernelShield;
 pub use latency::Latency;
@@ -166,6 +167,9 @@ pub enum ShieldError {
     /// `detach` names nothing that is attached.
     #[error("no cgroup {name} is attached; irqpath shield status lists those that are")]
     NothingAttached { name: String },
+    /// Others may be in the cgroup of a container.
+    #[error("container {id} has no cgroup of its own: it is in {path}, where others may be, too")]
+    SharedCgroup { id: String, path: String },
     /// Somebody else has changed the shield since it was looked at.
     #[error("another irqpath has changed the shield meanwhile; try again")]
     ChangedMeanwhile,

@@ -28,7 +28,7 @@ pub fn reset(host: &Host, access: &dyn Access) -> Result<Reset, ShieldError> {
     reset_as_seen(host, access, None)
 }
 
-/// The same. If `seen` is given, only if the journal still says it.
+/// Take the shield down. If `seen` is given, refuse if the journal says something else by now.
 pub(super) fn reset_as_seen(
     host: &Host,
     access: &dyn Access,

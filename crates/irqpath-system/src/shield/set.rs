@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use irqpath_model::TaskId;
 use irqpath_model::change::Target;
 use irqpath_model::shield::{
     Changed, ChangedHow, Mechanism, Obstacle, ObstacleKind, Reset, Set, Switch, Wanted,
 };
+use irqpath_model::{CpuList, TaskId};
 
 use super::check::{check_files, check_rights, check_wanted};
 use super::entry::{Entry, PATIENCE, in_force, is_held_back, read_entry};
@@ -53,7 +53,7 @@ fn changed_value(outcome: StepOutcome) -> Option<Changed> {
 
 /// What setting it would change, without a change, a lock or a privilege.
 pub fn dry_run(host: &Host, access: &dyn Access, wanted: &Wanted) -> Result<Set, ShieldError> {
-    check_wanted(host, wanted)?;
+    check_wanted(host, wanted, &CpuList::default())?;
     let ledger = peek_journal(host, OWNER)?.ledger;
     let snapshot = Snapshot::read_for(host, access, wanted, &ledger)?;
     let plan = plan_shield(&snapshot, wanted, &ledger.without_refusals());
@@ -99,7 +99,8 @@ pub fn set(
     set_as_seen(host, access, wanted, None, is_stopped)
 }
 
-/// The same. If `seen` is given, only if the journal still says it: what is wanted was made of that.
+/// Set a shield. If `seen` is given, what is wanted was made of it: refuse if the journal says
+/// something else by now.
 pub(super) fn set_as_seen(
     host: &Host,
     access: &dyn Access,
@@ -107,7 +108,8 @@ pub(super) fn set_as_seen(
     seen: Option<&Option<serde_json::Value>>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Set, ShieldError> {
-    check_wanted(host, wanted)?;
+    let before = seen.cloned().and_then(Entry::parse).map(|entry| entry.wanted.cpus);
+    check_wanted(host, wanted, &before.unwrap_or_default())?;
     check_rights(host)?;
     let mut journal = Journal::open(host, OWNER)?;
     if seen.is_some_and(|seen| *seen != journal.content().wanted) {

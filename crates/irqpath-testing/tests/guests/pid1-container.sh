@@ -76,4 +76,6 @@ contained() {
 	same 'after a container that a reset outlived' contained
 	runc delete -f plain
 	wait_for 20 eval '[ ! -e "$(scope plain)" ]'
+	# systemd keeps the controllers that it gave to containers.
+	hoststate before
 }

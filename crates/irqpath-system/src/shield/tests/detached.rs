@@ -9,7 +9,7 @@ use crate::shield::{Container, Moment};
 const POD: &str = "kubepods/pod7";
 
 fn detached(host: &Host, access: &dyn Access, name: &str) -> Detached {
-    detach(host, access, name, &|| false).unwrap()
+    detach(host, access, Whose::Named(name), &|| false).unwrap()
 }
 
 /// The CPUs that are shielded now.
@@ -67,13 +67,91 @@ fn a_shield_of_its_own_stays() {
 fn what_is_not_attached_is_named_in_a_line() {
     let fake = with_units();
     let (host, access) = (fake.host(), FakeAccess::new(&fake));
-    let text = |name: &str| detach(&host, &access, name, &|| false).unwrap_err().to_string();
+    let text =
+        |name: &str| detach(&host, &access, Whose::Named(name), &|| false).unwrap_err().to_string();
     assert!(text("motor").contains("no shield is set"));
     attach_to(&host, &access, "arm.service", "3").unwrap();
     attach_to(&host, &access, "arm.scope", "2").unwrap();
     assert!(text("motor").contains("no cgroup motor is attached"));
     assert!(text("arm").contains("/system.slice/arm.scope"), "{}", text("arm"));
     assert!(text("/arm.scope").contains("no cgroup /arm.scope"));
+}
+
+/// A container with this id in the cgroup of a unit or a pod.
+fn contain(
+    host: &Host,
+    access: &dyn Access,
+    id: &str,
+    path: &str,
+    cpus: &str,
+) -> Result<Set, ShieldError> {
+    let plan = || plan_attach_container(host, id, &format!("/{path}"), &wanted(cpus));
+    attach(host, access, &plan, &|| false)
+}
+
+fn end(host: &Host, access: &dyn Access, id: &str) -> Result<Detached, ShieldError> {
+    detach(host, access, Whose::Container(id), &|| false)
+}
+
+#[test]
+fn a_container_gives_back_its_own_by_its_whole_id() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    // A unit of the administrator, and a container whose id is the unit's name.
+    attach_to(&host, &access, "motor", "3").unwrap();
+    contain(&host, &access, "a-b", POD, "2").unwrap();
+    for stranger in ["motor", "motor.service", "b", "a", "pod7", ""] {
+        let error = end(&host, &access, stranger).unwrap_err();
+        assert!(matches!(error, ShieldError::NothingAttached { .. }), "{stranger}: {error}");
+    }
+    assert_eq!(shielded(&host, &access), "2-3");
+    end(&host, &access, "a-b").unwrap();
+    assert_eq!(shielded(&host, &access), "3");
+    reset(&host, &access).unwrap();
+}
+
+#[test]
+fn a_container_takes_nothing_that_is_shielded_and_what_a_dead_one_left() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("1")).unwrap();
+    let refused = contain(&host, &access, "c1", POD, "1").unwrap_err().to_string();
+    assert!(refused.contains("CPU 1 is shielded already"), "{refused}");
+    contain(&host, &access, "c1", POD, "3").unwrap();
+    let taken =
+        contain(&host, &access, "c2", "system.slice/arm.scope", "3").unwrap_err().to_string();
+    assert!(taken.contains("has one of CPU 3 already"), "{taken}");
+    // It has ended, and its runtime says so only later.
+    std::fs::remove_dir_all(host.path("sys/fs/cgroup/kubepods/pod7")).unwrap();
+    contain(&host, &access, "c2", "system.slice/arm.scope", "3").unwrap();
+    assert!(matches!(end(&host, &access, "c1"), Err(ShieldError::NothingAttached { .. })));
+    end(&host, &access, "c2").unwrap();
+    assert_eq!(shielded(&host, &access), "1");
+    reset(&host, &access).unwrap();
+}
+
+#[test]
+fn cpus_that_were_shielded_before_stay_shielded() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("1,3")).unwrap();
+    attach_to(&host, &access, "motor", "3").unwrap();
+    detached(&host, &access, "motor");
+    assert_eq!(shielded(&host, &access), "1,3");
+    assert_eq!(status(&host, &access).unwrap().drift, []);
+    reset(&host, &access).unwrap();
+}
+
+#[test]
+fn a_cpu_that_went_off_keeps_nobody_from_giving_back() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    contain(&host, &access, "c1", POD, "2").unwrap();
+    contain(&host, &access, "c2", "system.slice/arm.scope", "3").unwrap();
+    let fake = fake.with_file("sys/devices/system/cpu/online", "0-2\n");
+    end(&host, &access, "c1").unwrap();
+    assert_eq!(shielded(&fake.host(), &access), "3");
+    reset(&host, &access).unwrap();
 }
 
 /// Another irqpath between the look and the lock: its cgroup is not forgotten.
@@ -100,8 +178,8 @@ fn killed_while_one_goes_it_is_undone_exactly() {
     let deaths = die_and_reset(with_units, FakeAccess::new, |host, dying| {
         attach_to(host, dying, "motor", "3").unwrap();
         attach_to(host, dying, POD, "2").unwrap();
-        detach(host, dying, "motor", &|| false).unwrap();
-        detach(host, dying, "/kubepods/pod7", &|| false).unwrap();
+        detach(host, dying, Whose::Named("motor"), &|| false).unwrap();
+        detach(host, dying, Whose::Named("/kubepods/pod7"), &|| false).unwrap();
     });
     assert!(deaths > 60, "{deaths}");
 }
@@ -132,14 +210,28 @@ fn a_runtime_is_understood() {
 
 #[test]
 fn the_cgroup_and_the_cpus_of_a_container_are_found() {
-    let fake = with_units().with_file("sys/fs/cgroup/kubepods/pod7/cpuset.cpus", "2-3\n");
-    let fake = fake.with_file("proc/61/cgroup", "0::/../../outside\n");
-    let fake = fake.with_file("proc/62/cgroup", "1:cpu:/a\n");
-    let host = fake.host();
-    assert_eq!(cgroup_of(&host, 60).unwrap(), "/system.slice/motor.service");
-    for pid in [61, 62, 63] {
-        assert!(cgroup_of(&host, pid).is_err(), "{pid}");
+    let mut fake = with_units().with_file("sys/fs/cgroup/kubepods/pod7/cpuset.cpus", "2-3\n");
+    for (pid, path) in [
+        (61, "0::/system.slice/runc-c1.scope\n"),
+        (62, "0::/machine.slice/libpod-c1.scope/container\n"),
+        (63, "0::/kubepods/pod7/c1\n"),
+        (64, "0::/user.slice/session-2.scope\n"),
+        (65, "0::/../../c1\n"),
+        (66, "1:cpu:/c1\n"),
+        (67, "0::/system.slice/runc-xc1.scope\n"),
+    ] {
+        fake = fake.with_file(&format!("proc/{pid}/cgroup"), path);
     }
+    let host = fake.host();
+    let found = |pid: u32| container_cgroup(&host, pid, "c1");
+    assert_eq!(found(61).unwrap(), "/system.slice/runc-c1.scope");
+    assert_eq!(found(62).unwrap(), "/machine.slice/libpod-c1.scope");
+    assert_eq!(found(63).unwrap(), "/kubepods/pod7/c1");
+    for pid in [64, 65, 66, 67, 68] {
+        let error = found(pid).unwrap_err().to_string();
+        assert!(error.contains("no cgroup of its own"), "{pid}: {error}");
+    }
+    assert!(container_cgroup(&host, 61, "").is_err());
     assert_eq!(cpuset_of(&host, "/kubepods/pod7").to_string(), "2-3");
     assert!(cpuset_of(&host, "/system.slice/motor.service").is_empty());
 }

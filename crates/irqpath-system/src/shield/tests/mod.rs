@@ -125,6 +125,8 @@ fn wanted(cpus: &str) -> Wanted {
         tasks: Vec::new(),
         attached: std::collections::BTreeMap::new(),
         threads: std::collections::BTreeMap::new(),
+        containers: [].into(),
+        borrowed: [].into(),
         offline: CpuList::default(),
     }
 }

@@ -215,8 +215,8 @@ pub struct ShieldAttach {
 
 #[derive(Debug, Args)]
 pub struct ShieldDetach {
-    /// What was attached: a unit, the path of a cgroup with a slash, or the number of a container. It
-    /// may have ended
+    /// What was attached: a unit, the path of a cgroup with a slash, or a container by its whole id.
+    /// It may have ended
     #[arg(value_name = "UNIT|CGROUP|CONTAINER")]
     pub name: String,
 

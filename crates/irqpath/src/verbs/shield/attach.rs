@@ -27,6 +27,8 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         tasks: Vec::new(),
         attached: [].into(),
         threads: [].into(),
+        containers: [].into(),
+        borrowed: [].into(),
         offline: CpuList::default(),
     };
     let plan = || plan(&host, arguments, &asked);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use irqpath_model::shield::Document;
 use irqpath_report::text;
-use irqpath_system::shield::{self, Detached};
+use irqpath_system::shield::{self, Detached, Whose};
 
 use super::args::ShieldDetach;
 use super::context::{empty_document, open_host};
@@ -17,7 +17,7 @@ use crate::output::console;
 pub fn run(arguments: &ShieldDetach) -> anyhow::Result<ExitCode> {
     let (host, access) = open_host();
     let stop = signals::listen()?;
-    match shield::detach(&host, &access, &arguments.name, &|| stop.is_requested())? {
+    match shield::detach(&host, &access, Whose::Named(&arguments.name), &|| stop.is_requested())? {
         Detached::Rest(set) if arguments.json => {
             console::print_json(&Document { set: Some(*set), ..empty_document() }, false)?;
         }

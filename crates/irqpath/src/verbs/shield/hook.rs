@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `irqpath shield hook`: what a container runtime calls before a container runs, and after it ended.
+//! `irqpath shield hook`: what a container runtime calls before a container runs and after its end.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -8,7 +8,8 @@ use anyhow::{Context, bail, ensure};
 use irqpath_model::CpuList;
 use irqpath_model::shield::{Mechanism, Wanted};
 use irqpath_system::shield::{
-    Container, Moment, ShieldError, attach, cgroup_of, check_irqs, cpuset_of, detach, plan_attach,
+    Container, Moment, ShieldError, Whose, attach, check_irqs, container_cgroup, cpuset_of, detach,
+    plan_attach_container,
 };
 
 use super::args::ShieldHook;
@@ -33,7 +34,7 @@ pub fn run(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
     match container.moment().map_err(anyhow::Error::msg)? {
         Moment::Unasked => {}
         Moment::Begins { pid, cpus } => {
-            let path = cgroup_of(&host, pid)?;
+            let path = container_cgroup(&host, pid, &container.id)?;
             let cpus = cpus.unwrap_or_else(|| cpuset_of(&host, &path));
             check_allowed(&cpus, &arguments.allow)?;
             check_irqs(&host, &arguments.irq)?;
@@ -45,14 +46,17 @@ pub fn run(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
                 tasks: Vec::new(),
                 attached: [].into(),
                 threads: [].into(),
+                containers: [].into(),
+                borrowed: [].into(),
                 offline: CpuList::default(),
             };
             let stop = signals::listen()?;
-            attach(&host, &access, &|| plan_attach(&host, &path, &asked), &|| stop.is_requested())?;
+            let plan = || plan_attach_container(&host, &container.id, &path, &asked);
+            attach(&host, &access, &plan, &|| stop.is_requested())?;
         }
         Moment::Ended => {
             let stop = signals::listen()?;
-            match detach(&host, &access, &container.id, &|| stop.is_requested()) {
+            match detach(&host, &access, Whose::Container(&container.id), &|| stop.is_requested()) {
                 // Its start failed, or an administrator was faster.
                 Ok(_) | Err(ShieldError::NotSet | ShieldError::NothingAttached { .. }) => {}
                 Err(error) => bail!(error),

@@ -79,6 +79,8 @@ fn build_wanted(
         tasks: tasks.chain(threads).collect::<Result<_, _>>()?,
         attached: BTreeMap::new(),
         threads: BTreeMap::new(),
+        containers: BTreeMap::new(),
+        borrowed: BTreeMap::new(),
         offline,
         cpus,
     })
