@@ -167,7 +167,11 @@ impl<'a> Source<'a> {
             let text = fs::read_to_string(self.place.overlay().join(file))?;
             let target = self.git.dir.join(file);
             fs::create_dir_all(target.parent().context("a file has a directory")?)?;
-            fs::write(&target, state.strip(file, &text))?;
+            let text = state.strip(file, &text);
+            // A file that is the same keeps its time, and make what it made of it.
+            if fs::read_to_string(&target).ok().as_deref() != Some(&text) {
+                fs::write(&target, text)?;
+            }
             let mode = fs::metadata(self.place.overlay().join(file))?.permissions();
             fs::set_permissions(&target, mode)?;
         }
