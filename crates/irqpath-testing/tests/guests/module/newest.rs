@@ -37,8 +37,8 @@ fn newest_packets_and_memory() {
     newest(Scene::turns, PACKETS_AND_MEMORY);
 }
 
-/// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset. It still
-/// fails, in `irqpath_foreign_softirqs`: docs/kernel.md says with what figures.
+/// Without the scene that moves an interrupt's thread: 7.2 refuses its affinity to taskset. One run of
+/// three failed, in `irqpath_foreign_softirqs`: docs/kernel.md says with what figures.
 #[test]
 fn newest_rules() {
     newest(Scene::turns, &RULES.replace("irqpath_one_runner ", ""));
