@@ -109,28 +109,10 @@ start_fuzz() {
   fuzz=$!
 }
 
-# shellcheck disable=SC2317 # reached through step_with
-end_fuzz() {
-  local code=0
-  wait "$fuzz" || code=$?
-  fuzz=''
-  cat "$fuzz_log"
-  return "$code"
-}
-
 # Linking it as one unit keeps one CPU busy for minutes: the lints and the kernel have the other one.
 start_release() {
   setsid cargo build --locked -q --release -p irqpath >"$release_log" 2>&1 &
   built=$!
-}
-
-# shellcheck disable=SC2317 # reached through step
-end_release() {
-  local code=0
-  wait "$built" || code=$?
-  built=''
-  cat "$release_log"
-  return "$code"
 }
 
 # A guest of the gate takes one CPU and counts its own instructions: another one may run beside it.
@@ -140,12 +122,14 @@ start_gate() {
   gate=$!
 }
 
-# shellcheck disable=SC2317 # reached through step_with
-end_gate() {
+# end_beside PROCESS LOG: waits for what runs beside the rest, and shows what it said.
+# shellcheck disable=SC2317 # reached through step
+end_beside() {
+  local -n process=$1
   local code=0
-  wait "$gate" || code=$?
-  gate=''
-  cat "$gate_log"
+  wait "$process" || code=$?
+  process=''
+  cat "$2"
   return "$code"
 }
 
@@ -193,7 +177,7 @@ step_with cargo-deny 'cargo deny' cargo deny --offline --locked check licenses b
 # Before the tests, which want it, too, and would build it beside guests whose time counts.
 step_ours 'the irqpath kernel' cargo run --locked -q -p irqpath -- lab build --flavour irqpath
 step_ours 'the patch series' cargo xtask kernel check --quick
-step 'the release binary, beside the lints and the kernel' end_release
+step 'the release binary, beside the lints and the kernel' end_beside built "$release_log"
 summary+=("size     the release binary: $(stat -c %s "$release") bytes, at most 15000000 wanted")
 step_with qemu-system-aarch64 'irqpath for arm64 guests' arm64
 start_fuzz
@@ -201,7 +185,7 @@ step 'cargo test' rust_tests
 start_gate
 step_ours 'irqpath lab gate of the policies' cargo run --locked -q -p irqpath -- lab gate ihm-migrate
 step_ours 'policies' policies
-step_with qemu-system-x86_64 'irqpath lab gate, beside the policies' end_gate
+step_with qemu-system-x86_64 'irqpath lab gate, beside the policies' end_beside gate "$gate_log"
 # Last: it finds in the lab's cache what the others made.
 if [[ ${IRQPATH_FRESH:-0} == 1 && $SECONDS -ge ${IRQPATH_FRESH_BEFORE:-86400} ]]; then
   summary+=("skipped: a fresh root of another Debian: it would begin after $SECONDS s, and must before $IRQPATH_FRESH_BEFORE s")
@@ -210,7 +194,7 @@ elif [[ ${IRQPATH_FRESH:-0} == 1 ]]; then
 else
   echo 'skipped: a fresh root of another Debian: set IRQPATH_FRESH=1' >>"$log"
 fi
-step_with c++ "fuzz targets, $fuzz_seconds s each, beside the tests" end_fuzz
+step_with c++ "fuzz targets, $fuzz_seconds s each, beside the tests" end_beside fuzz "$fuzz_log"
 
 summarize
 exit "$failed"

@@ -9,7 +9,7 @@ use irqpath_report::text;
 use irqpath_system::shield::Chosen;
 use irqpath_system::{Host, shield};
 
-use super::args::ShieldAttach;
+use super::args::{ShieldAttach, Switches};
 use super::context::{empty_document, open_host};
 use super::set::list_switches;
 use crate::host::signals;
@@ -19,18 +19,7 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
     let (host, access) = open_host();
     shield::check_irqs(&host, &arguments.irq)?;
     let cpus = &arguments.cpus;
-    let asked = Wanted {
-        cpus: cpus.clone(),
-        switches: list_switches(&arguments.switches, None),
-        mechanism: Mechanism::Auto,
-        irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
-        tasks: Vec::new(),
-        attached: [].into(),
-        threads: [].into(),
-        containers: [].into(),
-        borrowed: [].into(),
-        offline: CpuList::default(),
-    };
+    let asked = asked(cpus, &arguments.irq, &arguments.switches);
     let plan = || plan(&host, arguments, &asked);
     let set = if arguments.dry_run {
         shield::dry_run(&host, &access, &plan()?)?
@@ -44,6 +33,22 @@ pub fn run(arguments: &ShieldAttach) -> anyhow::Result<ExitCode> {
         console::print_page(&text::shield::render_set(&set, arguments.dry_run))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// CPUs and interrupts for one cgroup.
+pub(super) fn asked(cpus: &CpuList, irqs: &[String], switches: &Switches) -> Wanted {
+    Wanted {
+        cpus: cpus.clone(),
+        switches: list_switches(switches, None),
+        mechanism: Mechanism::Auto,
+        irqs: irqs.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
+        tasks: Vec::new(),
+        attached: [].into(),
+        threads: [].into(),
+        containers: [].into(),
+        borrowed: [].into(),
+        offline: CpuList::default(),
+    }
 }
 
 fn plan(

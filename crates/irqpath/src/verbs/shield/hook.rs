@@ -6,15 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use irqpath_model::CpuList;
-use irqpath_model::shield::{Mechanism, Wanted};
 use irqpath_system::shield::{
     Container, Moment, ShieldError, Whose, attach, check_irqs, container_cgroup, cpuset_of, detach,
     plan_attach_container,
 };
 
 use super::args::ShieldHook;
+use super::attach::asked;
 use super::context::open_host;
-use super::set::list_switches;
 use crate::host::signals;
 
 /// The state of a container is some hundred bytes, and its annotations.
@@ -38,18 +37,7 @@ pub fn run(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
             let cpus = cpus.unwrap_or_else(|| cpuset_of(&host, &path));
             check_allowed(&cpus, &arguments.allow)?;
             check_irqs(&host, &arguments.irq)?;
-            let asked = Wanted {
-                cpus: cpus.clone(),
-                switches: list_switches(&arguments.switches, None),
-                mechanism: Mechanism::Auto,
-                irqs: arguments.irq.iter().map(|irq| (irq.clone(), cpus.clone())).collect(),
-                tasks: Vec::new(),
-                attached: [].into(),
-                threads: [].into(),
-                containers: [].into(),
-                borrowed: [].into(),
-                offline: CpuList::default(),
-            };
+            let asked = asked(&cpus, &arguments.irq, &arguments.switches);
             let stop = signals::listen()?;
             let plan = || plan_attach_container(&host, &container.id, &path, &asked);
             attach(&host, &access, &plan, &|| stop.is_requested())?;
