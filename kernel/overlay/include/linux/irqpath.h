@@ -21,11 +21,15 @@
 
 struct task_struct;
 
+#ifdef CONFIG_IRQPATH
 /* The scheduling parameters of a task have changed. No lock is held. */
 static inline void irqpath_setscheduler(struct task_struct *p)
 {
 	irqpath_netprio_sort();
 	irqpath_learn_setscheduler(p);
 }
+#else
+#define irqpath_setscheduler(p) ((void)(p))
+#endif
 
 #endif /* _LINUX_IRQPATH_H */
