@@ -145,15 +145,16 @@ pub fn attach(
             done => break (seen, wanted, done?),
         }
     };
-    let before = Entry::parse(seen).map(|entry| entry.wanted.attached).unwrap_or_default();
+    let before = Entry::parse(seen).map(|entry| entry.wanted);
+    let had = |path: &String| before.as_ref().and_then(|before| before.attached.get(path));
     let refusal = |path: &String| {
         let label = obstacle_label(path);
         let is_it = |o: &&Obstacle| o.kind == ObstacleKind::NoPartition && o.label == label;
         done.obstacles.iter().find(is_it).map(|o| o.reason.clone())
     };
-    let new = wanted.attached.iter().filter(|(path, cpus)| before.get(*path) != Some(cpus));
+    let new = wanted.attached.iter().filter(|(path, cpus)| had(path) != Some(*cpus));
     let refused = new.map(|(path, _)| path).find_map(|path| Some((path, refusal(path)?)));
     let Some((path, reason)) = refused else { return Ok(done) };
-    take_back(host, access, path, before.get(path), is_stopped)?;
+    take_back(host, access, path, before.as_ref(), is_stopped)?;
     Err(ShieldError::NotAttached { reason })
 }

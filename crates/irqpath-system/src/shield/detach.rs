@@ -2,7 +2,6 @@
 //! Takes back what one attached cgroup had. The others stay attached, and a shield of its own stays
 //! set. With the last of all of them everything is as it was before.
 
-use irqpath_model::CpuList;
 use irqpath_model::shield::{Reset, Set, Wanted};
 
 use super::entry::Entry;
@@ -44,22 +43,38 @@ pub fn detach(
     })
 }
 
-/// Take back what was given to a cgroup in vain; it has again what it had before.
+/// Take back what was given to a cgroup in vain; it has again what it had `before`.
 pub(super) fn take_back(
     host: &Host,
     access: &dyn Access,
     path: &str,
-    old: Option<&CpuList>,
+    before: Option<&Wanted>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Detached, ShieldError> {
     change(host, access, is_stopped, &|wanted| {
         let mut rest = without(wanted, path);
-        if let Some(old) = old {
-            rest.cpus = rest.cpus.union(old);
-            rest.attached.insert(path.to_owned(), old.clone());
+        if let Some(before) = before {
+            give_again(&mut rest, before, path);
         }
         Ok(rest)
     })
+}
+
+/// Everything that a cgroup had.
+fn give_again(rest: &mut Wanted, before: &Wanted, path: &str) {
+    let Some(cpus) = before.attached.get(path) else { return };
+    rest.cpus = rest.cpus.union(cpus);
+    rest.attached.insert(path.to_owned(), cpus.clone());
+    if let Some(threads) = before.threads.get(path) {
+        rest.threads.insert(path.to_owned(), threads.clone());
+    }
+    if let Some(borrowed) = before.borrowed.get(path) {
+        rest.borrowed.insert(path.to_owned(), borrowed.clone());
+    }
+    let of_it = before.containers.iter().filter(|(_, its)| *its == path);
+    rest.containers.extend(of_it.map(|(id, its)| (id.clone(), its.clone())));
+    let bound = before.irqs.iter().filter(|(_, list)| *list == cpus);
+    rest.irqs.extend(bound.map(|(name, list)| (name.clone(), list.clone())));
 }
 
 /// Change what is wanted, also if others do so at the same time.

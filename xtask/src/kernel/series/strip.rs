@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A file of `kernel/overlay` as a series has it that lacks some of our options and files.
 //!
-//! Here one tree serves all policies and two releases. What is mailed is for one release, and names
-//! no policy that the series does not bring: blocks of absent options go, as do lines that name absent
-//! files, and calls of functions that are empty without their option.
+//! Here one tree serves all policies and two releases, and what is mailed is for one policy and one
+//! release. Blocks of absent options go, as do lines that name absent files, and calls of functions that
+//! are empty without their option. Nobody looks for absent policies in sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -143,6 +143,23 @@ fn cpus_that_were_shielded_before_stay_shielded() {
 }
 
 #[test]
+fn what_is_refused_leaves_a_cgroup_all_that_it_had() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("1,3")).unwrap();
+    attach_to(&host, &access, "motor", "3").unwrap();
+    let before = status(&host, &access).unwrap().wanted;
+    let file = "sys/fs/cgroup/system.slice/motor.service/cpuset.cpus.exclusive";
+    let refusing = FakeAccess::new(&fake).with_refusal(file, 22);
+    attach_to(&host, &refusing, "motor", "2").unwrap_err();
+    assert_eq!(status(&host, &access).unwrap().wanted, before);
+    repair(&host, &access).unwrap();
+    detached(&host, &access, "motor");
+    assert_eq!(shielded(&host, &access), "1,3");
+    reset(&host, &access).unwrap();
+}
+
+#[test]
 fn a_cpu_that_went_off_keeps_nobody_from_giving_back() {
     let fake = with_units();
     let (host, access) = (fake.host(), FakeAccess::new(&fake));

@@ -10,6 +10,16 @@ here=$(dirname "$(readlink -f "$0")")
 
 P=/sys/kernel/irqpath
 
+# wait_for_name PID NAME: until the task has it, in the first line of the file.
+wait_for_name() {
+	tries=0
+	until grep -q -x "$2" "/proc/$1/comm"; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || fail "task $1 is $(cat "/proc/$1/comm"), not $2"
+		sleep 0.01
+	done
+}
+
 # real_time: $task sleeps at FIFO 20 until the test ends.
 real_time() {
 	command -v chrt > /dev/null || skip "no program chrt"
@@ -17,12 +27,7 @@ real_time() {
 	task=$!
 	trap 'kill $task 2> /dev/null' EXIT
 	trap 'exit 1' INT TERM
-	tries=0
-	until grep -q -x sleep "/proc/$task/comm"; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "no real-time task"
-		sleep 0.01
-	done
+	wait_for_name "$task" sleep
 }
 
 # several NR: starts NR more of them, in $sleepers.
@@ -36,12 +41,7 @@ several() {
 	trap 'kill $task $sleepers 2> /dev/null' EXIT
 	# They are in line before this is.
 	for sleeper in $sleepers; do
-		tries=0
-		until grep -q -x sleep "/proc/$sleeper/comm"; do
-			tries=$((tries + 1))
-			[ $tries -lt 500 ] || fail "no real-time task"
-			sleep 0.01
-		done
+		wait_for_name "$sleeper" sleep
 	done
 }
 
@@ -181,12 +181,7 @@ test_associations_names() {
 		"$T/end" &
 	task=$!
 	trap 'kill $task 2> /dev/null' EXIT
-	tries=0
-	until grep -q '^a	b$' "/proc/$task/comm"; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || fail "it has another name"
-		sleep 0.01
-	done
+	wait_for_name "$task" 'a	b'
 	put "$line" "$task" || fail "cannot be made"
 	want='a\tb\nc\e\\d'
 	[ "$(sed 1d "$line" | cut -f 2)" = "$want" ] || fail "$(cat "$line")"
