@@ -7,6 +7,7 @@
 //! Everything here is checked when the file is read, so that a typing error costs no boot.
 
 mod matrix;
+mod newest;
 mod problems;
 mod variables;
 
@@ -157,6 +158,9 @@ pub struct GuestNeeds {
     /// True if the irqpath binary itself runs in the guest.
     #[serde(default)]
     pub irqpath: bool,
+    /// True if the kernel's configuration is in `/boot`, where loaders of BPF programs look for it.
+    #[serde(default)]
+    pub kernel_config: bool,
     /// True if the guest has an HPET (x86-64 only).
     #[serde(default)]
     pub hpet: bool,
@@ -389,7 +393,7 @@ fn series_of(metric: &str) -> &str {
     metric.split_once('.').map_or(metric, |(series, _)| series)
 }
 
-/// All definitions in a directory, by id.
+/// All definitions in a directory, by id, and after them those of them on the newest kernels.
 pub fn read_all(directory: &Path) -> Result<Vec<Definition>, ExperimentError> {
     let read = |source| ExperimentError::Read { path: directory.to_owned(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -400,5 +404,9 @@ pub fn read_all(directory: &Path) -> Result<Vec<Definition>, ExperimentError> {
         }
     }
     paths.sort();
-    paths.iter().map(|path| Definition::read(path)).collect()
+    let mut all: Vec<Definition> =
+        paths.iter().map(|path| Definition::read(path)).collect::<Result<_, _>>()?;
+    let newest: Vec<Definition> = all.iter().filter_map(Definition::on_newest).collect();
+    all.extend(newest);
+    Ok(all)
 }

@@ -175,6 +175,9 @@ fn describe_guest(
     for path in &needs.host_files {
         guest = guest.file(path, Path::new(path), 0o644);
     }
+    if needs.kernel_config {
+        guest = guest.file(&format!("/boot/config-{}", kernel.release), &kernel.config, 0o644);
+    }
     if needs.irqpath {
         let path = options.irqpath.as_deref().ok_or(ExperimentError::NoIrqpath)?;
         guest = guest.program_file("irqpath", path);

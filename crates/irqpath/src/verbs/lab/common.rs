@@ -24,13 +24,14 @@ pub fn describe_making(lab: &Lab) -> Made {
     }
 }
 
-/// The experiments that were asked for, in the order in which they were named.
+/// The experiments that were asked for, in the order in which they were named. `all` are those that
+/// have a file.
 pub fn select_experiments<'a>(
     definitions: &'a [Definition],
     names: &[String],
 ) -> Result<Vec<&'a Definition>, ExperimentError> {
     if names.iter().any(|name| name == "all") {
-        return Ok(definitions.iter().collect());
+        return Ok(definitions.iter().filter(|definition| !definition.is_on_newest()).collect());
     }
     let find = |id: &String| {
         let found = definitions.iter().find(|definition| definition.id == *id);
@@ -59,4 +60,27 @@ pub fn explain_experiment(error: ExperimentError) -> anyhow::Error {
 pub fn explain_kernel(error: KernelError) -> anyhow::Error {
     console::print_quoted(error.log());
     error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use irqpath_lab::experiment::read_all;
+
+    use super::*;
+
+    #[test]
+    fn experiments_on_the_newest_kernels_run_if_they_are_named() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let definitions = read_all(&root.join("experiments")).unwrap();
+        let select = |name: &str| {
+            let found = select_experiments(&definitions, &[name.to_owned()])?;
+            Ok::<_, ExperimentError>(found.iter().map(|found| found.id.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(select("ihm-net@7.x").unwrap(), ["ihm-net@7.x"]);
+        assert!(select("all").unwrap().iter().all(|id| !id.contains('@')));
+        // It compares kernels already.
+        assert!(matches!(select("net-polling@7.x"), Err(ExperimentError::Unknown { .. })));
+    }
 }

@@ -53,7 +53,8 @@ fn select_gated<'a>(
     names: &[String],
 ) -> anyhow::Result<Vec<&'a Definition>> {
     if names.is_empty() {
-        return Ok(definitions.iter().filter(|d| d.gate.is_some()).collect());
+        let has_budgets = |d: &&Definition| d.gate.is_some() && !d.is_on_newest();
+        return Ok(definitions.iter().filter(has_budgets).collect());
     }
     let wanted = select_experiments(definitions, names)?;
     match wanted.iter().find(|definition| definition.gate.is_none()) {

@@ -21,14 +21,14 @@ use crate::output::files::write_file;
 const COMMAND: [&str; 7] = ["irqpath", "lab", "list", "--results", "DIR...", "--page", "FILE"];
 
 pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
-    let definitions = experiment::read_all(&lab.project.experiments())?;
+    let mut definitions = experiment::read_all(&lab.project.experiments())?;
     let kernels = kernel::list_own_kernels(lab)?;
+    let stored = read_tables(&arguments.results)?;
+    // On the newest kernels they are rows of their own if they were run.
+    let has_run = |id: &str| stored.iter().flat_map(|table| &table.experiments).any(|e| e.id == id);
+    definitions.retain(|definition| !definition.is_on_newest() || has_run(&definition.id));
     let table = Reproduction {
-        experiments: experiment::collect_results(
-            &definitions,
-            &kernels,
-            &read_tables(&arguments.results)?,
-        ),
+        experiments: experiment::collect_results(&definitions, &kernels, &stored),
         // The page says itself which results these were.
         ..Reproduction::new(env!("CARGO_PKG_VERSION"), COMMAND.map(str::to_owned).to_vec())
     };
