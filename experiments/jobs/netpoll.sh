@@ -5,8 +5,8 @@
 # REPS, SIZE, PRIO: the client; RTT_US: round trip. IRQ_PRIO: priority of the NIC's threads, empty is
 # the kernel's default; THREADED=1: of its NAPI's thread, too; SOFTIRQ_PRIO: of ksoftirqd. POLL:
 # options of netping that poll. DEFER_POLLS, FLUSH_NS: napi_defer_hard_irqs and gro_flush_timeout;
-# with SUSPEND_NS they are set for the NAPI, with irq_suspend_timeout. POLICIES, SETTINGS: see
-# irqpath.sh.
+# with SUSPEND_NS they are set for the NAPI, with irq_suspend_timeout. SCX: a program that is the
+# scheduler of ordinary tasks meanwhile (sched_ext). POLICIES, SETTINGS: see irqpath.sh.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
@@ -24,6 +24,20 @@ elif [ -n "${DEFER_POLLS:-}" ]; then
 	echo "$DEFER_POLLS" > $device/napi_defer_hard_irqs
 	echo "$FLUSH_NS" > $device/gro_flush_timeout
 fi
+# scx_state STATE: waits until sched_ext is in this state; the scheduler said why if it is not.
+scx_state() {
+	tries=0
+	until [ "$(cat /sys/kernel/sched_ext/state)" = "$1" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || { cat /tmp/scx.log; exit 1; }
+		sleep 0.1
+	done
+}
+if [ -n "${SCX:-}" ]; then
+	"$SCX" > /tmp/scx.log 2>&1 &
+	scheduler=$!
+	scx_state enabled
+fi
 policies_on
 raised=$(cat "$N"/raised)
 # shellcheck disable=SC2086 # options are words
@@ -34,5 +48,9 @@ awk '/^# transactions/ { nr = $3; elapsed = $NF; print "path_ns", elapsed / nr -
 	END { print "interrupts", raised / nr }' rtt="$RTT_US" raised=$raised \
 	"/results/$SERIES.csv" > "/results/$SERIES.values"
 policies_off
+if [ -n "${SCX:-}" ]; then
+	kill -INT "$scheduler"
+	scx_state disabled
+fi
 [ -z "${SOFTIRQ_PRIO:-}" ] || prio 0 ksoftirqd/
 nic_off
