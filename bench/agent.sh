@@ -3,8 +3,9 @@
 # What `irqpath agent` costs while it runs: the share of one CPU of the process and of its programs,
 # losses and memory, at two held rates of events. It has its default settings and the capabilities
 # of its unit, and is scraped every 15 s. Called by scripts/bench.sh, which sets RELEASE and WORK.
-# BENCH_AGENT_S=N is the seconds of each window (60). Rule: the window begins when the agent has
-# long been ready, so that loading is no part of it, and BPF statistics are on after it only.
+# BENCH_AGENT_S=N is the seconds of each window (60). Rules: the window begins when the agent has
+# long been ready, so that loading is no part of it, and BPF statistics are on after it only. An empty
+# program is measured beside the same flood: where events are seldom, reading the clock is slow, too.
 set -euo pipefail
 
 irqpath=$RELEASE/irqpath
@@ -17,6 +18,9 @@ native='application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;
 agent=''
 datagrams=0
 load=''
+# Where the agent's programs run most.
+probes=tracepoint:irq:softirq_raise,tracepoint:irq:softirq_entry,tracepoint:irq:softirq_exit
+probes+=,tracepoint:sched:sched_switch,tracepoint:sched:sched_waking,tracepoint:napi:napi_poll
 scraper=''
 set -m
 
@@ -154,13 +158,13 @@ at_rate() {
   read -r missing why < <(lost "$WORK/before" "$WORK/after")
   # The second reading is a moment after the window's end: its events are divided by that time.
   awk -v wanted="$wanted" -v datagrams="$datagrams" -v n="$seen" -v seen_ns="$seen_ns" \
-    -v ns="$ns" -v each="$(mean_run)" -v ticks="$cpu" -v per_s="$(getconf CLK_TCK)" \
+    -v ns="$ns" -v each="$(mean_run)" -v empty="$(empty_ns)" -v ticks="$cpu" -v per_s="$(getconf CLK_TCK)" \
     -v rss="$(resident_kib)" -v maps="$(map_bytes)" -v lost="$missing" -v why="$why" 'BEGIN {
       rate = n / seen_ns * 1e9
       rss /= 1024
       maps /= 1048576
-      printf "%-16d %12d %10d %10d %11.2f %10.2f %8.1f %9.1f %8.1f  %s\n", wanted, datagrams,
-        rate, lost, rate * each / 1e7, 100 * ticks / per_s / (ns / 1e9), rss, maps, rss + maps, why }'
+      printf "%-16d %12d %10d %10d %9.0f %9.0f %11.2f %10.2f %8.1f %9.1f %8.1f  %s\n", wanted, datagrams,
+        rate, lost, each, empty, rate * each / 1e7, 100 * ticks / per_s / (ns / 1e9), rss, maps, rss + maps, why }'
   calm
 }
 
@@ -171,17 +175,31 @@ stop() {
 }
 trap stop EXIT
 
-[[ -s $WORK/empty ]] || empty_program "$RELEASE/examples/bench_load" 100000
+# end_agent: as its unit ends it.
+end_agent() {
+  kill -TERM "$agent"
+  wait "$agent" || { echo "bench: the agent failed: $(cat "$WORK/log")" >&2; exit 2; }
+  agent=''
+}
+
+declare -A datagrams_of
 start_agent
+for rate in "${rates[@]}"; do
+  find_rate "$rate"
+  datagrams_of[$rate]=$datagrams
+done
+end_agent
 printf '\nAGENT with default settings, scraped every %d s, %d s each (targets: %s, %s)\n' \
   "$scrape_every_s" "$window_s" 'at most 1 % of one CPU at 50000 events/s' \
   'none lost at 500000, 64 MiB'
-printf '%-16s %12s %10s %10s %11s %10s %8s %9s %8s  %s\n' 'events/s wanted' datagrams/s events/s \
-  lost 'programs %' 'process %' 'RSS MiB' 'maps MiB' 'sum MiB' 'lost by reason'
+printf '%-16s %12s %10s %10s %9s %9s %11s %10s %8s %9s %8s  %s\n' 'events/s wanted' datagrams/s events/s \
+  lost 'ns each' 'empty ns' 'programs %' 'process %' 'RSS MiB' 'maps MiB' 'sum MiB' 'lost by reason'
 for rate in "${rates[@]}"; do
-  find_rate "$rate"
-  at_rate "$rate" "$datagrams"
+  hold "${datagrams_of[$rate]}"
+  sleep 1
+  empty_program "$probes" sleep 3
+  calm
+  start_agent
+  at_rate "$rate" "${datagrams_of[$rate]}"
+  end_agent
 done
-kill -TERM "$agent"
-wait "$agent" || { echo "bench: the agent failed: $(cat "$WORK/log")" >&2; exit 2; }
-agent=''

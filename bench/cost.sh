@@ -61,7 +61,7 @@ time_per_event() {
   statistics ip_ >"$WORK/programs-no-user"
   finish
   statistics_off
-  empty_program loads
+  empty_program tracepoint:raw_syscalls:sys_exit loads
   awk '{ printf "an empty program, measured in the same way: %d ns (%d runs)\n", $1, $2 }' "$WORK/empty"
   sort -k3,3nr "$WORK/programs" | awk '
     NR == 1 { printf "%-32s %10s %8s %10s\n", "program", "runs", "ns each", "ms in all" }

@@ -24,16 +24,17 @@ runs_of() {
     END { printf "%.0f %.0f\n", runs, ns }'
 }
 
-# empty_program COMMAND...: the statistic measures its own clock reads too. The mean of a program
-# that does nothing while COMMAND runs, and its number of runs, go to $WORK/empty; neither without
-# bpftrace. Needs jobs in groups of their own (set -m), so that SIGINT ends it; a script that is
-# ended meanwhile ends $empty_id.
+# empty_program PROBES COMMAND...: the statistic measures its own clock reads too. The mean of programs
+# that do nothing, one for each of bpftrace's probes, while COMMAND runs, and their number of runs, go to
+# $WORK/empty; neither without bpftrace. Needs jobs in groups of their own (set -m), so that SIGINT ends
+# it; a script that is ended meanwhile ends $empty_id.
 empty_id=''
 empty_program() {
+  local probes=$1
+  shift
   : >"$WORK/empty"
   command -v bpftrace >/dev/null || return 0
-  # shellcheck disable=SC2016 # a variable of bpftrace
-  bpftrace -e 'tracepoint:raw_syscalls:sys_exit { $x = 1; }' >/dev/null 2>&1 </dev/null &
+  bpftrace -e "$probes { \$x = 1; }" >/dev/null 2>&1 </dev/null &
   empty_id=$!
   sleep 1
   statistics_on
