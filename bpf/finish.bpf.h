@@ -89,8 +89,28 @@ __noinline int ip_deliver_causes(struct ip_cpu *c, struct ip_rec_path *r, __u64 
 	return ip_occ_flush(c, first_ns);
 }
 
+/*
+ * The user whose task this is. In a user namespace that is who made the outermost one, as its
+ * tasks may take any of the numbers that belong to it; for root's namespaces the numbers count.
+ */
+static __noinline __u32 ip_user_of(struct task_struct *task)
+{
+	const struct cred *cred = task->real_cred;
+	struct user_namespace *ns = cred->user_ns;
+	__u32 owner;
+	int i;
+
+	if (ns->level == 0)
+		return cred->uid.val;
+	for (i = 0; i < 32 && ns->level > 1; i++)
+		ns = ns->parent;
+	owner = ns->owner.val;
+	return owner ?: cred->uid.val;
+}
+
 static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
-							    struct ip_rec_path *r, __u32 uid,
+							    struct ip_rec_path *r,
+							    struct task_struct *task,
 							    __u64 cgroup)
 {
 	struct ip_path_key key = {
@@ -102,9 +122,11 @@ static __always_inline struct ip_path_stat *ip_path_stat_of(struct ip_cpu *c,
 		.policy = r->policy,
 	};
 	struct ip_path_stat *stat = ip_row_of(&key);
+	__u32 uid;
 
 	if (stat)
 		return stat;
+	uid = ip_user_of(task);
 	if (ip_may_have_row(r, uid)) {
 		if (!ip_add_row(c, &key, r, uid))
 			ip_charge_row(r, uid);
@@ -160,25 +182,6 @@ __noinline __u64 ip_account(struct ip_cpu *c, struct ip_chain *ch, struct ip_pat
 }
 
 /*
- * The user whose task this is. In a user namespace that is who made the outermost one, as its
- * tasks may take any of the numbers that belong to it; for root's namespaces the numbers count.
- */
-static __noinline __u32 ip_user_of(struct task_struct *task)
-{
-	const struct cred *cred = task->real_cred;
-	struct user_namespace *ns = cred->user_ns;
-	__u32 owner;
-	int i;
-
-	if (ns->level == 0)
-		return cred->uid.val;
-	for (i = 0; i < 32 && ns->level > 1; i++)
-		ns = ns->parent;
-	owner = ns->owner.val;
-	return owner ?: cred->uid.val;
-}
-
-/*
  * Finish the path of @task. Everything a record needs is in @chain and, if the task waited, in
  * @queues by now; they stay as they are.
  *
@@ -215,7 +218,7 @@ static __noinline int ip_finish(struct ip_cpu *c, struct ip_chain *chain,
 		ip_keep_path(c, r);
 	if (ip_config.only_keeps)
 		return 0;
-	stat = ip_path_stat_of(c, r, ip_user_of(task), cgroup);
+	stat = ip_path_stat_of(c, r, task, cgroup);
 	total = stat ? ip_account(c, &r->chain, stat) : ip_length(&r->chain);
 	slow = ip_until_running(&r->chain);
 	if (stat) {

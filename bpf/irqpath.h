@@ -350,15 +350,14 @@ struct ip_overdue {
 	__u64 set_ns;
 };
 
-/* What one CPU is doing; touched by that CPU alone but for the fields marked remote. */
+/*
+ * What one CPU is doing; touched by that CPU alone but for the fields marked remote. What each event
+ * touches comes first, so that it is in few cache lines.
+ */
 struct ip_cpu {
 	__u64 occ_head;		/* transitions so far */
 	__u64 flush_from_ns;	/* remote: another CPU wants the transitions since then */
-	__u64 ipi_raise_ns[2];	/* remote: reschedule, call function */
 	__u64 nr_events;
-	__u64 nr_kept;		/* paths, by the flight recorder */
-	__u64 nr_stacks;
-	__u64 stacks_ns;	/* time that taking them took */
 	__u64 stolen_at;	/* address of the hypervisor's count, see steal.bpf.h */
 	__u64 stolen_ns;	/* and what it was when this CPU last looked */
 	__u32 hard_depth;
@@ -393,7 +392,11 @@ struct ip_cpu {
 	struct ip_line vectors[IP_NR_VECTORS];
 	struct ip_softirq softirqs[IP_SOFTIRQ_SLOTS];
 	struct ip_napi napi;
+	__u64 nr_kept;		/* paths, by the flight recorder */
+	__u64 nr_stacks;
+	__u64 stacks_ns;	/* time that taking them took */
 	__u64 loss[IP_NR_LOSS];
+	__u64 ipi_raise_ns[2];	/* remote: reschedule, call function; not beside what each event writes */
 };
 
 enum ip_slot_state {
