@@ -5,8 +5,8 @@
 # REPS, SIZE, PRIO: the client; RTT_US: round trip. IRQ_PRIO: priority of the NIC's threads, empty is
 # the kernel's default; THREADED=1: of its NAPI's thread, too; SOFTIRQ_PRIO: of ksoftirqd. POLL:
 # options of netping that poll. DEFER_POLLS, FLUSH_NS: napi_defer_hard_irqs and gro_flush_timeout;
-# with SUSPEND_NS they are set for the NAPI, with irq_suspend_timeout. SCX: a program that is the
-# scheduler of ordinary tasks meanwhile (sched_ext). POLICIES, SETTINGS: see irqpath.sh.
+# with SUSPEND_NS they are set for the NAPI, with irq_suspend_timeout. SCX: a program with options
+# that is the scheduler of ordinary tasks meanwhile (sched_ext). POLICIES, SETTINGS: see irqpath.sh.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
@@ -34,7 +34,8 @@ scx_state() {
 	done
 }
 if [ -n "${SCX:-}" ]; then
-	"$SCX" > /tmp/scx.log 2>&1 &
+	# shellcheck disable=SC2086 # options are words
+	$SCX > /tmp/scx.log 2>&1 &
 	scheduler=$!
 	scx_state enabled
 fi
