@@ -133,6 +133,18 @@ end_beside() {
   return "$code"
 }
 
+# need_room DIR GIB: ends here if the disk of DIR cannot take so much in all. A full disk later is many
+# failures of which none has that reason.
+need_room() {
+  local free taken
+  mkdir -p "$1"
+  free=$(df --block-size=1G --output=avail "$1" | tail -n 1)
+  taken=$(du --summarize --block-size=1G "$1" | cut -f 1)
+  if ((free + taken >= $2)); then return; fi
+  echo "test: $1 can have $((free + taken)) GiB, of which $taken are taken, and needs $2; make room on its disk" >&2
+  exit 2
+}
+
 # What reads the sources alone.
 lint() {
   step_with cargo-fmt 'cargo fmt' cargo fmt --all --check
@@ -167,6 +179,8 @@ if [[ ${1:-} == --fast ]]; then
   exit "$failed"
 fi
 
+# Ten of it are the target directory's in the end, the rest is for the root of another Debian.
+need_room "${CARGO_TARGET_DIR:-target}" 14
 scripts/setup.sh --with test --with lab
 # What guests run and the tests of memory measure; the tests bring it up to date themselves.
 release=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/irqpath")
