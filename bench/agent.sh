@@ -3,9 +3,9 @@
 # What `irqpath agent` costs while it runs: the share of one CPU of the process and of its programs,
 # losses and memory, at two held rates of events. It has its default settings and the capabilities
 # of its unit, and is scraped every 15 s. Called by scripts/bench.sh, which sets RELEASE and WORK.
-# BENCH_AGENT_S=N is the seconds of each window (60). Rules: the window begins when the agent has
-# long been ready, so that loading is no part of it, and BPF statistics are on after it only. An empty
-# program is measured beside the same flood: where events are seldom, reading the clock is slow, too.
+# BENCH_AGENT_S=N is the seconds of each window (60). Rules: the window begins ten seconds after the
+# agent is ready, so that loading is no part of it, and BPF statistics are on after it only. An empty
+# program is measured beside the same flood, as the time of a clock reading may depend on the rate.
 set -euo pipefail
 
 irqpath=$RELEASE/irqpath
@@ -200,6 +200,7 @@ for rate in "${rates[@]}"; do
   empty_program "$probes" sleep 3
   calm
   start_agent
+  sleep 10
   at_rate "$rate" "${datagrams_of[$rate]}"
   end_agent
 done

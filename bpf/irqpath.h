@@ -352,7 +352,7 @@ struct ip_overdue {
 
 /*
  * What one CPU is doing; touched by that CPU alone but for the fields marked remote. What each event
- * touches comes first, so that it is in few cache lines.
+ * touches comes first, so that it is in few cache lines; of the remote ones, what each event reads.
  */
 struct ip_cpu {
 	__u64 occ_head;		/* transitions so far */

@@ -38,6 +38,7 @@ if [ -n "${SCX:-}" ]; then
 	$SCX > /tmp/scx.log 2>&1 &
 	scheduler=$!
 	scx_state enabled
+	loaded=$(cat /sys/kernel/sched_ext/enable_seq)
 fi
 policies_on
 raised=$(cat "$N"/raised)
@@ -50,7 +51,11 @@ awk '/^# transactions/ { nr = $3; elapsed = $NF; print "path_ns", elapsed / nr -
 	"/results/$SERIES.csv" > "/results/$SERIES.values"
 policies_off
 if [ -n "${SCX:-}" ]; then
+	# The kernel may have put it out meanwhile, and the program may have loaded it again.
+	[ "$(cat /sys/kernel/sched_ext/state /sys/kernel/sched_ext/enable_seq)" = "enabled
+$loaded" ] || { cat /tmp/scx.log; exit 1; }
 	kill -INT "$scheduler"
+	wait "$scheduler" || true
 	scx_state disabled
 fi
 [ -z "${SOFTIRQ_PRIO:-}" ] || prio 0 ksoftirqd/

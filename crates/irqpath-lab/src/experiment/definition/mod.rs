@@ -40,6 +40,9 @@ pub struct Definition {
     pub guest: GuestNeeds,
     /// Wall-clock limit of one guest, s.
     pub time_limit_s: u64,
+    /// True if it runs only by its name, because it needs what no package has.
+    #[serde(default)]
+    pub on_request: bool,
     /// How long an instruction takes, where the guest's clock counts them; a variant may say another.
     #[serde(default)]
     pub ns_per_instruction: InstructionTime,
@@ -80,7 +83,8 @@ pub struct Definition {
 const MAX_DEFINITION: u64 = 1 << 20;
 
 /// Keys of the file that say something about the measurement and change nothing in it.
-const SAID: [&str; 6] = ["title", "source", "workload", "time_limit_s", "check", "gate"];
+const SAID: [&str; 7] =
+    ["title", "source", "workload", "time_limit_s", "on_request", "check", "gate"];
 
 /// Where an experiment comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -393,7 +397,7 @@ fn series_of(metric: &str) -> &str {
     metric.split_once('.').map_or(metric, |(series, _)| series)
 }
 
-/// All definitions in a directory, by id, and after them those of them on the newest kernels.
+/// All definitions in a directory, by id, and after them the same experiments on the newest kernels.
 pub fn read_all(directory: &Path) -> Result<Vec<Definition>, ExperimentError> {
     let read = |source| ExperimentError::Read { path: directory.to_owned(), source };
     let mut paths: Vec<PathBuf> = Vec::new();

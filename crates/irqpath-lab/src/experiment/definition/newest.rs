@@ -4,24 +4,24 @@
 //!
 //! It has no file of its own, so that both can only differ in the kernel.
 
-use super::{Definition, Variant};
-use crate::kernel::Flavour;
+use super::Definition;
+use crate::kernel::{Arch, Flavour};
 
 /// What the id of such an experiment ends in.
 pub const ON_NEWEST: &str = "@7.x";
+
+/// Before the reasons of a file: they were found there, and may not be those here.
+const FOUND_ON_6_12: &str = "Found on 6.12, not examined here:";
 
 impl Definition {
     /// The same experiment on the newest kernels, without variants that have none. `None` if it
     /// compares kernels already, or nothing of it would change.
     pub fn on_newest(&self) -> Option<Self> {
-        let compares = |variant: &Variant| {
-            variant.flavour.is_newest_own() || variant.flavour.is_newest_stock()
-        };
-        if self.variants.iter().any(compares) {
+        if self.variants.iter().any(|variant| variant.flavour.is_other_than_6_12()) {
             return None;
         }
         let mut moved = self.clone();
-        moved.variants.retain_mut(|variant| match variant.flavour.on_newest() {
+        moved.variants.retain_mut(|variant| match variant.flavour.on_newest(variant.arch) {
             Some(flavour) => {
                 variant.flavour = flavour;
                 true
@@ -33,12 +33,13 @@ impl Definition {
         }
         for series in &mut moved.series {
             for flavour in &mut series.only {
-                *flavour = flavour.on_newest().unwrap_or(*flavour);
+                *flavour = flavour.on_newest(Arch::X86_64).unwrap_or(*flavour);
             }
         }
         moved.checks.retain_mut(|check| {
-            // They were found on 6.12, and may not be the reasons here.
-            (check.differs, check.note) = (None, None);
+            for reason in [&mut check.differs, &mut check.note].into_iter().flatten() {
+                *reason = format!("{FOUND_ON_6_12} {}", reason.trim_start());
+            }
             check.variants.is_empty()
                 || check.variants.iter().any(|name| moved.variants.iter().any(|v| v.name == *name))
         });
@@ -56,20 +57,21 @@ impl Definition {
 
 impl Flavour {
     /// The kernel of the same kind from the newest source; `None` if there is none.
-    const fn on_newest(self) -> Option<Self> {
-        Some(match self {
-            Self::StockRt => Self::StockSidRt,
-            Self::Stock => Self::StockSid,
-            Self::Irqpath => Self::Irqpath7x,
-            Self::Debug => Self::Debug7x,
-            Self::Unpatched => Self::Unpatched7x,
+    const fn on_newest(self, arch: Arch) -> Option<Self> {
+        Some(match (self, arch) {
+            (Self::StockRt, _) => Self::StockSidRt,
+            (Self::Stock, Arch::X86_64) => Self::StockSid,
+            (Self::Irqpath, Arch::X86_64) => Self::Irqpath7x,
+            (Self::Debug, Arch::X86_64) => Self::Debug7x,
+            (Self::Unpatched, Arch::X86_64) => Self::Unpatched7x,
             _ => return None,
         })
     }
 
-    /// True if it is Debian's newest.
-    const fn is_newest_stock(self) -> bool {
-        matches!(self, Self::StockSidRt | Self::StockSid)
+    const fn is_other_than_6_12(self) -> bool {
+        let is_stock =
+            matches!(self, Self::StockSidRt | Self::StockSid | Self::Stock61Rt | Self::Stock61);
+        is_stock || self.is_newest_own()
     }
 }
 
@@ -78,6 +80,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::kernel::Pins;
+    use crate::project::Project;
 
     fn read(name: &str) -> Definition {
         let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments"));
@@ -95,7 +99,8 @@ mod tests {
         let ours = "irqpath-7.x";
         assert_eq!(flavours, ["stock-sid", "stock-sid-rt", ours, ours, ours]);
         assert_eq!((one.series.len(), one.checks.len()), (other.series.len(), other.checks.len()));
-        assert!(other.checks.iter().all(|check| check.differs.is_none() && check.note.is_none()));
+        let mut notes = other.checks.iter().filter_map(|check| check.note.as_ref());
+        assert!(notes.next().is_some_and(|note| note.starts_with("Found on 6.12, ")));
         let parameters = |d: &Definition| -> Vec<_> {
             d.variants.iter().map(|variant| d.merge_parameters(variant, &d.series[0])).collect()
         };
@@ -104,8 +109,25 @@ mod tests {
 
     #[test]
     fn what_compares_kernels_has_no_other() {
-        for name in ["kernels-policies.toml", "net-polling.toml", "trace-truth.toml"] {
-            assert_eq!(read(name).on_newest(), None, "{name}");
+        for name in ["kernels-policies", "net-polling", "trace-truth", "trace-truth-smp"] {
+            assert_eq!(read(&format!("{name}.toml")).on_newest(), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_kernel_of_them_is_pinned() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let pins = Pins::read(&Project::at(root).unwrap()).unwrap();
+        let all = crate::experiment::read_all(&root.join("experiments")).unwrap();
+        let newest = || all.iter().filter(|definition| definition.is_on_newest());
+        assert!(newest().any(|definition| definition.id == "intspect-platforms@7.x"));
+        for variant in newest().flat_map(|definition| &definition.variants) {
+            let (flavour, arch) = (variant.flavour, variant.arch);
+            if flavour.is_stock() {
+                pins.find_image(flavour, arch).unwrap();
+            } else {
+                pins.find_source(flavour).unwrap();
+            }
         }
     }
 }

@@ -25,13 +25,15 @@ pub fn describe_making(lab: &Lab) -> Made {
 }
 
 /// The experiments that were asked for, in the order in which they were named. `all` are those that
-/// have a file.
+/// have a file, without those on request.
 pub fn select_experiments<'a>(
     definitions: &'a [Definition],
     names: &[String],
 ) -> Result<Vec<&'a Definition>, ExperimentError> {
     if names.iter().any(|name| name == "all") {
-        return Ok(definitions.iter().filter(|definition| !definition.is_on_newest()).collect());
+        let is_one =
+            |definition: &&Definition| !definition.is_on_newest() && !definition.on_request;
+        return Ok(definitions.iter().filter(is_one).collect());
     }
     let find = |id: &String| {
         let found = definitions.iter().find(|definition| definition.id == *id);
@@ -79,7 +81,9 @@ mod tests {
             Ok::<_, ExperimentError>(found.iter().map(|found| found.id.clone()).collect::<Vec<_>>())
         };
         assert_eq!(select("ihm-net@7.x").unwrap(), ["ihm-net@7.x"]);
-        assert!(select("all").unwrap().iter().all(|id| !id.contains('@')));
+        let all = select("all").unwrap();
+        assert!(all.iter().all(|id| !id.contains('@') && id != "net-scx"));
+        assert_eq!(select("net-scx").unwrap(), ["net-scx"]);
         // It compares kernels already.
         assert!(matches!(select("net-polling@7.x"), Err(ExperimentError::Unknown { .. })));
     }

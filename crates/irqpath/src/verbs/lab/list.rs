@@ -24,7 +24,7 @@ pub fn run(lab: &Lab, arguments: &LabList) -> anyhow::Result<ExitCode> {
     let mut definitions = experiment::read_all(&lab.project.experiments())?;
     let kernels = kernel::list_own_kernels(lab)?;
     let stored = read_tables(&arguments.results)?;
-    // On the newest kernels they are rows of their own if they were run.
+    // An experiment on the newest kernels has a row if it was run.
     let has_run = |id: &str| stored.iter().flat_map(|table| &table.experiments).any(|e| e.id == id);
     definitions.retain(|definition| !definition.is_on_newest() || has_run(&definition.id));
     let table = Reproduction {
