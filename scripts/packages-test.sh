@@ -17,6 +17,7 @@ cd "$(dirname "$script")/.."
 made=$(realpath -m target/packages)
 with_arm64=0
 if [[ ${1:-} == --arm64 ]]; then with_arm64=1; shift; fi
+if [[ ${1:-} == -* ]]; then echo 'usage: scripts/packages-test.sh [--arm64] [SUITE...]' >&2; exit 2; fi
 suites=("$@")
 if [[ ${#suites[@]} == 0 ]]; then suites=(bookworm trixie); fi
 suite=${IRQPATH_SUITE:-host}
