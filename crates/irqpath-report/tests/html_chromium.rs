@@ -162,6 +162,15 @@ fn shows_causes(browser: &Browser) {
     let sum: f64 = rows.iter().map(|r| times(&[r[1].as_str().unwrap().to_owned()])[0]).sum();
     let total: f64 = times(&[text(browser, ".stacks .whole td.num")])[0];
     assert!((sum - total).abs() <= 0.1 * rows.len() as f64, "{sum} {total}");
+    let apart = browser.run(
+        "const whole = document.querySelector('.stacks .whole'); \
+         whole.cells[0].textContent = 'handler to softirq raise'; \
+         whole.cells[2].textContent = '853\u{202f}400.6'; \
+         const edge = e => e.getBoundingClientRect(); \
+         const causes = edge(document.querySelector('.causes').parentElement).left; \
+         return [...document.querySelectorAll('.stacks td.num')].every(c => edge(c).right <= causes)",
+    );
+    assert_eq!(apart, json!(true), "no time of a stage is below the table of causes");
     // Another run: the causes follow.
     let before = text(browser, "#run h3");
     if browser.run("return document.querySelectorAll('.slow tbody tr').length > 1") == true {
