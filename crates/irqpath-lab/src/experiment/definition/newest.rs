@@ -8,14 +8,14 @@ use super::Definition;
 use crate::kernel::{Arch, Flavour};
 
 /// What the id of such an experiment ends in.
-pub const ON_NEWEST: &str = "@7.x";
+const ON_NEWEST: &str = "@7.x";
 
 /// Before the reasons of a file: they were found there, and may not be those here.
 const FOUND_ON_6_12: &str = "Found on 6.12, not examined here:";
 
 impl Definition {
     /// The same experiment on the newest kernels, without variants that have none. `None` if it
-    /// compares kernels already, or nothing of it would change.
+    /// compares kernels already, or no variant has one.
     pub fn on_newest(&self) -> Option<Self> {
         if self.variants.iter().any(|variant| variant.flavour.is_other_than_6_12()) {
             return None;
@@ -49,7 +49,7 @@ impl Definition {
         Some(moved)
     }
 
-    /// True if it is another experiment on the newest kernels.
+    /// True if [`Self::on_newest`] made it.
     pub fn is_on_newest(&self) -> bool {
         self.id.ends_with(ON_NEWEST)
     }
@@ -105,6 +105,16 @@ mod tests {
             d.variants.iter().map(|variant| d.merge_parameters(variant, &d.series[0])).collect()
         };
         assert_eq!(parameters(&one), parameters(&other));
+    }
+
+    #[test]
+    fn a_series_of_some_kernels_is_one_of_their_newest() {
+        let mut one = read("selective-throughput.toml");
+        one.series[0].only = vec![Flavour::StockRt, Flavour::Irqpath];
+        let other = one.on_newest().unwrap();
+        let on = |variant: usize| other.series_on(&other.variants[variant]).count();
+        let all = other.series.len();
+        assert_eq!((on(0), on(1), on(2)), (all - 1, all, all));
     }
 
     #[test]

@@ -31,9 +31,9 @@ pub fn select_experiments<'a>(
     names: &[String],
 ) -> Result<Vec<&'a Definition>, ExperimentError> {
     if names.iter().any(|name| name == "all") {
-        let is_one =
+        let in_all =
             |definition: &&Definition| !definition.is_on_newest() && !definition.on_request;
-        return Ok(definitions.iter().filter(is_one).collect());
+        return Ok(definitions.iter().filter(in_all).collect());
     }
     let find = |id: &String| {
         let found = definitions.iter().find(|definition| definition.id == *id);
