@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells a running irqbalance which CPUs to leave alone, through the socket that `irqbalance-ui`
-//! uses (irqbalance 1.2 and newer): `setup` answers `SLEEP n [IRQ n ...] BANNED mask`, `settings cpus
-//! MASK` sets it. irqbalance takes a new mask up at its next scan, within ten seconds. The numbers
-//! in the answer are the interrupts that it leaves alone; `settings ban irqs N N` replaces them.
+//! uses (irqbalance 1.2 and newer): `setup` answers `SLEEP n [IRQ n ...] BANNED mask`. `settings cpus
+//! LIST` replaces what the mask has by a list of CPUs (`cpulist_parse()` in its cputree.c), and
+//! `settings cpus NULL` gives it back to irqbalance's own rules. irqbalance takes either up at its next
+//! scan, within ten seconds. The numbers in the answer are the interrupts that it leaves alone;
+//! `settings ban irqs N N` replaces them.
 //!
 //! The kernel attaches the sender's credentials because irqbalance asked for them
 //! (`SO_PASSCRED`), so nothing else has to be sent along.
@@ -127,9 +129,11 @@ fn parse_banned(answer: &str) -> Option<CpuList> {
     CpuList::from_mask(answer.split_once("BANNED ")?.1)
 }
 
-/// Make it leave these alone.
+/// Make it leave these alone. It knows an empty list by a word, after which its environment or the
+/// kernel's isolated CPUs decide again.
 pub(super) fn ban_cpus(host: &Host, tid: u32, cpus: &CpuList) -> io::Result<()> {
-    tell(host, tid, &format!("settings cpus {}", cpus.to_mask()))
+    let list = if cpus.is_empty() { "NULL".to_owned() } else { cpus.to_string() };
+    tell(host, tid, &format!("settings cpus {list}"))
 }
 
 /// Make it leave these interrupts alone, and no others. It knows an empty list by a word.
@@ -230,7 +234,7 @@ mod tests {
         let socket = UnixListener::bind(host.path("run/irqbalance/irqbalance77.sock")).unwrap();
         let server = thread::spawn(move || {
             let mut heard = Vec::new();
-            for _ in 0..4 {
+            for _ in 0..5 {
                 let (mut peer, _) = socket.accept().unwrap();
                 let mut buffer = [0; 256];
                 let n = peer.read(&mut buffer).unwrap();
@@ -241,11 +245,18 @@ mod tests {
         });
         assert_eq!(read_banned(&host, 77).unwrap().to_string(), "1");
         ban_cpus(&host, 77, &"2-3".parse().unwrap()).unwrap();
+        ban_cpus(&host, 77, &CpuList::default()).unwrap();
         ban_lines(&host, 77, "8 40").unwrap();
         ban_lines(&host, 77, "").unwrap();
         assert_eq!(
             server.join().unwrap(),
-            ["setup", "settings cpus c", "settings ban irqs 8 40", "settings ban irqs NONE"]
+            [
+                "setup",
+                "settings cpus 2-3",
+                "settings cpus NULL",
+                "settings ban irqs 8 40",
+                "settings ban irqs NONE"
+            ]
         );
         assert!(read_banned(&host, 78).is_err());
     }
