@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # One series of a shield experiment: a CPU shielded in one way, a load, and a test on that CPU.
 #
-# SHIELD: none; irqpath (irqpath shield by MECHANISM); moved (every task and interrupt that can be moved, by
+# SHIELD: none; irqpath (irqpath shield by MECHANISM); attach (irqpath shield attach, a cgroup of its own); moved (every task and interrupt that can be moved, by
 # hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; counted (loops whose
-# instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); or a source of irqpath respond.
-# CPU, SINES, LENGTH_S, HZ: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
+# instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); answered (REPS responses to
+# a device that another CPU raises HZ times a second; EDU=1: by an MSI; WAITER: options of the task). CPU, SINES,
+# LENGTH_S: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
 # shellcheck source=/dev/null
 . /jobs/clock.sh
 out=/results/$SERIES
@@ -20,16 +21,43 @@ move_all() {
 	done
 }
 
+# What the device's and the disk's drivers do before anybody shields.
+if [ "$TEST" = answered ]; then
+	for module in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk; do
+		[ ! -e /modules/$module.ko ] || insmod /modules/$module.ko
+	done
+	insmod /modules/intsight.ko nic=1 nic_spread=1 edu="${EDU:-0}"
+	echo 200 > /sys/class/net/isight0/intsight/rtt_us
+	netserver 5000 > /dev/null
+fi
+# The device is bound to the CPU by hand.
+bind_device() {
+	for name in intsight0 intsight-edu; do
+		line=$(awk -v name=$name '$NF == name { print $1 + 0 }' /proc/interrupts)
+		[ -z "$line" ] || echo "$CPU" > /proc/irq/"$line"/smp_affinity_list
+	done
+}
+bind_device
+
 case $SHIELD in
 irqpath)
 	irqpath shield set --cpus "$CPU" --mechanism "${MECHANISM:=partition}" > "$out.shield.txt" 2>&1
 	# Into a partition only whole processes get.
 	[ "$MECHANISM" != partition ] || test_on="irqpath shield run --cpus $CPU --"
 	;;
+attach)
+	mkdir /sys/fs/cgroup/job
+	irqpath shield attach /job --cpus "$CPU" > "$out.shield.txt" 2>&1
+	test_on=in_job
+	;;
 moved)
 	move_all 0
+	bind_device
 	;;
 esac
+in_job() {
+	sh -c 'echo $$ > /sys/fs/cgroup/job/cgroup.procs && exec "$@"' in_job "$@"
+}
 
 # The documents' disk noise, in memory; the loopback copy in its place of the network; and
 # stress-ng: pipes, timers and page faults in the kernel.
@@ -76,6 +104,12 @@ if [ "${LOAD:-1}" = 1 ]; then
 	load="$load $!"
 	(copy_noise) > /dev/null 2>&1 &
 	load="$load $!"
+	if [ "$TEST" = answered ]; then
+		(while :; do nc 10.9.0.2 5000 < /dev/zero; done) > /dev/null 2>&1 &
+		load="$load $!"
+		(while :; do dd if=/dev/vda of=/dev/null bs=4k count=4096 iflag=direct; done) > /dev/null 2>&1 &
+		load="$load $!"
+	fi
 	stress-ng --quiet --pipe 1 --timer 1 --timer-freq 1000 --fault 1 > /dev/null 2>&1 &
 	load="$load $!"
 	sleep 2
@@ -105,22 +139,24 @@ elif [ "$TEST" = kernel ]; then
 		   print "times_per_s", nr / (lasted / 1e9) }' "$out.json" > "$out.values"
 	rm "$out.json"
 else
-	$test_on irqpath respond --source "$TEST" --cpus "$CPU" -f "$HZ" -d "${LENGTH_S}s" > "$out.txt"
-	awk '/^measured/ { n = $2; print "n", n }
-	     / latency:/ { print substr($1, 1, 3) "_ms", $3 }
-	     / samples </ { for (i in bounds) if ($4 <= bounds[i]) below[bounds[i]] = $1 }
-	     BEGIN { nr = split("0.02 0.1 0.2 1 2 5 10 20 50", bounds, " ") }
-	     END { for (i = 1; i <= nr; i++) {
-			us = 1000 * bounds[i]
-			name = us < 1000 ? us "us" : us / 1000 "ms"
-			printf "under_%s_percent %.9g\n", name, 100 * below[bounds[i]] / n
-		   } }' "$out.txt" > "$out.values"
+	cp /proc/interrupts "$out.before"
+	taskset 1 waiter -P $((1000000000 / HZ)) -r &
+	raiser=$!
+	# It sets the device's mode, which nobody may do beside a task that waits.
+	until awk '$NF == "intsight0" && $2 + $3 { found = 1 } END { exit !found }' /proc/interrupts; do
+		sleep 0.1
+	done
+	# shellcheck disable=SC2086 # words of a command
+	$test_on waiter -a -c "$CPU" -w "$WARMUP" -n "$REPS" -p 80 ${WAITER:-} > "$out.csv"
+	kill $raiser
+	cp /proc/interrupts "$out.after"
+	printf 'unloaded %s\nasked %s\n' "$WARMUP" $((WARMUP + REPS)) > "$out.values"
 fi
 
 for pid in $load; do
 	kill "$pid" 2> /dev/null || true
 done
-killall stress-ng nc cat 2> /dev/null || true
-if [ "$SHIELD" = irqpath ]; then
+killall stress-ng nc cat dd 2> /dev/null || true
+if [ "$SHIELD" = irqpath ] || [ "$SHIELD" = attach ]; then
 	irqpath shield reset >> "$out.shield.txt" 2>&1
 fi

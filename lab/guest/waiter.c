@@ -35,7 +35,8 @@ static const char usage[] =
 "              [-p FIFO_PRIORITY] [-c CPU]\n"
 "              [-s read|poll|select|epoll|ioctl] [-D (hardirq wakes directly) | -W (a worker wakes) |\n"
 "               -T (the handler is threaded by itself) | -N (no line: the timer wakes)]\n"
-"              [-P PERIOD_NS (armed once, and again by itself) | -a (another process arms)]\n"
+"              [-P PERIOD_NS (armed once, and again by itself; with -r only that, until it is ended) |\n"
+"               -a (another process arms)]\n"
 "              [-H (CPU-bound task below)]\n"
 "              [-b PRIORITY:MS (a thread of that priority waits for a mutex of the task, so long of each 2 MS)]\n"
 "              [-k KIND:BUSY_NS:FIRST:EVERY (disturb raise FIRST and each EVERYth after it)]...\n"
@@ -230,7 +231,7 @@ struct options {
 	const char *how, *lender;
 	uint64_t reps, warmup, delay_ns, spread_ns, period_ns, priority;
 	enum intsight_mode mode;
-	bool hog, attached;
+	bool hog, attached, raiser;
 	cpu_set_t cpus;
 	int nr_disturbances;
 	char *disturbances[INTSIGHT_NR_DISTURB];
@@ -240,7 +241,7 @@ static void parse(int argc, char **argv, struct options *o)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:b:aDWTNHk:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:n:w:t:j:p:c:s:P:b:arDWTNHk:")) != -1) {
 		switch (opt) {
 		case 'd': o->path = optarg; break;
 		case 'n': o->reps = number(optarg); break;
@@ -253,6 +254,7 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'P': o->period_ns = number(optarg); break;
 		case 'b': o->lender = optarg; break;
 		case 'a': o->attached = true; break;
+		case 'r': o->raiser = true; break;
 		case 'D': o->mode = INTSIGHT_MODE_DIRECT; break;
 		case 'W': o->mode = INTSIGHT_MODE_WORK; break;
 		case 'T': o->mode = INTSIGHT_MODE_THREADED; break;
@@ -268,7 +270,7 @@ static void parse(int argc, char **argv, struct options *o)
 	}
 	if ((strcmp(o->how, "read") && strcmp(o->how, "poll") && strcmp(o->how, "select") &&
 	     strcmp(o->how, "epoll") && strcmp(o->how, "ioctl")) ||
-	    ((o->period_ns || o->attached) && *o->how == 'i'))
+	    ((o->period_ns || o->attached) && *o->how == 'i') || (o->raiser && !o->period_ns))
 		quit(usage);
 }
 
@@ -307,6 +309,10 @@ int main(int argc, char **argv)
 		die("memory for %llu samples", (unsigned long long)o.reps);
 	if (CPU_COUNT(&o.cpus) && sched_setaffinity(0, sizeof(o.cpus), &o.cpus))
 		die("CPU");
+	if (o.raiser) {
+		arm_periodically(fd, o.period_ns);
+		pause();
+	}
 	if (o.hog)
 		start_hog();
 	lock_memory();

@@ -19,11 +19,16 @@
 #include "compat.h"
 #include "cycles.h"
 #include "device.h"
+#include "intsight.h"
 #include "intsight_mark.h"
 
 static bool messages;
 module_param(messages, bool, 0444);
 MODULE_PARM_DESC(messages, "interrupts of /dev/intsightN are as messages: not masked while a thread handles them");
+
+static bool edu;
+module_param(edu, bool, 0444);
+MODULE_PARM_DESC(edu, "QEMU's edu device raises /dev/intsight0 from CPUs other than its line's (default N)");
 
 /* The line's own chip, and ours that stamps before it masks. */
 static const struct irq_chip *line_chip;
@@ -280,12 +285,23 @@ int intsight_dev_irq_init(struct intsight_dev *dev)
 	dev_stamp_mask(dev);
 	ret = dev_request_irq(dev, dev->mode);
 	if (ret)
-		intsight_line_destroy(dev->line);
+		goto err_line;
+	ret = edu && !dev->index ? intsight_edu_carry(dev->line) : 0;
+	if (ret)
+		goto err_irq;
+	return 0;
+
+err_irq:
+	dev_free_irq(dev);
+err_line:
+	intsight_line_destroy(dev->line);
 	return ret;
 }
 
 void intsight_dev_irq_exit(struct intsight_dev *dev)
 {
+	if (edu && !dev->index)
+		intsight_edu_leave();
 	dev_free_irq(dev);
 	intsight_line_destroy(dev->line);
 	irq_work_sync(&dev->poll_work);

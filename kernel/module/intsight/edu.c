@@ -11,12 +11,14 @@
  * No module alias is made from the id table: nothing should load intsight
  * because a machine has this device.
  */
+#include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/irqflags.h>
 #include <linux/pci.h>
 
 #include "bench.h"
 #include "intsight.h"
+#include "line.h"
 
 #define EDU_VENDOR		0x1234
 #define EDU_DEVICE		0x11e8
@@ -28,6 +30,8 @@
 
 static void __iomem *edu_regs;
 static int edu_vector = -ENODEV;
+/* The line that the device raises from other CPUs than the line's. */
+static struct intsight_line *carried;
 
 static int edu_irq(void)
 {
@@ -45,6 +49,57 @@ static void edu_fire(u64 delay_ns)
 static void edu_ack(void)
 {
 	writel(EDU_INTERRUPT, edu_regs + EDU_REG_ACK);
+}
+
+static void edu_send(void)
+{
+	writel(EDU_INTERRUPT, edu_regs + EDU_REG_RAISE);
+}
+
+static irqreturn_t edu_carried(int irq, void *line)
+{
+	edu_ack();
+	intsight_line_arrive(line);
+	return IRQ_HANDLED;
+}
+
+/**
+ * intsight_edu_carry() - let the device raise a line from other CPUs
+ * @line: the line; its affinity and the device's must be the same CPU
+ *
+ * The trigger edu cannot be used meanwhile: the interrupt has one handler.
+ *
+ * Context: may sleep.
+ * Return: 0, -ENODEV without the device, or what request_irq() says.
+ */
+int intsight_edu_carry(struct intsight_line *line)
+{
+	int irq = edu_irq(), ret;
+
+	if (irq < 0)
+		return irq;
+	ret = request_irq(irq, edu_carried, IRQF_NO_THREAD, "intsight-edu",
+			  line);
+	if (ret)
+		return ret;
+	carried = line;
+	intsight_line_send_by(line, edu_send);
+	return 0;
+}
+
+/**
+ * intsight_edu_leave() - undo intsight_edu_carry(), if the device is still there
+ *
+ * Context: may sleep. A raise that is on its way is lost.
+ */
+void intsight_edu_leave(void)
+{
+	struct intsight_line *line = xchg(&carried, NULL);
+
+	if (!line)
+		return;
+	intsight_line_send_by(line, NULL);
+	free_irq(edu_irq(), line);
 }
 
 static int edu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -74,6 +129,7 @@ static int edu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 static void edu_remove(struct pci_dev *pdev)
 {
+	intsight_edu_leave();
 	/* A benchmark that uses it ends with -ENODEV at its next run. */
 	WRITE_ONCE(edu_vector, -ENODEV);
 	intsight_bench_wait();

@@ -9,6 +9,10 @@
 #ifndef INTSIGHT_H
 #define INTSIGHT_H
 
+#include <linux/errno.h>
+
+struct intsight_line;
+
 /* clock.c: before all others. */
 int intsight_cycles_init(void);
 
@@ -28,9 +32,13 @@ void intsight_trigger_exit(void);
 #ifdef CONFIG_PCI
 int intsight_edu_init(void);
 void intsight_edu_exit(void);
+int intsight_edu_carry(struct intsight_line *line);
+void intsight_edu_leave(void);
 #else
 static inline int intsight_edu_init(void) { return 0; }
 static inline void intsight_edu_exit(void) { }
+static inline int intsight_edu_carry(struct intsight_line *line) { return -ENODEV; }
+static inline void intsight_edu_leave(void) { }
 #endif
 #ifdef CONFIG_GPIOLIB
 int intsight_gpio_init(void);

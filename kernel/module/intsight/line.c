@@ -50,6 +50,8 @@
  * @nr_calls: calls by @csd that have not returned
  * @work: brings a raise into hard interrupt context on this CPU
  * @csd: queues @work on another CPU
+ * @send: makes a message-signalled interrupt come to @cpu, whose handler calls
+ *	  intsight_line_arrive(); instead of @csd, if there is one
  * @timer: the delayed raise
  */
 struct intsight_line {
@@ -64,6 +66,7 @@ struct intsight_line {
 	unsigned int nr_calls;
 	struct irq_work work;
 	call_single_data_t csd;
+	void (*send)(void);
 	struct hrtimer timer;
 };
 
@@ -78,6 +81,10 @@ static void line_kick(struct intsight_line *line)
 
 	lockdep_assert_held(&line->lock);
 
+	if (cpu != smp_processor_id() && line->send) {
+		line->send();
+		return;
+	}
 	if (cpu != smp_processor_id()) {
 		int ret = smp_call_function_single_async(cpu, &line->csd);
 
@@ -207,6 +214,30 @@ bool intsight_line_raise_hardirq(struct intsight_line *line)
 	if (deliver)
 		line_deliver(line);
 	return !merged;
+}
+
+/**
+ * intsight_line_send_by() - let a device's interrupt carry the raises of a line
+ * @line: the line
+ * @send: raises that interrupt, which must come to the CPU of the line; any
+ *	  context, interrupts off. NULL for none
+ *
+ * For raises on other CPUs than the line's. Context: nobody raises.
+ */
+void intsight_line_send_by(struct intsight_line *line, void (*send)(void))
+{
+	line->send = send;
+}
+
+/**
+ * intsight_line_arrive() - deliver what a device's interrupt carried
+ * @line: the line
+ *
+ * Context: hard interrupt, the handler of what intsight_line_send_by() got.
+ */
+void intsight_line_arrive(struct intsight_line *line)
+{
+	line_deliver(line);
 }
 
 static enum hrtimer_restart line_timer(struct hrtimer *timer)

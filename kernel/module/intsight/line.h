@@ -29,6 +29,8 @@ int intsight_line_irq(const struct intsight_line *line);
 
 bool intsight_line_raise(struct intsight_line *line);
 bool intsight_line_raise_hardirq(struct intsight_line *line);
+void intsight_line_send_by(struct intsight_line *line, void (*send)(void));
+void intsight_line_arrive(struct intsight_line *line);
 void intsight_line_raise_after(struct intsight_line *line, u64 delay_ns);
 
 #endif /* INTSIGHT_LINE_H */

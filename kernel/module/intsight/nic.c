@@ -30,6 +30,10 @@ static bool nic;
 module_param(nic, bool, 0444);
 MODULE_PARM_DESC(nic, "make the test NIC, isight0 and isight1 (default N)");
 
+static bool nic_spread;
+module_param(nic_spread, bool, 0444);
+MODULE_PARM_DESC(nic_spread, "the NIC's driver spreads its interrupts, one to each CPU, as real ones do (default N)");
+
 /* Locally administered; always the same, so that runs can be repeated. */
 static const u8 mac[ETH_ALEN] = { 0x02, 'i', 's', 'i', 0, 0 };
 
@@ -153,6 +157,17 @@ static void end_set_carrier(struct intsight_end *end, bool up)
 		netif_carrier_on(end->other->netdev);
 }
 
+/* A hint that is left behind makes free_irq() complain. */
+static void end_spread(struct intsight_end *end, bool on)
+{
+	unsigned int cpu = end->netdev->dev_addr[ETH_ALEN - 1] %
+			   num_online_cpus();
+
+	if (nic_spread)
+		irq_set_affinity_and_hint(intsight_line_irq(end->line),
+					  on ? cpumask_of(cpu) : NULL);
+}
+
 static int end_open(struct net_device *netdev)
 {
 	struct intsight_end *end = netdev_priv(netdev);
@@ -170,6 +185,7 @@ static int end_open(struct net_device *netdev)
 		intsight_wire_drain(end);
 		return ret;
 	}
+	end_spread(end, true);
 #ifdef CONFIG_IRQPATH
 	irqpath_set_peek(intsight_line_irq(end->line), end, end_peek);
 #endif
@@ -187,6 +203,7 @@ static int end_stop(struct net_device *netdev)
 	netif_tx_disable(netdev);
 	intsight_wire_stop(end);
 	napi_disable(&end->napi);
+	end_spread(end, false);
 	free_irq(intsight_line_irq(end->line), end);
 	intsight_wire_drain(end);
 	return 0;

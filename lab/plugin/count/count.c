@@ -2,12 +2,17 @@
 /*
  * QEMU TCG plugin: how many instructions a virtual CPU executes from one mark to another.
  *
- *   -plugin count.so,out=FILE,path=16-17
+ *   -plugin count.so,out=FILE,path=1-6
  *
- * For guests with several virtual CPUs, each of which has a thread of the host: what the others
- * execute and what the host does meanwhile is not counted, what the kernel and other tasks execute
- * on the same virtual CPU is. FILE gets one line for each instance, in their order: its length, and
- * how much of that was in user space.
+ * For guests with several virtual CPUs. The path belongs to the virtual CPU that executes its last
+ * mark; another one may execute the first, as the one that sends an interrupt does. What the kernel
+ * and other tasks execute on that virtual CPU is counted, what the host does meanwhile is not. FILE
+ * gets one line for each instance, in their order: its length, how much of that was in user space,
+ * and what all virtual CPUs together executed meanwhile.
+ *
+ * The third number is more than the first where virtual CPUs take turns and the path had to wait
+ * for its turn, as for a lock that another one holds: a bound for what the first number leaves out.
+ * Where each has a thread of the host, it is what ran beside the path, and taken without a lock.
  *
  * It counts blocks: one that an exception leaves half way, or that the end of a page cuts an
  * instruction off, counts as a whole. Interrupts arrive between blocks. A count that is exact in
@@ -27,13 +32,22 @@
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-/* Each is written by the thread of its virtual CPU alone. */
+struct executed {
+	uint64_t all, user;
+};
+
+/* Each is written by the thread of its virtual CPU alone; with all of the block that runs. */
 static struct cpu {
-	struct executed {
-		uint64_t all, user;
-	} executed, from;	/* with all of the block that runs; before the first mark */
-	bool on_path;
+	struct executed executed;
 } __attribute__((aligned(CACHE_LINE))) cpus[MAX_CPUS];
+static unsigned int nr_cpus;
+
+/*
+ * What each had executed at the first mark, which one virtual CPU executes at a time. Until the last
+ * mark that is the earliest one: a raise that is not answered stays so when there is another.
+ */
+static struct executed from[MAX_CPUS];
+static bool on_path;
 
 static decode_fn decode;
 static FILE *out;
@@ -50,29 +64,61 @@ static void on_user_block(unsigned int cpu, void *nr)
 	cpus[cpu].executed.user += (uintptr_t)nr;
 }
 
-/* Marks are in user space. `rest` is what follows in the block, the mark itself with it. */
-static struct executed before(const struct cpu *cpu, void *rest)
+/* `rest` is what follows in the block, the mark itself with it. */
+static void on_from(unsigned int cpu, uint64_t rest, bool user)
 {
-	return (struct executed){
-		.all = cpu->executed.all - (uintptr_t)rest,
-		.user = cpu->executed.user - (uintptr_t)rest,
-	};
+	unsigned int i;
+
+	if (on_path)
+		return;
+	for (i = 0; i < nr_cpus; i++)
+		from[i] = cpus[i].executed;
+	from[cpu].all -= rest;
+	from[cpu].user -= user ? rest : 0;
+	on_path = true;
 }
 
-static void on_from(unsigned int cpu, void *rest)
+static void on_to(unsigned int cpu, uint64_t rest, bool user)
 {
-	cpus[cpu].from = before(&cpus[cpu], rest);
-	cpus[cpu].on_path = true;
+	uint64_t together = -rest;
+	unsigned int i;
+
+	if (!on_path)
+		return;
+	for (i = 0; i < nr_cpus; i++)
+		together += cpus[i].executed.all - from[i].all;
+	fprintf(out, "%llu %llu %llu\n",
+		(unsigned long long)(cpus[cpu].executed.all - rest - from[cpu].all),
+		(unsigned long long)(cpus[cpu].executed.user - (user ? rest : 0) - from[cpu].user),
+		(unsigned long long)together);
+	on_path = false;
 }
 
-static void on_to(unsigned int cpu, void *rest)
+static void on_from_kernel(unsigned int cpu, void *rest)
 {
-	struct executed to = before(&cpus[cpu], rest), from = cpus[cpu].from;
+	on_from(cpu, (uintptr_t)rest, false);
+}
 
-	if (cpus[cpu].on_path)
-		fprintf(out, "%llu %llu\n", (unsigned long long)(to.all - from.all),
-			(unsigned long long)(to.user - from.user));
-	cpus[cpu].on_path = false;
+static void on_from_user(unsigned int cpu, void *rest)
+{
+	on_from(cpu, (uintptr_t)rest, true);
+}
+
+static void on_to_kernel(unsigned int cpu, void *rest)
+{
+	on_to(cpu, (uintptr_t)rest, false);
+}
+
+static void on_to_user(unsigned int cpu, void *rest)
+{
+	on_to(cpu, (uintptr_t)rest, true);
+}
+
+static qemu_exec_cb on_mark(int mark, bool kernel)
+{
+	if (mark == from_mark)
+		return kernel ? on_from_kernel : on_from_user;
+	return kernel ? on_to_kernel : on_to_user;
 }
 
 static void on_translate(struct qemu_plugin_tb *tb)
@@ -90,9 +136,9 @@ static void on_translate(struct qemu_plugin_tb *tb)
 		int mark = decode(insn_bytes(insn, room, sizeof(room)), size, pc).mark;
 
 		pc += size;
-		if (kernel || mark < 0 || (mark != from_mark && mark != to_mark))
+		if (mark < 0 || (mark != from_mark && mark != to_mark))
 			continue;
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == from_mark ? on_from : on_to,
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark(mark, kernel),
 						       QEMU_PLUGIN_CB_NO_REGS,
 						       (void *)(uintptr_t)(nr - i));
 	}
@@ -129,6 +175,7 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 {
 	if (!info->system_emulation || info->system.max_vcpus > MAX_CPUS)
 		return refuse("needs a system with at most 64 virtual CPUs", "");
+	nr_cpus = info->system.max_vcpus;
 	if (!strcmp(info->target_name, "x86_64"))
 		decode = x86_decode;
 	else if (!strcmp(info->target_name, "aarch64"))

@@ -18,8 +18,8 @@ mod run;
 
 pub use claims::{Check, Figures, Range, Value, Verdict};
 pub use definition::{
-    CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter, Series,
-    Source, Variant, read_all,
+    Counted, CountedPath, Definition, FlamePath, Gate, GuestNeeds, Interval, Mode, Parameter,
+    Series, Source, Variant, read_all,
 };
 pub use draw::Draw;
 pub use error::ExperimentError;

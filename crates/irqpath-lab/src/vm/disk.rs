@@ -13,6 +13,9 @@ use std::sync::Arc;
 use super::VmError;
 use crate::own;
 
+/// The directory that has room for a disk.
+const PLACE: &str = "/var/tmp";
+
 /// A disk for [`super::Machine::disk`]. Clones are the same disk; two guests must not use it at a
 /// time.
 #[derive(Debug, Clone)]
@@ -25,13 +28,25 @@ impl Disk {
     /// If the image cannot be read, or there is no room for the copy.
     pub fn copy_of(image: &Path) -> Result<Self, VmError> {
         let mut from = own::open(image).map_err(VmError::at(image, "read"))?;
-        let copied = tempfile::tempfile_in("/var/tmp").and_then(|mut file| {
-            io::copy(&mut from, &mut file)?;
-            // QEMU may run as another user. It is open to nobody else, because it has no name.
-            file.set_permissions(Permissions::from_mode(0o666))?;
-            Ok(file)
-        });
-        copied.map(|file| Self(Arc::new(file))).map_err(VmError::at(image, "copied"))
+        Self::filled(|file| io::copy(&mut from, file).map(drop))
+            .map_err(VmError::at(image, "copied"))
+    }
+
+    /// A disk of zeros, `mib` MiB in size.
+    ///
+    /// # Errors
+    /// If there is no room for a file.
+    pub fn empty(mib: u32) -> Result<Self, VmError> {
+        Self::filled(|file| file.set_len(u64::from(mib) << 20))
+            .map_err(VmError::at(Path::new(PLACE), "written"))
+    }
+
+    fn filled(fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Self> {
+        let mut file = tempfile::tempfile_in(PLACE)?;
+        fill(&mut file)?;
+        // QEMU may run as another user. It is open to nobody else, because it has no name.
+        file.set_permissions(Permissions::from_mode(0o666))?;
+        Ok(Self(Arc::new(file)))
     }
 
     /// A second handle, for a child.
@@ -57,6 +72,12 @@ mod tests {
         disk.clone().clone_handle().unwrap().read_exact_at(&mut found, 0).unwrap();
         assert_eq!(&found, b"AFTERe");
         assert_eq!(fs::read_to_string(&image).unwrap(), "before");
+    }
+
+    #[test]
+    fn an_empty_disk_has_its_size() {
+        let disk = Disk::empty(3).unwrap();
+        assert_eq!(disk.clone_handle().unwrap().metadata().unwrap().len(), 3 << 20);
     }
 
     #[test]

@@ -66,6 +66,32 @@ test_device_close_asleep() {
 	with_device devmisuse close_asleep killed_owner
 }
 
+# Another device's interrupt brings the raises of a CPU to the line's.
+test_device_carried() {
+	needs waiter taskset
+	insmod "$KO" edu=1 2> /dev/null || skip "no edu device"
+	cpu=0
+	[ "$(nproc)" = 1 ] || cpu=1
+	for name in intsight0 intsight-edu; do
+		irq=$(awk -v name=$name '$NF == name { print $1 + 0 }' /proc/interrupts)
+		echo $cpu > "/proc/irq/$irq/smp_affinity_list" || fail "cannot bind $name"
+	done
+	taskset 1 waiter -P 2000000 -r &
+	raiser=$!
+	soon carried_line || fail "no raise"
+	waiter -a -c $cpu -n 50 -p 80 > /dev/null || fail "waiter"
+	kill $raiser
+	wait $raiser 2> /dev/null
+	carried=$(awk '$NF == "intsight-edu" { print $2 + $3 }' /proc/interrupts)
+	[ $cpu = 0 ] || [ "$carried" -ge 50 ] || fail "$carried were carried"
+	unload
+	nothing_left
+}
+
+carried_line() {
+	awk '$NF == "intsight0" && $2 + $3 { found = 1 } END { exit !found }' /proc/interrupts
+}
+
 test_device_many_users() {
 	with_device devmisuse many
 }

@@ -63,7 +63,7 @@ run_tests ${TESTS:-$(applicable only_init_at_first files thesis_script parameter
 	from_every_cpu \
 	device_names device_waits device_counts device_disturbances \
 	device_priorities device_bad_input device_wrong_state \
-	device_close_asleep device_many_users device_unload_under_reader \
+	device_close_asleep device_carried device_many_users device_unload_under_reader \
 	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
 	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
 	irqpath_learns irqpath_learns_napi irqpath_learns_work irqpath_learns_no_locks \

@@ -67,7 +67,7 @@ pub struct Definition {
     pub checks: Vec<Check>,
     /// The path whose instructions are attributed to functions.
     pub flame: Option<FlamePath>,
-    /// The loops whose instructions are counted, where several virtual CPUs run.
+    /// The loops or responses whose instructions are counted, where several virtual CPUs run.
     pub count: Option<CountedPath>,
     /// What `lab gate` watches.
     pub gate: Option<Gate>,
@@ -168,6 +168,9 @@ pub struct GuestNeeds {
     /// True if the guest has an HPET (x86-64 only).
     #[serde(default)]
     pub hpet: bool,
+    /// Size of the guest's empty disk, `/dev/vda`, if it has one.
+    #[serde(default)]
+    pub disk_mib: Option<u32>,
     #[serde(default = "default_memory_mib")]
     pub memory_mib: u32,
     /// Kernel parameters in addition to those of the mode.
@@ -283,17 +286,31 @@ pub struct FlamePath {
     pub always: bool,
 }
 
-/// Loops of a series between two marks, counted in instructions of the virtual CPU that they run on:
-/// [`super::figures`]. Such a guest runs under QEMU's translator, also where KVM works.
+/// Loops or responses of a series between two marks, counted in instructions of the virtual CPU on
+/// which they end: [`super::figures`]. Such a guest runs under QEMU's translator, also where KVM works.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedPath {
-    /// The series that has the loops; no other may execute the marks.
+    /// The series that has them; no other may execute the marks.
     pub series: String,
-    /// Mark where a loop begins.
+    /// Which they are.
+    #[serde(default)]
+    pub counted: Counted,
+    /// Mark where one begins; for a response, on any virtual CPU.
     pub from: u8,
     /// Mark where it ends.
     pub to: u8,
+}
+
+/// What lies between the marks of a [`CountedPath`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counted {
+    /// A computation that is always the same: what kept it waiting.
+    #[default]
+    Loops,
+    /// A task that waits for its interrupt: how long it took.
+    Responses,
 }
 
 /// What `lab gate` watches: metrics, with an allowance.

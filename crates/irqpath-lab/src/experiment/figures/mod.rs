@@ -13,7 +13,7 @@ mod truth;
 
 pub use attribute::Attributed;
 pub(super) use attribute::attribute_paths;
-pub(super) use count::compute_loop_metrics;
+pub(super) use count::compute_counted_metrics;
 
 use std::collections::BTreeMap;
 use std::path::Path;

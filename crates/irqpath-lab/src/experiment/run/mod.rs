@@ -252,7 +252,7 @@ fn evaluate_outcome(
     let mut series =
         definition.series_on(variant).map(read).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     if let (Some(counted), Some(directory)) = (&definition.count, recording) {
-        count_loops(counted, &directory.path().join(RECORDING), &mut series).map_err(wrong)?;
+        count_path(counted, &directory.path().join(RECORDING), &mut series).map_err(wrong)?;
     }
     let attributed = match (&definition.flame, recording) {
         (Some(flame), Some(directory)) => {
@@ -267,14 +267,14 @@ fn evaluate_outcome(
 }
 
 /// Adds what the counter left to the series that it is about.
-fn count_loops(
+fn count_path(
     counted: &CountedPath,
     recording: &Path,
     series: &mut [SeriesResult],
 ) -> Result<(), String> {
     let text = own::read_text(recording).map_err(|error| error.to_string())?;
     for series in series.iter_mut().filter(|s| s.name == counted.series && s.left_out.is_none()) {
-        let found = figures::compute_loop_metrics(&text, &series.metrics)?;
+        let found = figures::compute_counted_metrics(counted.counted, &text, &series.metrics)?;
         series.metrics.extend(found);
     }
     Ok(())

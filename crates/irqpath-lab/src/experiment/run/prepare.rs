@@ -15,7 +15,7 @@ use crate::experiment::error::ExperimentError;
 use crate::flame::{PathMarks, Plugin};
 use crate::guest::{Guest, Initramfs};
 use crate::kernel::{self, Arch, Flavour, Kernel, module};
-use crate::vm::Machine;
+use crate::vm::{Disk, Machine};
 
 /// Virtual CPUs of a guest that is not exact.
 const SMP_CPUS: u32 = 4;
@@ -91,6 +91,12 @@ pub(super) fn prepare_guest<'a>(
     // to find out where its interrupt goes, each time that the module is loaded.
     machine.devices.edu = variant.arch == Arch::X86_64 && definition.mode != Mode::Turns;
     machine.devices.hpet = definition.guest.hpet;
+    let no_disk = |source| ExperimentError::Vm {
+        experiment: definition.id.clone(),
+        variant: variant.name.clone(),
+        source: Box::new(source),
+    };
+    machine.disk = definition.guest.disk_mib.map(Disk::empty).transpose().map_err(no_disk)?;
     let commit = options.commit.clone();
     Ok(Prepared { definition, variant, draw, kernel, machine, initramfs, recording, commit })
 }

@@ -21,7 +21,7 @@ fn policies_on_two_cpus() {
 
 pub const TWO_CPUS: &str = "TESTS='irqpath_learns irqpath_migrates irqpath_direct \
     irqpath_direct_migrates irqpath_respects_priority irqpath_toggles irqpath_selective_follows \
-    irqpath_selective_obeys device_many_users netprio_off_in_flood kernel_log'";
+    irqpath_selective_obeys device_carried device_many_users netprio_off_in_flood kernel_log'";
 
 /// Packets that wait when their device goes, and address spaces that are another CPU's, too. The tests that
 /// count what waits are for one CPU: a second one that is free serves it at once, as it should.

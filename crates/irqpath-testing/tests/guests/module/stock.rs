@@ -13,7 +13,7 @@ const SHORT: &str = "TESTS='only_init_at_first files thesis_script parameters no
     device_wrong_state nic_round_trip nic_unload_while_flying kernel_log'";
 /// What is about several things at once.
 const CONCURRENT: &str = "TESTS='writers_serialise concurrent_writers killed_in_queue \
-    reader_stays load_loop device_waits device_close_asleep device_many_users \
+    reader_stays load_loop device_waits device_close_asleep device_carried device_many_users \
     device_unload_under_reader nic_overflow nic_burst nic_unload_while_flying unload_busy_loop \
     kernel_log' LOOPS=5";
 
