@@ -10,10 +10,20 @@ use serde::Deserialize;
 use super::{ShieldError, Snapshot};
 use crate::Host;
 
-/// What asks for a shield: a list of CPUs, or [`OWN_CPUS`].
+/// What asks for a shield: a list of CPUs, or [`OWN_CPUS`]. With a dot and the name of a container after
+/// it, for that container of a pod alone.
 pub const ANNOTATION: &str = "org.irqpath.shield";
 /// Those that the container's cpuset has, as the kubelet's static policy gives a pod its CPUs.
 const OWN_CPUS: &str = "cpuset";
+
+/// By which containerd and cri-o mark what holds a pod's namespaces. It has the annotations of the pod,
+/// and no work.
+const SANDBOX: [(&str, &str); 2] = [
+    ("io.kubernetes.cri.container-type", "sandbox"),
+    ("io.kubernetes.cri-o.ContainerType", "sandbox"),
+];
+/// Where containerd and cri-o have a container's name in its pod.
+const NAMES: [&str; 2] = ["io.kubernetes.cri.container-name", "io.kubernetes.container.name"];
 
 /// A container, as its runtime describes it on standard input.
 #[derive(Debug, Deserialize)]
@@ -57,17 +67,28 @@ impl Container {
     /// # Errors
     /// In one line, if the annotation says nothing that is known.
     pub fn moment(&self) -> Result<Moment, String> {
-        let Some(asked) = self.annotations.get(ANNOTATION) else { return Ok(Moment::Unasked) };
+        let Some((annotation, asked)) = self.asked() else { return Ok(Moment::Unasked) };
         if self.status == "stopped" {
             return Ok(Moment::Ended);
         }
         let cpus = match asked.as_str() {
             OWN_CPUS => None,
             list => Some(list.parse().map_err(|_| {
-                format!("{ANNOTATION} is '{list}'; it takes a list of CPUs, or {OWN_CPUS}")
+                format!("{annotation} is '{list}'; it takes a list of CPUs, or {OWN_CPUS}")
             })?),
         };
         Ok(Moment::Begins { pid: self.pid, cpus })
+    }
+
+    /// The annotation that is for this container, and what it says.
+    fn asked(&self) -> Option<(String, &String)> {
+        let says = |key: &str| self.annotations.get(key);
+        if SANDBOX.iter().any(|(key, kind)| says(key).is_some_and(|found| found == kind)) {
+            return None;
+        }
+        let own = NAMES.iter().find_map(|key| says(key)).map(|name| format!("{ANNOTATION}.{name}"));
+        let mut keys = own.into_iter().chain([ANNOTATION.to_owned()]);
+        keys.find_map(|key| says(&key).map(|asked| (key, asked)))
     }
 }
 

@@ -226,6 +226,34 @@ fn a_runtime_is_understood() {
 }
 
 #[test]
+fn an_annotation_of_a_pod_is_for_its_containers() {
+    let moment = |annotations: &[(&str, &str)]| {
+        let all: std::collections::BTreeMap<_, _> = annotations.iter().copied().collect();
+        let state = serde_json::json!({
+            "id": "c1", "status": "created", "pid": 60, "annotations": all,
+        });
+        Container::parse(&state.to_string()).unwrap().moment()
+    };
+    let begins = |cpus: &str| Moment::Begins { pid: 60, cpus: Some(cpus.parse().unwrap()) };
+    let (all, app) = (("org.irqpath.shield", "2-3"), ("org.irqpath.shield.app", "2"));
+    let containerd = |kind| ("io.kubernetes.cri.container-type", kind);
+    let cri_o = |kind| ("io.kubernetes.cri-o.ContainerType", kind);
+    let (named, sidecar) =
+        (("io.kubernetes.cri.container-name", "app"), ("io.kubernetes.container.name", "log"));
+    // What holds the namespaces of the pod has no work.
+    for sandbox in [containerd("sandbox"), cri_o("sandbox")] {
+        assert_eq!(moment(&[all, sandbox]).unwrap(), Moment::Unasked);
+    }
+    assert_eq!(moment(&[all, containerd("container"), named]).unwrap(), begins("2-3"));
+    assert_eq!(moment(&[app, named]).unwrap(), begins("2"));
+    assert_eq!(moment(&[app, all, named]).unwrap(), begins("2"));
+    assert_eq!(moment(&[app, cri_o("container"), sidecar]).unwrap(), Moment::Unasked);
+    assert_eq!(moment(&[app]).unwrap(), Moment::Unasked);
+    let wrong = moment(&[("org.irqpath.shield.app", "every"), named]).unwrap_err();
+    assert!(wrong.starts_with("org.irqpath.shield.app is 'every'"), "{wrong}");
+}
+
+#[test]
 fn the_cgroup_and_the_cpus_of_a_container_are_found() {
     let mut fake = with_units().with_file("sys/fs/cgroup/kubepods/pod7/cpuset.cpus", "2-3\n");
     for (pid, path) in [

@@ -228,11 +228,13 @@ pub struct ShieldDetach {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A container asks for it by the annotation org.irqpath.shield: a list of CPUs, or \"cpuset\" for those
-that its cpuset has, as with the kubelet's static CPU manager. The runtime gives the state of the
-container on standard input (OCI runtime-spec). As a createRuntime hook it attaches the container's
-cgroup, as a poststop hook it detaches it. Containers without the annotation are left alone.
+that its cpuset has, as with the kubelet's static CPU manager. org.irqpath.shield.NAME is for the
+container NAME of a pod alone. The runtime gives the state of the container on standard input (OCI
+runtime-spec). As a createRuntime hook it attaches the container's cgroup, as a poststop hook it
+detaches it. Containers without the annotation are left alone.
 
-Exit codes: 0 done, 2 could not; a runtime then does not start the container.")]
+Exit codes: 0 done, 2 could not; a runtime then does not start the container. The reason is in the
+system's log, too.")]
 pub struct ShieldHook {
     /// The CPUs that containers may have; an annotation that names another one is refused
     #[arg(long, value_name = "LIST")]

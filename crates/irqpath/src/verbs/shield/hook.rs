@@ -2,10 +2,11 @@
 //! `irqpath shield hook`: what a container runtime calls before a container runs and after its end.
 
 use std::io::Read;
+use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
-use irqpath_model::CpuList;
+use irqpath_model::{CpuList, printable};
 use irqpath_system::shield::{
     Container, Moment, ShieldError, Whose, attach, check_irqs, container_cgroup, cpuset_of, detach,
     plan_attach_container,
@@ -19,8 +20,21 @@ use crate::host::signals;
 /// The state of a container is some hundred bytes, and its annotations.
 const MAX_STATE: u64 = 1 << 20;
 
-/// Prints nothing: a runtime shows what a hook prints only where the hook fails.
+/// Prints nothing unless it fails. The reason is in the system's log, too: crun says only that a hook
+/// failed.
 pub fn run(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
+    follow(arguments).inspect_err(|error| log_error(&format!("{error:#}")))
+}
+
+/// Nobody has to listen there.
+fn log_error(reason: &str) {
+    /// Facility daemon, severity error (RFC 3164).
+    const PRIORITY: u8 = 3 * 8 + 3;
+    let message = format!("<{PRIORITY}>irqpath[{}]: {}", std::process::id(), printable(reason));
+    let _ = UnixDatagram::unbound().and_then(|log| log.send_to(message.as_bytes(), "/dev/log"));
+}
+
+fn follow(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     let state = std::io::stdin().take(MAX_STATE + 1);
     let length = { state }.read_to_string(&mut text).context("cannot read standard input")?;
