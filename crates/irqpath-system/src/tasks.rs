@@ -93,6 +93,12 @@ impl Task {
     pub(crate) fn is_irq_thread(&self) -> bool {
         self.kernel && self.comm.starts_with("irq/")
     }
+
+    /// The number of the interrupt whose thread it is: `irq/33-sound`, `irq/33-s-sound`.
+    pub(crate) fn serves_irq(&self) -> Option<u32> {
+        let rest = self.comm.strip_prefix("irq/").filter(|_| self.kernel)?;
+        rest.split_once('-')?.0.parse().ok()
+    }
 }
 
 impl Host {

@@ -38,6 +38,7 @@ mod partition;
 mod placed;
 mod plan;
 mod plan_tasks;
+mod recall;
 mod refused;
 mod reset;
 mod set;

@@ -323,7 +323,7 @@ impl Planner<'_> {
         let balanced =
             balance.is_some_and(|b| !b.lines.as_ref().is_some_and(|l| l.contains(&irq.irq)));
         let asked = !balanced && base != irq.hint;
-        if self.only_shielded(&base) && balanced && base != irq.hint {
+        if self.only_shielded(&base) && balanced && base != irq.hint && !irq.managed {
             self.plan.notes.push(format!(
                 "{label} was on CPU {base} alone, where irqbalance may have put it; --irq {} keeps it",
                 irq.irq
@@ -406,7 +406,7 @@ pub(super) fn irq_target(irq: &Irq) -> Target {
     Target::File { path: format!("proc/irq/{}/smp_affinity", irq.irq), form: Form::Mask }
 }
 
-fn irq_label(irq: &Irq) -> String {
+pub(super) fn irq_label(irq: &Irq) -> String {
     let name = if irq.name.is_empty() { "no handler" } else { &irq.name };
     format!("irq {} ({name})", irq.irq)
 }

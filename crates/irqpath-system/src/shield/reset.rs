@@ -14,6 +14,7 @@ use super::entry::{PATIENCE, read_entry};
 use super::handed::remove_attached;
 use super::heirs::Ancestors;
 use super::newborn::find_newborn;
+use super::recall::recall_threads;
 use super::siblings::is_cpu;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::change::{Access, put_back, undo_changes};
@@ -78,6 +79,7 @@ pub(super) fn take_down(
     reset.undone.extend(undone);
     reset.heirs = restore_heirs(host, access, &journal, since);
     reset.newborn = restore_newborn(access, &newborn);
+    recall_threads(host, access);
     access.mark_step("before the release");
     journal.release_targets(&settled);
     access.mark_step("after the release");

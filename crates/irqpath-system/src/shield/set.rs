@@ -17,6 +17,7 @@ use super::handed::{make_attached, remove_attached};
 use super::heirs::Ancestors;
 use super::join::{join_partition, leave_partition};
 use super::plan::{Plan, plan_shield};
+use super::recall::recall_threads;
 use super::refused::{all_refused, contested_obstacle, unattached_obstacle};
 use super::reset::take_down;
 use super::siblings::is_cpu;
@@ -253,6 +254,7 @@ impl<'a> Setter<'a> {
         if !offline.is_empty() {
             outcomes.extend(apply_steps(self.access, journal, offline)?);
         }
+        recall_threads(self.host, self.access);
         let mechanism = in_force(last.partition || !last.attached.is_empty(), &last, self.wanted);
         let mut obstacles = last.obstacles;
         obstacles.extend(all_refused(&self.snapshot, self.wanted, journal.ledger()));

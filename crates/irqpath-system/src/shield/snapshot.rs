@@ -2,6 +2,8 @@
 //! What the host is like, as far as a shield is concerned. Read in one go, judged by `plan`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use irqpath_model::shield::{Switch, Wanted};
 use irqpath_model::{CpuList, TaskId};
@@ -29,6 +31,8 @@ pub struct Irq {
     pub effective: Option<CpuList>,
     /// CPUs that the driver would like.
     pub hint: CpuList,
+    /// True if the kernel says that it keeps the affinity to itself (Linux 6.9: the file cannot be written).
+    pub managed: bool,
 }
 
 /// A file with a CPU mask.
@@ -188,7 +192,7 @@ impl Snapshot {
     }
 }
 
-fn read_irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
+pub(super) fn read_irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
     let names = host.irq_names()?;
     let mut irqs: Vec<Irq> = host
         .names_in("proc/irq")
@@ -204,11 +208,16 @@ fn read_irqs(host: &Host) -> Result<Vec<Irq>, SystemError> {
                 affinity: file("smp_affinity")?,
                 effective: file("effective_affinity"),
                 hint: file("affinity_hint").unwrap_or_default(),
+                managed: is_read_only(&host.path(format!("proc/irq/{number}/smp_affinity"))),
             })
         })
         .collect();
     irqs.sort_by_key(|irq| irq.irq);
     Ok(irqs)
+}
+
+fn is_read_only(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.mode() & 0o222 == 0)
 }
 
 /// Files with masks, apart from those of single interrupts.

@@ -11,7 +11,7 @@ use irqpath_model::shield::{Drift, Kept, Measured, ObstacleKind, Running, Status
 use super::entry::{Entry, in_force, is_held_back};
 use super::plan::plan_shield;
 use super::refused::all_refused;
-use super::{OWNER, ShieldError, Snapshot, partition};
+use super::{OWNER, ShieldError, Snapshot, partition, recall};
 use crate::change::{Access, Step};
 use crate::journal::{Ledger, peek_journal};
 use crate::{Host, Task};
@@ -74,6 +74,7 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     status
         .drift
         .extend(has_partition.then(|| partition_drift(access, &snapshot, &wanted.cpus)).flatten());
+    status.drift.extend(recall::find_drift(&snapshot, &wanted.cpus));
     status.pending = find_pending(&snapshot, &wanted, plan.kernel);
     status.obstacles = plan.obstacles;
     // Said when the shield was set; what is in force is known now.
