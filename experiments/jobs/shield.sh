@@ -140,7 +140,8 @@ elif [ "$TEST" = kernel ]; then
 	rm "$out.json"
 else
 	cp /proc/interrupts "$out.before"
-	taskset 1 waiter -P $((1000000000 / HZ)) -r &
+	# shellcheck disable=SC2086 # words of a command
+	taskset 1 waiter -P $((1000000000 / HZ)) ${WAITER:-} -r &
 	raiser=$!
 	# It sets the device's mode, which nobody may do beside a task that waits.
 	until awk '$NF == "intsight0" && $2 + $3 { found = 1 } END { exit !found }' /proc/interrupts; do

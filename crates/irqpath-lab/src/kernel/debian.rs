@@ -31,14 +31,15 @@ const LEFT_OUT: [&str; 6] = [
     "var/lib/apt/lists",
 ];
 const IMAGE: &str = "root.ext4";
-/// Room for the system and for what guests write.
-const IMAGE_SIZE: &str = "384M";
+/// Room for the system and for what guests write, and the room with other packages.
+const IMAGE_SIZES: [&str; 2] = ["384M", "2G"];
 
-/// An image of an ext4 file system with a Debian of this suite. Only root can make one.
+/// An image of an ext4 file system with a Debian of this suite, and with these other packages. Only
+/// root can make one.
 ///
 /// # Errors
 /// If there is no debootstrap or archive, or it cannot install the packages.
-pub fn provide_debian(lab: &Lab, suite: &str) -> Result<PathBuf, KernelError> {
+pub fn provide_debian(lab: &Lab, suite: &str, others: &[&str]) -> Result<PathBuf, KernelError> {
     let arch = Arch::X86_64;
     let systemd = Apt::open(lab, suite)?.find_package("systemd", arch, None)?;
     // Debian renamed it with the change to 64-bit times.
@@ -47,11 +48,14 @@ pub fn provide_debian(lab: &Lab, suite: &str) -> Result<PathBuf, KernelError> {
     let inputs = Inputs::new("debian", RECIPE)
         .value("suite", suite)
         .value("packages", &packages)
+        .value("others", &others.join(","))
         .value("systemd", &systemd.version);
-    let label = format!("debian-{suite}-{arch}");
+    let size = IMAGE_SIZES[usize::from(!others.is_empty())];
+    let kind = if others.is_empty() { "" } else { "-others" };
+    let label = format!("debian-{suite}{kind}-{arch}");
     let product = Product { kind: "guest", label, inputs, resumable: false };
     let made = lab.cache.provide_product(&product, &lab.progress, |staging| {
-        make_image(lab, suite, &packages, staging)
+        make_image(lab, suite, (&packages, others, size), staging)
     })?;
     Ok(made.join(IMAGE))
 }
@@ -59,11 +63,14 @@ pub fn provide_debian(lab: &Lab, suite: &str) -> Result<PathBuf, KernelError> {
 fn make_image(
     lab: &Lab,
     suite: &str,
-    packages: &str,
+    (packages, others, size): (&str, &[&str], &str),
     staging: &Staging,
 ) -> Result<(), KernelError> {
     let root = staging.directory.join("root");
     install_packages(lab, suite, packages, &root, staging)?;
+    if !others.is_empty() {
+        add_packages(lab, others, &root, staging)?;
+    }
     for directory in LEFT_OUT {
         let path = root.join(directory);
         remove_directory(&path)?;
@@ -73,7 +80,7 @@ fn make_image(
     let mut command = tool_command("mke2fs");
     command.args(["-q", "-t", "ext4", "-m", "0", "-J", "size=16"]);
     command.args(["-E", "lazy_itable_init=0,lazy_journal_init=0"]);
-    command.arg("-d").arg(&root).arg(staging.directory.join(IMAGE)).arg(IMAGE_SIZE);
+    command.arg("-d").arg(&root).arg(staging.directory.join(IMAGE)).arg(size);
     run_for_output(&mut command, "making a disk with mke2fs")?;
     Ok(remove_directory(&root)?)
 }
@@ -97,4 +104,22 @@ pub(super) fn install_packages(
     command.arg(suite).arg(root).arg(Mirror::find()?.main()).stdin(staging.stdin());
     let log = staging.directory.join("debootstrap.log");
     run_watched(&mut command, &what, &log, || {})
+}
+
+/// Install more packages into the root that debootstrap made, by its own apt, which knows the order
+/// that some of them need.
+fn add_packages(
+    lab: &Lab,
+    packages: &[&str],
+    root: &Path,
+    staging: &Staging,
+) -> Result<(), KernelError> {
+    let what = format!("installing {}", packages.join(", "));
+    lab.progress.begin_step(&what, None, Unit::Steps);
+    let mut command = tool_command("unshare");
+    command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]);
+    command.arg("chroot").arg(root).args(["apt-get", "-o", "APT::Sandbox::User=root"]);
+    command.args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    command.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C").stdin(staging.stdin());
+    run_watched(&mut command, &what, &staging.directory.join("apt.log"), || {})
 }

@@ -1,45 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The job of pid1.rs, a service of the guest's systemd; KILLS, SEED and TUNE come before it. It runs once
-# a boot, and the disk keeps /results. What must not be goes into failures, each check into checks.
+# The job of Debian 12 and 13, a service of the guest's systemd; KILLS, SEED and TUNE come before it. It runs
+# once a boot, and the disk keeps /results.
 
-fail() { echo "boot $boot: $*" >> failures; }
-check() { echo "$(cut -d ' ' -f 1 /proc/uptime) boot $boot: $*" >> checks; }
 # A boot that QEMU spoiled is made again by the lab, and begins where that one began.
 boot=$(cat next 2> /dev/null || echo 1)
 if [ -e next ]; then cp first.failures failures; cp first.checks checks; else rm -f failures checks; fi
 touch failures checks
-
-# A minimal Debian has no kmod.
-insmod() { run_ok busybox insmod "$@"; }
-rmmod() { run_ok busybox rmmod "$@"; }
-# expect WHAT FOUND WANTED
-expect() { [ "$2" = "$3" ] || fail "$1: '$2', not '$3'"; }
-# run_ok COMMAND...: its output is kept if it fails.
-run_ok() { "$@" > output 2>&1 || fail "$*: $(cat output)"; }
-# wait_for SECONDS COMMAND...
-wait_for() {
-	tries=$(($1 * 5))
-	shift
-	until "$@" > /dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || { fail "never: $*"; return 1; }
-		sleep 0.2
-	done
-}
-# same WHAT FILE: the machine is as it was.
-same() {
-	hoststate "${2:-before}" 0-3 > diff.out 2>&1 || fail "$1: $(cat diff.out)"
-	[ -e /var/lib/irqpath/shield.journal ] && fail "$1: a journal is left"
-	check "$1"
-}
-
-affinity() { awk '/^Cpus_allowed_list:/ { print $2 }' "/proc/$1/status"; }
-main_pid() { systemctl show -p MainPID --value "$1"; }
-is_active() { [ "$(systemctl is-active "$1")" = active ]; }
-mask() { cat /proc/irq/default_smp_affinity; }
-mask_is() { [ "$(mask)" = "$1" ]; }
-partition() { cat "/sys/fs/cgroup/system.slice/$1/cpuset.cpus.partition" 2> /dev/null; }
-no_drift() { irqpath shield verify -d 100ms > verify.txt 2>&1; }
 
 # Both of its processes are there.
 start_motor() {
@@ -175,6 +141,28 @@ reloads() {
 	same 'after reloads'
 }
 
+# Nothing of this script can be written meanwhile.
+fill_disk() {
+	for size in 1M 4k 1; do dd if=/dev/zero of=/full-$size bs=$size 2> /dev/null; done
+}
+disk_full() {
+	fill_disk
+	said=$(irqpath shield set --cpus 3 2>&1) && said="it was set: $said"
+	state=$(hoststate before 0-3 2>&1)
+	rm /full-*
+	case $said in *"No space left on device"*) ;; *) fail "a set on a full disk: $said" ;; esac
+	expect 'lines of that' "$(echo "$said" | wc -l)" 1
+	[ -z "$state" ] || fail "after a set on a full disk: $state"
+	same 'after a set on a full disk'
+	run_ok irqpath shield set --cpus 3
+	fill_disk
+	said=$(irqpath shield reset 2>&1) || said="it failed: $said"
+	state=$(hoststate before 0-3 2>&1)
+	rm /full-*
+	[ -z "$state" ] || fail "after a reset on a full disk: $said $state"
+	same 'after a reset on a full disk'
+}
+
 # random LIMIT: from 1 to LIMIT, the same for a seed.
 random() {
 	state=$(((state * 1103515245 + 12345) % 2147483648))
@@ -232,6 +220,32 @@ random_kills() {
 line_of() { awk -v name="$1" '$NF == name { print $1 + 0 }' /proc/interrupts; }
 thread_of() { grep -l "^irq/$(line_of "$1")-" /proc/[0-9]*/comm | cut -d / -f 3; }
 priority_is() { [ "$(sed 's/.*) //' "/proc/$(thread_of intsight0)/stat" | cut -d ' ' -f 38)" = "$1" ]; }
+
+# The handler of a line that is bound to a shielded CPU runs there, too.
+bound_thread() {
+	line=$(line_of intsight1)
+	thread=$(grep -l "^irq/$line-" /proc/[0-9]*/comm | cut -d / -f 3)
+	echo 3 > /proc/irq/"$line"/smp_affinity_list
+	wait_for 20 thread_is 3
+	start_motor
+	for how in 'set --cpus 2-3' 'set --cpus 3' 'attach motor --cpus 2'; do
+		# shellcheck disable=SC2086 # words of a command
+		run_ok irqpath shield $how
+		wait_for 20 thread_is 3 || fail "thread of a bound line after $how: $(affinity "$thread")"
+	done
+	# As after a partition of somebody else.
+	taskset -p -c "$(affinity 2)" "$thread" > /dev/null
+	irqpath shield status > status.txt
+	grep -q "thread of irq $line (intsight1): CPU 0-1, should be CPU 3" status.txt || fail "no drift: $(cat status.txt)"
+	run_ok irqpath shield repair
+	wait_for 20 thread_is 3 || fail "thread of a bound line after a repair: $(affinity "$thread")"
+	run_ok irqpath shield reset
+	wait_for 20 thread_is 3 || fail "thread of a bound line after a reset: $(affinity "$thread")"
+	echo 0-3 > /proc/irq/"$line"/smp_affinity_list
+	systemctl stop motor
+	check 'the thread of a bound line stays with it'
+}
+thread_is() { [ "$(affinity "$thread")" = "$1" ]; }
 
 # What the agent answers; no program of a minimal Debian asks by HTTP.
 scrape() {
@@ -295,11 +309,6 @@ sleep_hook() {
 	same 'after sleep' first
 }
 
-begin() {
-	timeout 100 systemctl is-system-running --wait > running
-	[ "$(cat running)" = running ] || fail "$(cat running): $(systemctl --failed --no-legend)"
-	check 'systemd is running'
-}
 begin
 [ "$TUNE" = 0 ] || insmod /intsight.ko
 if [ $boot = 1 ]; then
@@ -309,8 +318,10 @@ if [ $boot = 1 ]; then
 	attached_thread
 	affine_unit
 	given_partition
+	[ "$TUNE" = 0 ] || bound_thread
 	contained
 	reloads
+	disk_full
 	random_kills
 	echo 'SHIELD=--cpus 3' > /etc/default/irqpath-shield
 	run_ok systemctl enable irqpath-shield irqpath-agent irqpath-tune note

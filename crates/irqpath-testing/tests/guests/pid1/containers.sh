@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Containers of runc below systemd, as podman, containerd and cri-o have theirs, whose hooks are those of
-# docs/shield.md. Part of the job of pid1.rs.
+# docs/shield-containers.md. Part of the jobs of pid1.
 
 scope() { echo "/sys/fs/cgroup/system.slice/runc-$1.scope"; }
 container_pid() { head -n 1 "$(scope "$1")/cgroup.procs"; }

@@ -4,10 +4,12 @@
 //! from boot on, power that goes in the middle of a `set`, and kills at random while services and
 //! containers come and go.
 //!
-//! `pid1.sh` and `pid1-container.sh` are what runs in the guest, as a service; `pid1-stage.sh` mounts the
+//! `boots.sh` and `containers.sh` are what runs in the guest, as a service; `stage.sh` mounts the
 //! disk and starts systemd. The disk lasts from boot to boot. With `IRQPATH_PID1=1` only, because a
 //! real-time kernel takes more than ten minutes where there is no KVM. `IRQPATH_RANDOM_KILLS=200` tries
 //! as many kills, from the seed `IRQPATH_SEED`, instead of 10.
+
+mod others;
 
 use std::env;
 use std::path::Path;
@@ -33,20 +35,20 @@ const QUIET: &str = "systemd.show_status=0 systemd.mask=getty.target systemd.mas
 const SHIPPED: [(&str, &str, u32); 4] = [
     (
         "system/irqpath-shield.service",
-        include_str!("../../../../systemd/irqpath-shield.service"),
+        include_str!("../../../../../systemd/irqpath-shield.service"),
         0o644,
     ),
     (
         "system/irqpath-tune.service",
-        include_str!("../../../../systemd/irqpath-tune.service"),
+        include_str!("../../../../../systemd/irqpath-tune.service"),
         0o644,
     ),
     (
         "system/irqpath-agent.service",
-        include_str!("../../../../systemd/irqpath-agent.service"),
+        include_str!("../../../../../systemd/irqpath-agent.service"),
         0o644,
     ),
-    ("system-sleep/irqpath", include_str!("../../../../systemd/irqpath.sleep"), 0o755),
+    ("system-sleep/irqpath", include_str!("../../../../../systemd/irqpath.sleep"), 0o755),
 ];
 
 /// Units of the test.
@@ -83,7 +85,14 @@ struct Scene {
 }
 
 impl Scene {
-    fn open(suite: &str, flavour: Flavour) -> Option<Self> {
+    /// With a Debian that has these packages, too. `job` is what runs, and `with` adds to the guest.
+    fn open(
+        suite: &str,
+        flavour: Flavour,
+        packages: &[&str],
+        job: &str,
+        with: impl FnOnce(Guest) -> Guest,
+    ) -> Option<Self> {
         let what = format!("guests with Debian's {suite}");
         if env::var_os(ASKED).is_none() {
             println!("skipped: {what}: {ASKED} is not set; these guests take minutes");
@@ -99,10 +108,10 @@ impl Scene {
             return None;
         }
         let (lab, kernel) = guests::provide_kernel(flavour, Arch::X86_64)?;
-        let image = guests::or_skip(&what, provide_debian(&lab, suite))?;
+        let image = guests::or_skip(&what, provide_debian(&lab, suite, packages))?;
         let intsight = guests::build_intsight(&lab, &kernel)?;
         let disk = Disk::copy_of(&image).unwrap();
-        let guest = build_guest(&lab, &kernel, &intsight);
+        let guest = with(describe_guest(&kernel, &intsight, job)).build(&lab).unwrap();
         Some(Self { lab, kernel, guest, disk })
     }
 
@@ -123,12 +132,7 @@ impl Scene {
     }
 }
 
-fn build_guest(lab: &Lab, kernel: &Kernel, intsight: &Path) -> Initramfs {
-    // Other kernels have no interrupt threads to tune.
-    let tune = u8::from(kernel.flavour == Flavour::StockRt);
-    let asked = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
-    let settings =
-        format!("TUNE={tune}\nKILLS={}\nSEED={}\n", asked(KILLS, "10"), asked("IRQPATH_SEED", "1"));
+fn describe_guest(kernel: &Kernel, intsight: &Path, job: &str) -> Guest {
     let guest = SHIPPED.iter().fold(Guest::new(kernel), |guest, (place, text, mode)| {
         let text = text.replace("@BINDIR@", "/usr/bin");
         guest.text(&format!("/payload/usr/lib/systemd/{place}"), &text, *mode)
@@ -146,18 +150,22 @@ fn build_guest(lab: &Lab, kernel: &Kernel, intsight: &Path) -> Initramfs {
         .own_program("killat")
         .own_program("waiter")
         .file("/payload/intsight.ko", intsight, 0o644)
-        .text("/stage", include_str!("pid1-stage.sh"), 0o755)
-        .text(
-            "/payload/job",
-            &(settings + include_str!("pid1-container.sh") + include_str!("pid1.sh")),
-            0o644,
-        )
-        .build(lab)
-        .unwrap()
+        .text("/stage", include_str!("stage.sh"), 0o755)
+        .text("/payload/job", &(include_str!("common.sh").to_owned() + job), 0o644)
+}
+
+/// The job of [`holds`] on such a kernel.
+fn boots_job(flavour: Flavour) -> String {
+    // Other kernels have no interrupt threads to tune.
+    let tune = u8::from(flavour == Flavour::StockRt);
+    let asked = |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| usual.to_owned());
+    let settings =
+        format!("TUNE={tune}\nKILLS={}\nSEED={}\n", asked(KILLS, "10"), asked("IRQPATH_SEED", "1"));
+    settings + include_str!("containers.sh") + include_str!("boots.sh")
 }
 
 /// Each is said when its part has held; the parts before it have, too.
-const CHECKS: [&str; 20] = [
+const CHECKS: [&str; 22] = [
     "boot 1: systemd is running",
     "boot 1: an attached unit is shown and logs as before",
     "boot 1: attached, daemon-reload and a repair",
@@ -174,17 +182,23 @@ const CHECKS: [&str; 20] = [
     "boot 1: after containers",
     "boot 1: after a container that a reset outlived",
     "boot 1: after reloads",
+    "boot 1: after a set on a full disk",
+    "boot 1: after a reset on a full disk",
     "boot 1: after kills",
     "boot 2: the units shield, serve and learn from boot on",
     "boot 2: after the units of a boot",
     "boot 2: after sleep",
 ];
 
-const TUNED: [&str; 2] =
-    ["boot 2: tune serves the task", "boot 2: tune serves a NIC that comes later"];
+const TUNED: [&str; 3] = [
+    "boot 1: the thread of a bound line stays with it",
+    "boot 2: tune serves the task",
+    "boot 2: tune serves a NIC that comes later",
+];
 
 fn holds(suite: &str, flavour: Flavour) {
-    let Some(scene) = Scene::open(suite, flavour) else { return };
+    let job = boots_job(flavour);
+    let Some(scene) = Scene::open(suite, flavour, &[], &job, |guest| guest) else { return };
     // Its job takes the power away.
     let first = scene.boot();
     let last = if first.ending == Ending::Vanished { scene.boot() } else { first.clone() };

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The first process of the guests of pid1.rs, until it becomes the systemd on the disk.
+# The first process of the guests of pid1, until it becomes the systemd on the disk.
 export PATH=/bin
 /bin/busybox mkdir -p /proc /sys /dev /disk
 /bin/busybox --install -s /bin
