@@ -9,7 +9,7 @@
 
 use irqpath_model::CpuList;
 use irqpath_model::change::Value;
-use irqpath_model::shield::Drift;
+use irqpath_model::shield::Kept;
 
 use super::plan::{irq_label, irq_target};
 use super::snapshot::read_irqs;
@@ -48,22 +48,21 @@ pub(super) fn recall_threads(host: &Host, access: &dyn Access) {
     }
 }
 
-/// Those that are off the shielded CPUs although their interrupt is there. What cannot be called back is
-/// no drift; before Linux 6.9 the kernel does not tell which these are.
-pub(super) fn find_drift(snapshot: &Snapshot, shielded: &CpuList) -> Vec<Drift> {
+/// Those that are off the shielded CPUs although their interrupt is there. Some controllers let a thread
+/// follow only when the interrupt next arrives, so this is no drift. Which ones cannot be called back the
+/// kernel tells since Linux 6.9.
+pub(super) fn find_waiting(snapshot: &Snapshot, shielded: &CpuList) -> Vec<Kept> {
     if snapshot.version.is_none_or(|version| version < (6, 9)) {
         return Vec::new();
     }
     let is_there =
         |irq: &Irq| !irq.managed && !irq.affinity.is_empty() && irq.affinity.is_subset(shielded);
-    let drift = |(irq, found): (&Irq, CpuList)| Drift {
+    let waiting = |(irq, found): (&Irq, CpuList)| Kept {
         label: format!("thread of {}", irq_label(irq)),
-        found: Value::Cpus(found),
-        wanted: Value::Cpus(irq.affinity.clone()),
-        new: false,
+        cpus: found,
     };
     let off = find_driven_off(&snapshot.irqs, &snapshot.tasks).into_iter();
-    off.filter(|(irq, _)| is_there(irq)).map(drift).collect()
+    off.filter(|(irq, _)| is_there(irq)).map(waiting).collect()
 }
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ pub fn status(host: &Host, access: &dyn Access) -> Result<Status, ShieldError> {
     status
         .drift
         .extend(has_partition.then(|| partition_drift(access, &snapshot, &wanted.cpus)).flatten());
-    status.drift.extend(recall::find_drift(&snapshot, &wanted.cpus));
     status.pending = find_pending(&snapshot, &wanted, plan.kernel);
+    status.pending.extend(recall::find_waiting(&snapshot, &wanted.cpus));
     status.obstacles = plan.obstacles;
     // Said when the shield was set; what is in force is known now.
     status.obstacles.retain(|o| o.kind != ObstacleKind::NoPartition || !has_partition);
