@@ -11,42 +11,23 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# shellcheck source=scripts/go-tool.sh
+. scripts/go-tool.sh
+
 # Kubernetes 1.N.P is the module k8s.io/kubernetes v1.N.P, and its parts are v0.N.P.
-version=32.10
-directory=$(realpath -m "${CARGO_TARGET_DIR:-target}/tools/kubelet-v1.$version")
-binary=$directory/kubelet
-
-if [[ -x $binary ]]; then
-  echo "$binary"
-  exit
-fi
-if ! command -v go >/dev/null; then
-  echo 'kubelet: go is not installed' >&2
-  exit 2
-fi
-
-build=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-kubelet.XXXXXX")
-trap 'rm -rf --one-file-system "$build"' EXIT
-trap 'exit 130' INT TERM HUP
-
+# shellcheck disable=SC2317 # called by go_tool, with the version
 build_kubelet() {
-  local module part=component-base/version
-  module=$(go mod download -json "k8s.io/kubernetes@v1.$version" |
+  local module parts=${version/v1/v0}
+  module=$(go mod download -json "k8s.io/kubernetes@$version" |
     sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-  cp -r --no-preserve=mode "$module" "$build/source"
-  cd "$build/source"
+  cp -r --no-preserve=mode "$module" "$1/source"
+  cd "$1/source"
   # Its parts are directories of its repository, which the module does not have.
-  sed -i -E "s#^(\s*)(k8s.io/[a-z0-9-]+) => \./staging/.*#\1\2 => \2 v0.$version#" go.mod
+  sed -i -E "s#^(\s*)(k8s.io/[a-z0-9-]+) => \./staging/.*#\1\2 => \2 $parts#" go.mod
   rm -f go.work
-  CGO_ENABLED=0 go build -mod=mod -buildvcs=false -trimpath -o "$build/kubelet" \
-    -ldflags "-s -w -X k8s.io/$part.gitVersion=v1.$version -X k8s.io/$part.gitMajor=1" ./cmd/kubelet
+  CGO_ENABLED=0 go build -mod=mod -buildvcs=false -trimpath -o "$1/kubelet" -ldflags "-s -w \
+    -X k8s.io/component-base/version.gitVersion=$version \
+    -X k8s.io/component-base/version.gitMajor=1" ./cmd/kubelet
 }
 
-if ! (build_kubelet) >"$build/log" 2>&1; then
-  tail -n 20 "$build/log" >&2
-  echo 'kubelet: it does not build' >&2
-  exit 1
-fi
-mkdir -p "$directory"
-mv "$build/kubelet" "$binary"
-echo "$binary"
+go_tool kubelet v1.32.10 build_kubelet

@@ -10,40 +10,20 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-version=v0.165.0
-directory=$(realpath -m "${CARGO_TARGET_DIR:-target}/tools/otelcol-$version")
-binary=$directory/otelcol
+# shellcheck source=scripts/go-tool.sh
+. scripts/go-tool.sh
 
-if [[ -x $binary ]]; then
-  echo "$binary"
-  exit
-fi
-if ! command -v go >/dev/null; then
-  echo 'otelcol: go is not installed: its builder is written in Go' >&2
-  exit 2
-fi
+# shellcheck disable=SC2317 # called by go_tool, with the version
+build_otelcol() {
+  printf '%s\n' "dist: {name: otelcol, output_path: $1/source}" \
+    receivers: "  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver $version" \
+    exporters: "  - gomod: go.opentelemetry.io/collector/exporter/debugexporter $version" \
+    >"$1/manifest.yaml"
+  cd "$1"
+  # The directory belongs to no repository.
+  export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+  go run "go.opentelemetry.io/collector/cmd/builder@$version" --config manifest.yaml
+  mv source/otelcol otelcol
+}
 
-build=$(mktemp -d "${TMPDIR:-/var/tmp}/irqpath-otelcol.XXXXXX")
-trap 'rm -rf --one-file-system "$build"' EXIT
-trap 'exit 130' INT TERM HUP
-
-cat >"$build/manifest.yaml" <<END
-dist: {name: otelcol, output_path: $build/source}
-receivers:
-  - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver $version
-exporters:
-  - gomod: go.opentelemetry.io/collector/exporter/debugexporter $version
-END
-# The directory belongs to no repository.
-export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
-if ! (cd "$build" && go run "go.opentelemetry.io/collector/cmd/builder@$version" \
-  --config manifest.yaml) >"$build/log" 2>&1; then
-  tail -n 5 "$build/log" >&2
-  echo "otelcol: the Collector $version does not build" >&2
-  exit 1
-fi
-mkdir -p "$directory"
-# Whole at once: a build that was ended leaves none that looks like one.
-cp "$build/source/otelcol" "$binary.$$"
-mv "$binary.$$" "$binary"
-echo "$binary"
+go_tool otelcol v0.165.0 build_otelcol

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # One series of a shield experiment: a CPU shielded in one way, a load, and a test on that CPU.
 #
-# SHIELD: none; irqpath (irqpath shield by MECHANISM); attach (irqpath shield attach, a cgroup of its own); moved (every task and interrupt that can be moved, by
-# hand, which is what tuna isolate does); boot (kernel parameters alone). TEST: loops; counted (loops whose
-# instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); answered (REPS responses to
+# SHIELD: none; irqpath (irqpath shield by MECHANISM); attach (irqpath shield attach, a cgroup of its own); moved
+# (every task and interrupt that can be moved, by hand, which is what tuna isolate does); boot (kernel parameters
+# alone). TEST: loops; counted (loops whose instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); answered (REPS responses to
 # a device that another CPU raises HZ times a second; EDU=1: by an MSI; WAITER: options of the task). CPU, SINES,
 # LENGTH_S: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
 # shellcheck source=/dev/null
@@ -30,7 +30,7 @@ if [ "$TEST" = answered ]; then
 	echo 200 > /sys/class/net/isight0/intsight/rtt_us
 	netserver 5000 > /dev/null
 fi
-# The device is bound to the CPU by hand.
+# The device of that test is bound to the CPU by hand.
 bind_device() {
 	for name in intsight0 intsight-edu; do
 		line=$(awk -v name=$name '$NF == name { print $1 + 0 }' /proc/interrupts)
@@ -151,7 +151,7 @@ else
 	$test_on waiter -a -c "$CPU" -w "$WARMUP" -n "$REPS" -p 80 ${WAITER:-} > "$out.csv"
 	kill $raiser
 	cp /proc/interrupts "$out.after"
-	printf 'unloaded %s\nasked %s\n' "$WARMUP" $((WARMUP + REPS)) > "$out.values"
+	printf 'warmup %s\nasked %s\n' "$WARMUP" $((WARMUP + REPS)) > "$out.values"
 fi
 
 for pid in $load; do

@@ -38,22 +38,22 @@ static int edu_irq(void)
 	return READ_ONCE(edu_vector);
 }
 
+static void edu_send(void)
+{
+	writel(EDU_INTERRUPT, edu_regs + EDU_REG_RAISE);
+}
+
 static void edu_fire(u64 delay_ns)
 {
 	local_irq_disable();
 	intsight_open();
-	writel(EDU_INTERRUPT, edu_regs + EDU_REG_RAISE);
+	edu_send();
 	local_irq_enable();
 }
 
 static void edu_ack(void)
 {
 	writel(EDU_INTERRUPT, edu_regs + EDU_REG_ACK);
-}
-
-static void edu_send(void)
-{
-	writel(EDU_INTERRUPT, edu_regs + EDU_REG_RAISE);
 }
 
 static irqreturn_t edu_carried(int irq, void *line)

@@ -81,13 +81,14 @@ static void line_kick(struct intsight_line *line)
 
 	lockdep_assert_held(&line->lock);
 
-	if (cpu != smp_processor_id() && line->send) {
-		line->send();
-		return;
-	}
 	if (cpu != smp_processor_id()) {
-		int ret = smp_call_function_single_async(cpu, &line->csd);
+		int ret;
 
+		if (line->send) {
+			line->send();
+			return;
+		}
+		ret = smp_call_function_single_async(cpu, &line->csd);
 		if (!ret)
 			line->nr_calls++;
 		/* -EBUSY: that call has not begun and will see our raise. */

@@ -160,8 +160,7 @@ static void end_set_carrier(struct intsight_end *end, bool up)
 /* A hint that is left behind makes free_irq() complain. */
 static void end_spread(struct intsight_end *end, bool on)
 {
-	unsigned int cpu = end->netdev->dev_addr[ETH_ALEN - 1] %
-			   num_online_cpus();
+	unsigned int cpu = (end == ends[1]) % num_online_cpus();
 
 	if (nic_spread)
 		irq_set_affinity_and_hint(intsight_line_irq(end->line),

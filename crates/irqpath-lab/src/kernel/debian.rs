@@ -31,8 +31,10 @@ const LEFT_OUT: [&str; 6] = [
     "var/lib/apt/lists",
 ];
 const IMAGE: &str = "root.ext4";
-/// Room for the system and for what guests write, and the room with other packages.
-const IMAGE_SIZES: [&str; 2] = ["384M", "2G"];
+/// Room for the system and for what guests write.
+const IMAGE_SIZE: &str = "384M";
+/// The same with other packages.
+const IMAGE_SIZE_OTHERS: &str = "2G";
 
 /// An image of an ext4 file system with a Debian of this suite, and with these other packages. Only
 /// root can make one.
@@ -50,8 +52,8 @@ pub fn provide_debian(lab: &Lab, suite: &str, others: &[&str]) -> Result<PathBuf
         .value("packages", &packages)
         .value("others", &others.join(","))
         .value("systemd", &systemd.version);
-    let size = IMAGE_SIZES[usize::from(!others.is_empty())];
-    let kind = if others.is_empty() { "" } else { "-others" };
+    let (kind, size) =
+        if others.is_empty() { ("", IMAGE_SIZE) } else { ("-others", IMAGE_SIZE_OTHERS) };
     let label = format!("debian-{suite}{kind}-{arch}");
     let product = Product { kind: "guest", label, inputs, resumable: false };
     let made = lab.cache.provide_product(&product, &lab.progress, |staging| {

@@ -77,6 +77,7 @@ mod tests {
         let fake = Fake::new()
             .with_task(2, 0, "kthreadd", kthreadd, KERNEL)
             .with_task(60, 2, "irq/33-sound", thread, KERNEL)
+            // Of an ordinary task with such a name nobody's interrupt is.
             .with_task(61, 1, "irq/34-fake", "0-2", 0);
         let irq = |irq, effective: &str| Irq {
             irq,
@@ -96,8 +97,8 @@ mod tests {
         // No effective mask: the asked one.
         assert_eq!(found("0-2", "0-2", ""), off);
         assert_eq!(found("0-2", "3", "3"), []);
+        // Somebody chose these.
         assert_eq!(found("0-2", "1", "3"), []);
-        // An ordinary task of such a name is nobody's thread.
         assert_eq!(found("0-1", "0-2", "3"), []);
     }
 }

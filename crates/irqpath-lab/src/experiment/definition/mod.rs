@@ -165,9 +165,6 @@ pub struct GuestNeeds {
     /// True if the kernel's configuration is in `/boot`, where loaders of BPF programs look for it.
     #[serde(default)]
     pub kernel_config: bool,
-    /// True if the guest has an HPET (x86-64 only).
-    #[serde(default)]
-    pub hpet: bool,
     /// Size of the guest's empty disk, `/dev/vda`, if it has one.
     #[serde(default)]
     pub disk_mib: Option<u32>,

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use crate::experiment::definition::Counted;
 
-/// The metric by which the job says how many of the first loops ran without load, or how many of
-/// the first responses warmed up.
-const FIRST: &str = "unloaded";
+/// The metric by which the job says how many of the first loops ran without load.
+const UNLOADED: &str = "unloaded";
+/// The metric by which the job says how many of the first responses warmed up.
+const WARMUP: &str = "warmup";
 /// The metric by which the job says how many responses there were, those first ones with them.
 const ASKED: &str = "asked";
 
@@ -42,16 +43,15 @@ pub fn compute_counted_metrics(
         let value = series.get(name).ok_or_else(|| format!("the job left no {name}"));
         value.map(|value| *value as usize)
     };
-    let first = metric(FIRST)?;
     let figures = match counted {
-        Counted::Loops => loop_metrics(&all, first)?,
+        Counted::Loops => loop_metrics(&all, metric(UNLOADED)?)?,
         Counted::Responses => {
-            let asked = metric(ASKED)?;
+            let (warmup, asked) = (metric(WARMUP)?, metric(ASKED)?);
             // A raise that came before the last one was answered has no response of its own.
             let merged = asked.checked_sub(all.len()).filter(|merged| *merged <= asked / 10);
             let merged =
                 merged.ok_or_else(|| format!("{} responses were counted of {asked}", all.len()))?;
-            let mut figures = response_metrics(all.get(first..).unwrap_or_default())?;
+            let mut figures = response_metrics(all.get(warmup..).unwrap_or_default())?;
             figures.push(("merged", merged as f64));
             figures
         }
@@ -79,9 +79,9 @@ fn loop_metrics(loops: &[Instance], unloaded: usize) -> Result<Vec<(&'static str
     ])
 }
 
-/// Of responses, each from the earliest raise that was not answered: quantiles of the length, and `max`;
-/// `max_together` is the most that all virtual CPUs
-/// executed during one response, which is more than its length where it waited for its turn.
+/// Of responses, each from the earliest raise that was not answered: quantiles of the length, and
+/// `max`. `max_together` is the most that all virtual CPUs executed during one response, which is more
+/// than its length where it waited for its turn.
 fn response_metrics(responses: &[Instance]) -> Result<Vec<(&'static str, f64)>, String> {
     if responses.is_empty() {
         return Err("no response was counted".to_owned());
@@ -164,7 +164,7 @@ mod tests {
         ];
         // The first one warmed up.
         let text = "500 0 999\n11 1 11\n12 1 90\n40 1 41\n10 1 10\n";
-        let series = [("unloaded", 1.0), ("asked", 5.0)];
+        let series = [("warmup", 1.0), ("asked", 5.0)];
         assert_eq!(metrics_of(Counted::Responses, text, &series), Ok(named(figures)));
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn raises_that_met_are_one_response() {
         let text = "10 1 10\n".repeat(95);
         let metrics =
-            metrics_of(Counted::Responses, &text, &[("unloaded", 0.0), ("asked", 100.0)]).unwrap();
+            metrics_of(Counted::Responses, &text, &[("warmup", 0.0), ("asked", 100.0)]).unwrap();
         assert_eq!((metrics["n"], metrics["merged"]), (95.0, 5.0));
     }
 
@@ -183,25 +183,25 @@ mod tests {
             format!("{text:?} is not a length, its part in user space, and that of all CPUs")
         };
         let two = "1 1 1\n2 1 2\n";
-        let asked = |n: f64| vec![("unloaded", n)];
+        let unloaded = |n: f64| vec![("unloaded", n)];
         let table = [
-            (Loops, two, asked(2.0), "2 loops, 2 of them without load".to_owned()),
-            (Loops, two, asked(0.0), "2 loops, 0 of them without load".to_owned()),
-            (Loops, "", asked(1.0), "0 loops, 1 of them without load".to_owned()),
-            (Loops, "x 1 1\n", asked(1.0), line("x 1 1")),
-            (Loops, "1 1\n", asked(1.0), line("1 1")),
-            (Loops, "1 2 3\n", asked(1.0), line("1 2 3")),
+            (Loops, two, unloaded(2.0), "2 loops, 2 of them without load".to_owned()),
+            (Loops, two, unloaded(0.0), "2 loops, 0 of them without load".to_owned()),
+            (Loops, "", unloaded(1.0), "0 loops, 1 of them without load".to_owned()),
+            (Loops, "x 1 1\n", unloaded(1.0), line("x 1 1")),
+            (Loops, "1 1\n", unloaded(1.0), line("1 1")),
+            (Loops, "1 2 3\n", unloaded(1.0), line("1 2 3")),
             (Loops, two, vec![], "the job left no unloaded".to_owned()),
             (
                 Responses,
                 two,
-                vec![("unloaded", 1.0), ("asked", 3.0)],
+                vec![("warmup", 1.0), ("asked", 3.0)],
                 "2 responses were counted of 3".to_owned(),
             ),
             (
                 Responses,
                 two,
-                vec![("unloaded", 2.0), ("asked", 2.0)],
+                vec![("warmup", 2.0), ("asked", 2.0)],
                 "no response was counted".to_owned(),
             ),
         ];

@@ -90,7 +90,6 @@ pub(super) fn prepare_guest<'a>(
     // In turns only the tortures run, which have no use for it; a debug kernel takes half a minute
     // to find out where its interrupt goes, each time that the module is loaded.
     machine.devices.edu = variant.arch == Arch::X86_64 && definition.mode != Mode::Turns;
-    machine.devices.hpet = definition.guest.hpet;
     let no_disk = |source| ExperimentError::Vm {
         experiment: definition.id.clone(),
         variant: variant.name.clone(),

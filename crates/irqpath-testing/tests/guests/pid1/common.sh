@@ -42,3 +42,24 @@ begin() {
 	[ "$(cat running)" = running ] || fail "$(cat running): $(systemctl --failed --no-legend)"
 	check 'systemd is running'
 }
+
+# Two containers with CPUs beside one without, and one that is refused. A runtime's part of the job has
+# start_container, has_container, container_pid, container_partition and exec_in.
+beside_each_other() {
+	has_container plain
+	hoststate contained
+	has_container one 3
+	expect 'partition of one' "$(container_partition one)" isolated
+	expect 'CPU of one' "$(affinity "$(container_pid one)")" 3
+	expect 'CPUs of another container' "$(affinity "$(container_pid plain)")" 0-2
+	exec_in one /bin/busybox grep Cpus_allowed_list /proc/self/status > exec.txt 2>&1
+	expect 'CPU of a second process of one' "$(awk '{ print $2 }' exec.txt)" 3
+	has_container two 2
+	expect 'CPU of two' "$(affinity "$(container_pid two)")" 2
+	expect 'CPUs of another container, then' "$(affinity "$(container_pid plain)")" 0-1
+	start_container three 1 && fail 'a container takes a CPU that it may not have'
+	# crun does not say why.
+	journalctl -b -t irqpath -o cat | grep -q 'may not be shielded for containers' || fail 'no reason in the log'
+	no_drift || fail "drift beside containers: $(cat verify.txt)"
+	check 'containers have their CPUs'
+}

@@ -37,24 +37,13 @@ end_container() {
 	run_ok runc delete "$1"
 }
 
+container_partition() { partition "runc-$1.scope"; }
+exec_in() { runc exec "$@"; }
+
 contained() {
-	has_container plain
-	hoststate contained
-	has_container one 3
-	expect 'partition of one' "$(partition runc-one.scope)" isolated
-	expect 'CPU of one' "$(affinity "$(container_pid one)")" 3
-	expect 'CPUs of another container' "$(affinity "$(container_pid plain)")" 0-2
-	runc exec one /bin/busybox grep Cpus_allowed_list /proc/self/status > exec.txt 2>&1
-	expect 'CPU of a second process of one' "$(awk '{ print $2 }' exec.txt)" 3
-	has_container two 2
-	expect 'CPU of two' "$(affinity "$(container_pid two)")" 2
-	expect 'CPUs of another container, then' "$(affinity "$(container_pid plain)")" 0-1
-	start_container three 1 && fail 'a container takes a CPU that it may not have'
-	grep -q 'may not be shielded for containers' /run/three/log || fail "refused: $(cat /run/three/log)"
+	beside_each_other
 	start_container three 3 && fail 'a container takes a CPU of another one'
 	grep -q 'already; choose others' /run/three/log || fail "taken: $(cat /run/three/log)"
-	no_drift || fail "drift beside containers: $(cat verify.txt)"
-	check 'containers have their CPUs'
 	# The first goes first.
 	end_container one
 	expect 'CPU of two, alone' "$(affinity "$(container_pid two)")" 2

@@ -21,39 +21,25 @@ make_image() {
 		|| fail "podman import: $(cat output)"
 }
 
-# start_podman NAME [CPUS]
-start_podman() {
+# start_container NAME [CPUS]
+start_container() {
 	podman run -d --name "$1" --network none ${2:+--annotation org.irqpath.shield="$2"} busy > "/run/$1.log" 2>&1
 }
-has_podman() { start_podman "$@" || fail "podman run $*: $(cat "/run/$1.log")"; }
-podman_pid() { podman inspect -f '{{.State.Pid}}' "$1"; }
-podman_scope() { echo "machine.slice/libpod-$(podman inspect -f '{{.Id}}' "$1").scope"; }
-podman_partition() { cat "/sys/fs/cgroup/$(podman_scope "$1")/cpuset.cpus.partition"; }
+has_container() { start_container "$@" || fail "podman run $*: $(cat "/run/$1.log")"; }
+container_pid() { podman inspect -f '{{.State.Pid}}' "$1"; }
+container_partition() { cat "/sys/fs/cgroup/machine.slice/libpod-$(podman inspect -f '{{.Id}}' "$1").scope/cpuset.cpus.partition"; }
+exec_in() { podman exec "$@"; }
 
 podman_containers() {
-	has_podman plain
-	hoststate contained
-	has_podman one 3
-	expect 'partition of one' "$(podman_partition one)" isolated
-	expect 'CPU of one' "$(affinity "$(podman_pid one)")" 3
-	expect 'CPUs of another container' "$(affinity "$(podman_pid plain)")" 0-2
-	podman exec one /bin/busybox grep Cpus_allowed_list /proc/self/status > exec.txt 2>&1
-	expect 'CPU of a second process of one' "$(awk '{ print $2 }' exec.txt)" 3
-	has_podman two 2
-	expect 'CPU of two' "$(affinity "$(podman_pid two)")" 2
-	expect 'CPUs of another container, then' "$(affinity "$(podman_pid plain)")" 0-1
-	start_podman three 1 && fail 'a container takes a CPU that it may not have'
-	journalctl -b -t irqpath -o cat | grep -q 'may not be shielded for containers' || fail "refused: $(cat /run/three.log)"
+	beside_each_other
 	podman rm -f three > /dev/null 2>&1
-	no_drift || fail "drift beside containers: $(cat verify.txt)"
-	check 'containers of podman have their CPUs'
 	run_ok podman restart -t 0 one
-	expect 'CPU of one, restarted' "$(affinity "$(podman_pid one)")" 3
+	expect 'CPU of one, restarted' "$(affinity "$(container_pid one)")" 3
 	run_ok podman rm -f -t 0 one
-	expect 'CPU of two, alone' "$(affinity "$(podman_pid two)")" 2
-	expect 'CPUs of another container, after one' "$(affinity "$(podman_pid plain)")" 0-1,3
+	expect 'CPU of two, alone' "$(affinity "$(container_pid two)")" 2
+	expect 'CPUs of another container, after one' "$(affinity "$(container_pid plain)")" 0-1,3
 	# It dies by itself.
-	kill -KILL "$(podman_pid two)"
+	kill -KILL "$(container_pid two)"
 	wait_for 20 eval '[ "$(podman inspect -f "{{.State.Status}}" two)" = exited ]'
 	run_ok podman rm two
 	same 'after containers of podman' contained
