@@ -10,6 +10,9 @@
   const BASE = 0.7; // a count of one must have a height on a logarithmic axis
   const MARKS = [["q50", "q50"], ["q95", "q95"], ["q99", "q99"], ["q999", "q99.9"], ["max", "max"]];
 
+  const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const times = (n) => ns.count(n) + (n === 1 ? " time" : " times");
+
   // A time of 0 ns has no place on a logarithmic axis; it is drawn at 1 ns.
   const low = (bar) => Math.max(1, bar[0]);
   const high = (bar) => bar[1] + 1;
@@ -95,7 +98,7 @@
   // Grid lines at every multiple; numbers only as many as there is room for.
   function timeValues(u, splits) {
     const decades = Math.log10(u.scales.x.max / u.scales.x.min);
-    const shown = decades > 4 ? [1] : decades > 2.5 ? [1, 3] : [1, 2, 5];
+    const shown = decades > 4 ? [1] : decades > 2.5 ? [1, 3] : decades > 1 ? [1, 2, 5] : DIGITS;
     return splits.map((value) => {
       const digit = Math.round(value / Math.pow(10, Math.floor(Math.log10(value) + 1e-9)));
       return shown.includes(digit) ? ns.axisUs(value) : null;
@@ -113,7 +116,7 @@
         y: { distr: 3, range: () => [BASE, Math.max(10, most * 1.6)] },
       },
       axes: [
-        axis({ label: "time, us", size: 26, splits: logSplits([1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        axis({ label: "time, us", size: 26, splits: logSplits(DIGITS),
           values: timeValues, filter: (u, splits) => splits }),
         axis({ label: "count", size: 52, splits: logSplits([1]),
           values: (u, splits) => splits.map(ns.count), filter: (u, splits) => splits }),
@@ -125,14 +128,14 @@
   }
 
   function readout(stage, output) {
-    const idle = ns.count(stage.total[ns.Q.n]) + " times" +
+    const idle = times(stage.total[ns.Q.n]) +
       (stage.total[ns.Q.overflow] ? ", " + ns.count(stage.total[ns.Q.overflow]) + " too long to draw" : "");
     output.textContent = idle;
     return (u) => {
       const at = u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : -1;
       const bar = stage.bars.find((b) => low(b) <= at && at < high(b));
       output.textContent = !bar ? idle
-        : `${ns.us(bar[0])} to ${ns.us(bar[1])} us: ${ns.count(bar[2])} times, ` +
+        : `${ns.us(bar[0])} to ${ns.us(bar[1])} us: ${times(bar[2])}, ` +
           `${ns.percent(bar[2], stage.total[ns.Q.n])} %`;
     };
   }
