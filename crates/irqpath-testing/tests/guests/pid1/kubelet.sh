@@ -118,6 +118,7 @@ pods() {
 	all_gone
 	wait_for 60 eval '[ ! -e /var/lib/irqpath/shield.journal ]'
 	same 'after pods' podless
-	journalctl -b -u kubelet -u containerd -o cat > kubelet.txt
+	journalctl -b -o short-monotonic -u kubelet -u containerd > kubelet.txt
+	journalctl -b -o short-monotonic -t irqpath > hooks.txt
 	systemctl stop kubelet containerd
 }

@@ -66,7 +66,8 @@ fn beside_others() {
     let text = |name: &str| outcome.results.file_text(name).unwrap_or_default();
     let checks = text("checks");
     eprintln!("{checks}{}{}", text("seen"), text("failures"));
-    assert_eq!(text("failures"), "", "{}", text("job.log"));
+    let context = || ["hooks.txt", "kubelet.txt", "job.log"].map(text).join("== \n");
+    assert_eq!(text("failures"), "", "{checks}{}", context());
     let pods = kubelet.is_some().then_some(POD_CHECKS).into_iter().flatten();
     for check in CHECKS.into_iter().chain(pods) {
         assert!(checks.contains(check), "no '{check}' in:\n{checks}");
