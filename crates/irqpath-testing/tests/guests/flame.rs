@@ -82,11 +82,13 @@ impl Scene {
             Symbols::from_kallsyms(&with.results.file_text("kallsyms").unwrap()).unwrap();
         symbols.add_program(&std::fs::read(&user).unwrap()).unwrap();
         let counted = std::fs::read_to_string(&counts).unwrap();
-        let pair = |line: &str| {
-            let (all, user) = line.split_once(' ').unwrap();
-            (all.parse().unwrap(), user.parse().unwrap())
+        let path = |line: &str| {
+            let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+            let [all, user, together] = numbers[..] else { panic!("three numbers: {line}") };
+            assert_eq!(all, together, "there is one CPU");
+            (all, user)
         };
-        let counted = counted.lines().map(pair).collect();
+        let counted = counted.lines().map(path).collect();
         Some(Self { outcome: with, recording, symbols, counted })
     }
 
