@@ -5,8 +5,9 @@
 use irqpath_model::CpuList;
 use irqpath_model::shield::{Obstacle, ObstacleKind, Set, Wanted};
 
-use super::attached::{ATTACHES, find_cgroup, foreign_partition, is_cgroup, obstacle_label};
-use super::detach::{take_back, without};
+use super::attached::{ATTACHES, find_cgroup, foreign_partition, obstacle_label};
+use super::detach::take_back;
+use super::ended::without_ended;
 use super::entry::Entry;
 use super::set::set_as_seen;
 use super::threads::is_thread_cgroup;
@@ -43,11 +44,7 @@ pub fn plan_attach_container(
     let path = find_cgroup(host, &cgroup.mount, path)?;
     let content = peek_journal(host, OWNER)?;
     check_foreign(host, &cgroup, &path, &asked.cpus, &content.ledger)?;
-    let mut wanted = base_wanted(content.wanted, asked);
-    let ended: Vec<String> = wanted.containers.values().cloned().collect();
-    for other in ended.iter().filter(|other| !is_cgroup(host, &cgroup.mount, other)) {
-        wanted = without(wanted, other);
-    }
+    let wanted = without_ended(host, base_wanted(content.wanted, asked));
     let own = wanted.own_cpus().intersection(&asked.cpus);
     if !own.is_empty() {
         let reason = format!("CPU {own} is shielded already, and not for containers");

@@ -4,6 +4,7 @@
 
 use irqpath_model::shield::{Reset, Set, Wanted};
 
+use super::ended::{without, without_ended};
 use super::entry::Entry;
 use super::reset::reset_as_seen;
 use super::set::set_as_seen;
@@ -39,8 +40,22 @@ pub fn detach(
 ) -> Result<Detached, ShieldError> {
     change(host, access, is_stopped, &|wanted| {
         let path = find_attached(&wanted, whose)?;
-        Ok(without(wanted, &path))
+        Ok(without_ended(host, without(wanted, &path)))
     })
+}
+
+/// Take back what containers and programs had that have ended, although nobody said so. `None` if there
+/// are none.
+pub(super) fn detach_ended(
+    host: &Host,
+    access: &dyn Access,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Option<Detached>, ShieldError> {
+    let Some(entry) = Entry::parse(peek_journal(host, OWNER)?.wanted) else { return Ok(None) };
+    if without_ended(host, entry.wanted.clone()) == entry.wanted {
+        return Ok(None);
+    }
+    change(host, access, is_stopped, &|wanted| Ok(without_ended(host, wanted))).map(Some)
 }
 
 /// Take back what was given to a cgroup in vain; it has again what it had `before`.
@@ -130,20 +145,4 @@ fn find_attached(wanted: &Wanted, whose: Whose<'_>) -> Result<String, ShieldErro
             Err(ShieldError::AmbiguousUnit { name: name.to_owned(), found: list.join(", ") })
         }
     }
-}
-
-/// The same shield without a cgroup, its CPUs that were not shielded before, and the interrupts that
-/// were bound to these alone.
-pub(super) fn without(mut wanted: Wanted, path: &str) -> Wanted {
-    let cpus = wanted.attached.remove(path).unwrap_or_default();
-    let stays = wanted.borrowed.remove(path).unwrap_or_default();
-    let goes = cpus.difference(&stays);
-    wanted.threads.remove(path);
-    wanted.containers.retain(|_, its| its != path);
-    wanted.cpus = wanted.cpus.difference(&goes);
-    for bound in wanted.irqs.values_mut() {
-        *bound = bound.difference(&goes);
-    }
-    wanted.irqs.retain(|_, bound| !bound.is_empty());
-    wanted
 }

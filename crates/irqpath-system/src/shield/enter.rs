@@ -26,9 +26,6 @@ pub fn enter(
     let journal = Journal::open(host, OWNER)?;
     // Those of an attached cgroup are for nobody else.
     let shielded = read_entry(&journal).ok_or(ShieldError::NotSet)?.wanted.own_cpus();
-    if shielded.is_empty() {
-        return Err(ShieldError::NotSet);
-    }
     let cpus = choose_cpus(host, cpus, &shielded)?;
     let failed = |reason: String| ShieldError::NotEntered { cpus: cpus.clone(), reason };
     join_partition(host, access, journal, pid).and_then(|joined| joined.map_err(failed))?;
@@ -56,11 +53,14 @@ pub fn bind_irqs(
 }
 
 /// `cpus`, if they are shielded, or all that are.
-fn choose_cpus(
+pub(super) fn choose_cpus(
     host: &Host,
     cpus: Option<&CpuList>,
     shielded: &CpuList,
 ) -> Result<CpuList, ShieldError> {
+    if shielded.is_empty() {
+        return Err(ShieldError::NotSet);
+    }
     let cpus = cpus.unwrap_or(shielded).clone();
     host.check_cpus(&cpus)?;
     if !cpus.is_subset(shielded) {

@@ -51,24 +51,36 @@ pub fn plan_attach_threads(
     chosen: Chosen<'_>,
     asked: &Wanted,
 ) -> Result<Wanted, ShieldError> {
+    let content = peek_journal(host, OWNER)?;
+    let set = base_wanted(content.wanted, asked);
+    add_threads(host, &content.ledger, set, chosen, asked)
+}
+
+/// The same, added to what is `set` as this journal says.
+pub(super) fn add_threads(
+    host: &Host,
+    ledger: &Ledger,
+    set: Wanted,
+    chosen: Chosen<'_>,
+    asked: &Wanted,
+) -> Result<Wanted, ShieldError> {
     let cgroup = Snapshot::read_cgroup(host);
     check_kernel(host, &cgroup).map_err(refuse)?;
     let mount = &cgroup.mount;
-    let content = peek_journal(host, OWNER)?;
     let (home, threads) = match chosen {
         Chosen::Tids(tids) => find_home(host, mount, tids)?,
         Chosen::Names { cgroup, names } => (find_cgroup(host, mount, cgroup)?, check_names(names)?),
     };
-    check_home(host, mount, &home, &content.ledger)?;
+    check_home(host, mount, &home, ledger)?;
     let path = directory_for(&home, &asked.cpus);
     let target = Target::Cgroup { path: format!("{mount}/{path}") };
-    if host.path(format!("{mount}/{path}")).exists() && content.ledger.get(&target).is_none() {
+    if host.path(format!("{mount}/{path}")).exists() && ledger.get(&target).is_none() {
         return Err(refuse(format!("/{path} is there, and irqpath did not make it; remove it")));
     }
-    let mut wanted = base_wanted(content.wanted, asked);
+    let mut wanted = set;
     choose_threads(&mut wanted, &path, threads);
     let wanted = add_attached(wanted, &path, asked)?;
-    check_found(host, &wanted, &path, &content.ledger)?;
+    check_found(host, &wanted, &path, ledger)?;
     Ok(wanted)
 }
 

@@ -22,7 +22,9 @@ mod container;
 mod contest;
 mod cpusets;
 mod detach;
+mod ended;
 mod enter;
+mod enter_unit;
 mod entry;
 mod handed;
 mod heirs;
@@ -40,6 +42,7 @@ mod plan;
 mod plan_tasks;
 mod recall;
 mod refused;
+mod repair;
 mod reset;
 mod set;
 mod siblings;
@@ -59,6 +62,7 @@ pub use container::{ANNOTATION, Container, Moment, container_cgroup, cpuset_of};
 pub use contest::{Contest, guess_opponent, name_opponents};
 pub use detach::{Detached, Whose, detach};
 pub use enter::{bind_irqs, enter};
+pub use enter_unit::enter_in_unit;
 pub use kernel::KernelShield;
 pub use latency::Latency;
 pub use lone::{Chosen, plan_attach_threads};
@@ -66,8 +70,9 @@ pub use measure::measure;
 pub use opponents::Opponent;
 pub use placed::{Placed, check_irqs, find_task, find_thread};
 pub use plan::{Plan, plan_shield};
+pub use repair::repair;
 pub use reset::reset;
-pub use set::{dry_run, repair, set};
+pub use set::{dry_run, set};
 pub use siblings::siblings_of;
 pub use snapshot::{Cgroup, Irq, IrqBalance, MaskFile, Snapshot};
 pub use status::{find_strayed, moved_but_arrived, status};
@@ -182,6 +187,9 @@ pub enum ShieldError {
         "cannot give a thread CPUs of its own: {reason}; irqpath shield set --tid binds it by affinities"
     )]
     ThreadNotAttached { reason: String },
+    /// A program could not be left in the unit of its caller.
+    #[error("cannot keep the unit: {reason}; leave --keep-unit out, or shield set --task PID")]
+    UnitNotKept { reason: String },
     /// Somebody else made one.
     #[error(
         "/{path} already is a partition of CPU {cpus}, by CPUSetPartition= or by hand; attach it with --cpus {cpus}, or make it a member first"

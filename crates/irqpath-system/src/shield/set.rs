@@ -26,7 +26,7 @@ use crate::Host;
 use crate::change::{
     Access, PARTITION_DIRECTORY, Step, StepOutcome, Verdict, apply_steps, undo_changes,
 };
-use crate::journal::{Journal, JournalError, Ledger, exists, peek_journal};
+use crate::journal::{Journal, JournalError, Ledger, peek_journal};
 use crate::tasks::Stat;
 
 /// Tasks that are forked while others are moved are met in the next round. A round takes
@@ -175,16 +175,13 @@ fn no_partition(obstacles: &[Obstacle]) -> ShieldError {
     ShieldError::NoPartition { reason }
 }
 
-/// Make what drifted right again; `None` if there is no shield. `is_stopped` as for [`set`].
-pub fn repair(
+/// Set again what drifted of what this journal says; `None` if it says nothing of a shield.
+pub(super) fn set_again(
     host: &Host,
     access: &dyn Access,
+    mut journal: Journal,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Set>, ShieldError> {
-    if !exists(host, OWNER) {
-        return Ok(None);
-    }
-    let mut journal = Journal::open(host, OWNER)?;
     let Some(Entry { wanted, .. }) = read_entry(&journal) else { return Ok(None) };
     let snapshot = Snapshot::read_for(host, access, &wanted, journal.ledger())?;
     Ok(Some(Setter::new(host, access, snapshot, &wanted, is_stopped).make_changes(&mut journal)?))

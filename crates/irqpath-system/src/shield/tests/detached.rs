@@ -3,6 +3,7 @@
 //! change the shield, and killed between any two steps. And what a container's runtime says.
 
 use super::attached::{attach_to, with_units};
+use super::threads::ROOT;
 use super::*;
 use crate::shield::{Container, Moment};
 
@@ -128,6 +129,41 @@ fn a_container_takes_nothing_that_is_shielded_and_what_a_dead_one_left() {
     end(&host, &access, "c2").unwrap();
     assert_eq!(shielded(&host, &access), "1");
     reset(&host, &access).unwrap();
+}
+
+#[test]
+fn a_repair_and_any_other_end_give_back_what_a_dead_container_left() {
+    let fake = with_units();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    let before = fake.read_all();
+    let kill = |path: &str| std::fs::remove_dir_all(host.path(format!("{ROOT}/{path}"))).unwrap();
+    // Nobody calls the hook for the first; the second one's end tells of both.
+    contain(&host, &access, "c1", POD, "3").unwrap();
+    contain(&host, &access, "c2", "system.slice/arm.scope", "2").unwrap();
+    kill(POD);
+    assert!(matches!(end(&host, &access, "c2").unwrap(), Detached::Nothing(_)));
+    // With a unit beside it, a repair does.
+    contain(&host, &access, "c2", "system.slice/arm.scope", "2").unwrap();
+    attach_to(&host, &access, "motor", "3").unwrap();
+    assert_eq!(repair(&host, &access).unwrap().unwrap().wanted.containers.len(), 1);
+    kill("system.slice/arm.scope");
+    assert_eq!(repair(&host, &access).unwrap().unwrap().wanted.cpus, "3".parse().unwrap());
+    assert_eq!(shielded(&host, &access), "3");
+    detached(&host, &access, "motor");
+    // And alone it takes everything down.
+    let fake = fake
+        .with_file(&format!("{ROOT}/{POD}/cgroup.procs"), "")
+        .with_file(&format!("{ROOT}/{POD}/cgroup.subtree_control"), "");
+    contain(&host, &access, "c3", POD, "3").unwrap();
+    kill(POD);
+    assert!(repair(&host, &access).unwrap().is_none());
+    let gone =
+        ["kubepods", "system.slice/arm.scope"].map(|path| host.path(format!("{ROOT}/{path}")));
+    let mut before = before;
+    before.retain(|path, _| !gone.iter().any(|gone| path.starts_with(gone)));
+    let mut after = fake.read_all();
+    after.retain(|path, _| before.contains_key(path));
+    assert_eq!(after, before);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod attached;
 mod detached;
 mod full;
+mod kept;
 mod kernel;
 mod killed;
 mod latency;

@@ -3,10 +3,10 @@
 
 use super::*;
 
-const ROOT: &str = "sys/fs/cgroup";
+pub(super) const ROOT: &str = "sys/fs/cgroup";
 const SLICE: &str = "sys/fs/cgroup/system.slice";
-const UNIT: &str = "sys/fs/cgroup/system.slice/motor.service";
-const CPU3: &str = "sys/fs/cgroup/system.slice/motor.service/irqpath.cpu3";
+pub(super) const UNIT: &str = "sys/fs/cgroup/system.slice/motor.service";
+pub(super) const CPU3: &str = "sys/fs/cgroup/system.slice/motor.service/irqpath.cpu3";
 
 /// A thread beside another one of its process, in this cgroup.
 fn with_member(fake: Fake, tgid: u32, tid: u32, comm: &str, cgroup: &str) -> Fake {
@@ -27,7 +27,7 @@ fn with_cgroup(fake: Fake, path: &str, procs: &str, threads: &str) -> Fake {
 }
 
 /// motor.service has a process of three threads; arm.service has one of one.
-fn with_threads() -> Fake {
+pub(super) fn with_threads() -> Fake {
     let motor = "system.slice/motor.service";
     let fake = with_cgroup(with_cgroups(), motor, "60\n", "60\n61\n62\n");
     let fake = with_cgroup(fake, "system.slice/arm.service", "70\n", "70\n")

@@ -80,6 +80,31 @@ attached_unit() {
 	same 'after an attached unit'
 }
 
+# A service starts a program on a shielded CPU, which stays in the service.
+kept_unit() {
+	kept=/sys/fs/cgroup/system.slice/runner.service/irqpath.cpu3
+	run_ok irqpath shield set --cpus 2-3
+	run_ok systemd-run -q --unit=runner -p MemoryMax=64M \
+		irqpath shield run --keep-unit --cpus 3 -p f:50 -- sh -c 'echo runs; while :; do sleep 1; done'
+	wait_for 60 eval 'journalctl -u runner -o cat | grep -qx runs'
+	pid=$(main_pid runner)
+	expect 'CPU of the program' "$(affinity "$pid")" 3
+	expect 'cgroup of the program' "$(cat /proc/"$pid"/cgroup)" 0::/system.slice/runner.service/irqpath.cpu3
+	expect 'partition of the program' "$(cat $kept/cpuset.cpus.partition)" isolated
+	expect 'CPUs of the shield beside it' "$(cat /sys/fs/cgroup/irqpath.shield/cpuset.cpus)" 2
+	expect 'its limit' "$(cat /sys/fs/cgroup/system.slice/runner.service/memory.max)" 67108864
+	no_drift || fail "drift beside a program in its unit: $(cat verify.txt)"
+	systemd-run -q --wait irqpath shield run --keep-unit --cpus 3 -- true && fail 'a CPU of another unit is taken'
+	run_ok systemctl stop runner
+	[ ! -e $kept ] || fail "a stopped unit leaves $kept: $(cat $kept/cgroup.threads)"
+	# The CPU is free again, by the next program or a repair.
+	run_ok systemd-run -q --wait --unit=second \
+		irqpath shield run --keep-unit --cpus 3 -- grep Cpus_allowed_list /proc/self/status
+	wait_for 20 eval 'journalctl -u second -o cat | grep -q "Cpus_allowed_list:.*3$"'
+	run_ok irqpath shield reset
+	same 'after programs that keep their unit'
+}
+
 # CPUAffinity= inside of the unit's own partition: also after a restart.
 affine_unit() {
 	systemctl start pinned
@@ -316,6 +341,7 @@ if [ $boot = 1 ]; then
 	cp before first
 	attached_unit
 	attached_thread
+	kept_unit
 	affine_unit
 	given_partition
 	[ "$TUNE" = 0 ] || bound_thread

@@ -55,14 +55,25 @@ contained() {
 	expect 'CPU of one, alone' "$(affinity "$(container_pid one)")" 3
 	end_container one
 	same 'after containers' contained
-	# Its runtime is killed, and cleans up later; meanwhile a reset.
+	# Its runtime is killed before it calls the hook, and cleans up later; meanwhile a reset, and a repair.
+	for back in reset repair; do
+		has_container one 3
+		kill -KILL "$(container_pid one)"
+		wait_for 20 eval '[ ! -e "$(scope one)" ]'
+		run_ok irqpath shield $back
+		run_ok runc delete one
+		same "after a container that a $back outlived" contained
+	done
+	# Its runtime is killed while the hook waits for another irqpath.
 	has_container one 3
 	kill -KILL "$(container_pid one)"
-	wait_for 20 eval '[ ! -e "$(scope one)" ]'
-	run_ok irqpath shield repair
-	run_ok irqpath shield reset
-	run_ok runc delete one
-	same 'after a container that a reset outlived' contained
+	wait_for 20 eval 'runc state one | grep -q stopped'
+	flock /run/irqpath/lock sleep 20 &
+	timeout --foreground -s KILL 5 runc delete one > output 2>&1
+	[ -e /var/lib/irqpath/shield.journal ] || fail 'a hook did not wait for another irqpath'
+	wait_for 60 eval '[ ! -e /var/lib/irqpath/shield.journal ]'
+	runc delete -f one > output 2>&1
+	same 'after a hook that had to wait' contained
 	runc delete -f plain
 	wait_for 20 eval '[ ! -e "$(scope plain)" ]'
 	# systemd keeps the controllers that it gave to containers.

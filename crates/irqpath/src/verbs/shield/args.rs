@@ -282,6 +282,11 @@ pub struct ShieldRun {
     #[arg(short, long, value_name = "N|NAME")]
     pub irq: Vec<String>,
 
+    /// Leave the program in the unit of its caller, with limits, log and kill by cgroup; the CPUs are
+    /// then for programs of that unit alone, until all of them have ended. Needs Linux 6.11
+    #[arg(long)]
+    pub keep_unit: bool,
+
     /// Policy and priority: f:80 or 80 for FIFO, r:80 for round robin, o:0 for a nice value
     #[arg(short, long, value_name = "PRIO")]
     pub priority: Option<Scheduling>,

@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use irqpath_model::{CpuList, printable};
@@ -17,6 +18,10 @@ use super::attach::asked;
 use super::context::open_host;
 use crate::host::signals;
 
+/// Whoever starts a container waits for it.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+/// A runtime that gives the hook up leaves it running.
+const END_PATIENCE: Duration = Duration::from_secs(600);
 /// The state of a container is some hundred bytes, and its annotations.
 const MAX_STATE: u64 = 1 << 20;
 
@@ -54,11 +59,14 @@ fn follow(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
             let asked = asked(&cpus, &arguments.irq, &arguments.switches);
             let stop = signals::listen()?;
             let plan = || plan_attach_container(&host, &container.id, &path, &asked);
-            attach(&host, &access, &plan, &|| stop.is_requested())?;
+            let attached = || attach(&host, &access, &plan, &|| stop.is_requested());
+            wait_for_turn(START_PATIENCE, attached)?;
         }
         Moment::Ended => {
             let stop = signals::listen()?;
-            match detach(&host, &access, Whose::Container(&container.id), &|| stop.is_requested()) {
+            let whose = Whose::Container(&container.id);
+            let detached = || detach(&host, &access, whose, &|| stop.is_requested());
+            match wait_for_turn(END_PATIENCE, detached) {
                 // Its start failed, or an administrator was faster.
                 Ok(_) | Err(ShieldError::NotSet | ShieldError::NothingAttached { .. }) => {}
                 Err(error) => bail!(error),
@@ -66,6 +74,21 @@ fn follow(arguments: &ShieldHook) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tries again while another irqpath changes this host, which on a busy one may last: nobody calls a
+/// hook again.
+fn wait_for_turn<T>(
+    patience: Duration,
+    mut act: impl FnMut() -> Result<T, ShieldError>,
+) -> Result<T, ShieldError> {
+    let began = Instant::now();
+    loop {
+        match act() {
+            Err(ShieldError::Journal(e)) if e.is_locked() && began.elapsed() < patience => {}
+            done => return done,
+        }
+    }
 }
 
 /// Who writes a pod's annotations is not who owns the host.

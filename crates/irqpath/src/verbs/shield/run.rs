@@ -18,8 +18,10 @@ use super::context::open_host;
 pub fn run(arguments: &ShieldRun) -> anyhow::Result<ExitCode> {
     let (program, rest) = arguments.command.split_first().context("no program was given")?;
     let (host, access) = open_host();
-    shield::bind_irqs(&host, &access, &arguments.irq, arguments.cpus.as_ref())?;
-    shield::enter(&host, &access, std::process::id(), arguments.cpus.as_ref())?;
+    let cpus = arguments.cpus.as_ref();
+    shield::bind_irqs(&host, &access, &arguments.irq, cpus)?;
+    let enter = if arguments.keep_unit { shield::enter_in_unit } else { shield::enter };
+    enter(&host, &access, std::process::id(), cpus)?;
     if arguments.mlock {
         launch::lock_memory_after_exec()
             .context("the program's memory cannot be locked; run with sudo, or without --mlock")?;
