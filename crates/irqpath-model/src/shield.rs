@@ -68,7 +68,7 @@ impl Switch {
             Self::Kthreads => "threads of the kernel that need no certain CPU can run elsewhere",
             Self::Workqueues => "work of no certain CPU can be done elsewhere",
             Self::Rcu => "callbacks of RCU run in bursts, for as long as there are any",
-            Self::Timers => "timers of other CPUs would expire here",
+            Self::Timers => "watchdogs would run here, and own timers expire elsewhere",
             Self::Idle => "a CPU that sleeps deeply takes long to wake up for an interrupt",
             Self::Poll => "a CPU that never sleeps answers fastest, at full power",
             Self::Governor => "a CPU that slowed down computes slowly until its governor notices",

@@ -83,11 +83,15 @@ pub(super) fn default_affinity(facts: &Facts) -> Option<Verdict> {
 }
 
 pub(super) fn timer_migration(facts: &Facts) -> Option<Verdict> {
+    let tickless = &facts.isolation.nohz_full;
     match facts.timer_migration? {
         0 => without_fix("timers stay on their CPU"),
+        _ if tickless.is_empty() => without_fix("without nohz_full= timers stay on their CPU"),
         _ => with_fix(
             Note,
-            "timers may migrate from idle CPUs",
+            format!(
+                "timers that CPU {tickless} sets expire on others, which wakes their tasks late"
+            ),
             "sysctl -w kernel.timer_migration=0",
         ),
     }
@@ -230,8 +234,11 @@ mod tests {
             irqbalance: n.filter(|&n| n == 1).map(|_| 7),
             ..Facts::default()
         };
+        let mut tickless = host("0-3", "", "3", "", "");
+        tickless.timer_migration = Some(1);
+        assert_eq!(timer_migration(&tickless).unwrap().severity, Note);
         let rules: [(Rule, Severity, Option<Severity>); 6] = [
-            (timer_migration, Note, None),
+            (timer_migration, Ok, None),
             (nmi_watchdog, Note, None),
             (soft_watchdog, Note, None),
             (huge_pages, Note, None),

@@ -388,14 +388,17 @@ impl Planner<'_> {
         self.plan.settings.push(Step { target, label, new, pin: false });
     }
 
-    /// With it on, a timer that is set on an idle CPU goes to one that is busy anyway.
+    /// With it on, timers that a CPU in `nohz_full=` sets expire on another one, which wakes their task
+    /// late and by an interrupt (`lab run shield-timers`). Elsewhere it changes nothing.
     fn plan_timers(&mut self) {
-        if self.wanted.is_on(Switch::Timers) && self.snapshot.timer_migration.is_some() {
+        let tickless = !self.wanted.cpus.is_disjoint(&self.snapshot.nohz_full);
+        let there = self.snapshot.timer_migration.is_some();
+        if self.wanted.is_on(Switch::Timers) && tickless && there {
             let path = TIMER_MIGRATION.to_owned();
             self.plan.settings.push(Step {
                 target: Target::File { path, form: Form::Text },
-                label: "timers of idle CPUs".to_owned(),
-                new: Value::Text("1".to_owned()),
+                label: "timers that leave CPUs without a tick".to_owned(),
+                new: Value::Text("0".to_owned()),
                 pin: false,
             });
         }

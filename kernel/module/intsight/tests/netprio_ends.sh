@@ -177,3 +177,28 @@ test_netprio_exempt() {
 	[ $exempt -ge 20 ] || fail "$exempt packets beside a job"
 	[ "$(cat $NP/held)" = "$held" ] || fail "held, and there is no receiver"
 }
+
+# The NAPIs of a device that netconsole uses are not held.
+test_netprio_netpoll() {
+	config=/sys/kernel/config
+	[ -d $config/netconsole ] || mount -t configfs configfs $config 2> /dev/null
+	[ -d $config/netconsole ] || skip "a kernel without CONFIG_NETCONSOLE_DYNAMIC"
+	NP_NAPI_US=200000
+	netprio 2 500
+	target=$config/netconsole/irqpath
+	mkdir $target || fail "cannot make $target"
+	echo isight0 > $target/dev_name
+	echo 10.9.0.1 > $target/local_ip
+	echo 10.9.0.2 > $target/remote_ip
+	echo 1 > $target/enabled || fail "netconsole cannot use isight0"
+	echo 500 > $N/burst
+	busy 30
+	echo '<4>irqpath: to netconsole, too' > /dev/kmsg
+	all_came
+	[ "$(netprio_count held)" -gt 0 ] || fail "nothing was held"
+	[ "$(netprio_count kept)" = 0 ] || fail "a NAPI was held"
+	echo 0 > $target/enabled
+	rmdir $target
+	netprio_off
+	unload
+}

@@ -84,13 +84,13 @@ run_tests ${TESTS:-$(applicable only_init_at_first files thesis_script parameter
 	irqpath_needs_outranked irqpath_needs_signal irqpath_needs_reorder \
 	irqpath_needs_by_hand irqpath_needs_uncrossed irqpath_needs_flow \
 	irqpath_needs_lend irqpath_needs_own_priority irqpath_needs_threads \
-	irqpath_las_memory irqpath_las_swap irqpath_las_life \
+	irqpath_las_memory irqpath_las_swap irqpath_las_life irqpath_las_segments \
 	irqpath_selective_follows irqpath_selective_obeys irqpath_selective_crossed \
 	irqpath_selective_serves_threads irqpath_selective_hands_over \
 	netprio_follows_priority netprio_follows_change netprio_keeps_order netprio_rises \
 	netprio_rise_serves netprio_fair netprio_port_changes_hands \
 	netprio_first_recv netprio_holds_device netprio_limits_wait \
 	netprio_starved netprio_served_in_time netprio_hotplug netprio_queue_limit netprio_toggles \
-	netprio_off_in_flood netprio_unload \
+	netprio_off_in_flood netprio_unload netprio_netpoll \
 	netprio_ends netprio_veth netprio_virtio netprio_exempt netprio_never_holds \
 	shield_irqs unload_busy_loop leaks kernel_log)}

@@ -35,7 +35,7 @@ fn machine() -> Fake {
         .with_file("proc/cmdline", "quiet rcu_nocbs=1\n")
         .with_file("proc/sys/kernel/osrelease", "6.12.9\n")
         .with_file("proc/sys/kernel/random/boot_id", "boot-1\n")
-        .with_file("proc/sys/kernel/timer_migration", "0\n")
+        .with_file("proc/sys/kernel/timer_migration", "1\n")
         .with_file("proc/sys/kernel/watchdog_cpumask", "0-3\n")
         .with_file("proc/self/uid_map", "0 0 4294967295\n")
         .with_file("proc/self/stat", &stat_of_self())

@@ -36,11 +36,20 @@ fn each_switch_changes_its_own() {
         (Switch::Kthreads, &["task 2 (kthreadd): CPU 0-1", "task 6 (rcuop/1): CPU 0-1"]),
         (Switch::Workqueues, &["unbound workqueues: CPU 0-1", "workqueue writeback: CPU 0-1"]),
         (Switch::Rcu, &["task 6 (rcuop/1): CPU 0-1"]),
-        (Switch::Timers, &["watchdogs: CPU 0-1", "timers of idle CPUs: 1"]),
+        (Switch::Timers, &["watchdogs: CPU 0-1"]),
     ];
     for (switch, want) in table {
         assert_eq!(lines(&planned(&fake, &only("2-3", &[switch]))), want, "{switch:?}");
     }
+}
+
+#[test]
+fn timers_of_cpus_without_a_tick_stay_there() {
+    let fake = machine().with_file("sys/devices/system/cpu/nohz_full", "3\n");
+    let timers = |cpus| lines(&planned(&fake, &only(cpus, &[Switch::Timers])));
+    let stays = "timers that leave CPUs without a tick: 0".to_owned();
+    assert_eq!(timers("2-3"), ["watchdogs: CPU 0-1".to_owned(), stays]);
+    assert_eq!(timers("2"), ["watchdogs: CPU 0-1,3"]);
 }
 
 #[test]

@@ -324,13 +324,14 @@ fn an_irqbalance_that_lags_is_no_drift_and_gets_its_own_mask_again() {
 
 #[test]
 fn a_refusal_names_the_switch_that_leaves_it_out() {
-    let fake = machine();
+    let fake = machine().with_file("sys/devices/system/cpu/nohz_full", "3\n");
     let access = access(&fake).with_refusal("proc/sys/kernel/timer_migration", 1);
     set(&fake.host(), &access, &wanted("2-3")).unwrap();
     let obstacles = status(&fake.host(), &access).unwrap().obstacles;
     let refused = obstacles.iter().filter(|o| o.kind == ObstacleKind::Refused);
     let refused: Vec<_> = refused.map(|o| (o.label.as_str(), o.switch)).collect();
-    let want = [("timers of idle CPUs", Switch::Timers), ("irq 10 (eth0-3)", Switch::Irqs)];
+    let timers = "timers that leave CPUs without a tick";
+    let want = [(timers, Switch::Timers), ("irq 10 (eth0-3)", Switch::Irqs)];
     assert!(want.iter().all(|one| refused.contains(one)), "{refused:?}");
 }
 

@@ -23,9 +23,10 @@ const MODULE: &str = "kernel/module/intsight";
 const SELFTESTS: &str = "kernel/overlay/tools/testing/selftests/irqpath";
 const ABI: &str = "kernel/overlay/Documentation/ABI/testing";
 /// Programs of `lab/guest` that the scripts use.
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 16] = [
     "devmemory",
     "devmisuse",
+    "devsegment",
     "devwaits",
     "fifo",
     "harass",

@@ -63,11 +63,11 @@ cpus_are() { [ "$(cpus_of_pod "$1" "$2")" = "$3" ]; }
 pod_partition() { cat "/sys/fs/cgroup/$(cut -d : -f 3 "/proc/$(pod_pid "$1" app)/cgroup")/cpuset.cpus.partition"; }
 # Its process is there before the hook has run, and a sidecar begins after it.
 is_shielded() { cpus_are "$1" app "$2" && [ "$(pod_partition "$1")" = isolated ] && [ -n "$(pod_pid "$1" log)" ]; }
-has_pod() { wait_for 60 is_shielded "$1" "$2" || fail "CPU of $1: '$(cpus_of_pod "$1" app)' $(pod_partition "$1"), not $2"; }
+has_pod() { wait_for 240 is_shielded "$1" "$2" || fail "CPU of $1: '$(cpus_of_pod "$1" app)' $(pod_partition "$1"), not $2"; }
 
-gone() { wait_for 90 eval "[ -z \"\$(pod_pid $1 app)\$(pod_pid $1 log)\" ]"; }
+gone() { wait_for 240 eval "[ -z \"\$(pod_pid $1 app)\$(pod_pid $1 log)\" ]"; }
 # Nor the cgroups, which the kubelet removes later.
-all_gone() { wait_for 120 eval '! ls -d /sys/fs/cgroup/kubepods.slice/kubepods-pod*'; }
+all_gone() { wait_for 240 eval '! ls -d /sys/fs/cgroup/kubepods.slice/kubepods-pod*'; }
 
 pods() {
 	configure_containerd
@@ -75,7 +75,7 @@ pods() {
 	# What its slices make of the machine, before anybody asks for a shield.
 	sed '/annotations/,/shield/d' /pod.yaml > /plain.yaml
 	pod plain /plain.yaml
-	wait_for 60 eval '[ -n "$(pod_pid plain log)" ]'
+	wait_for 240 eval '[ -n "$(pod_pid plain log)" ]'
 	expect 'CPU of a pod that asks for no shield' "$(cpus_of_pod plain app)" 1
 	expect 'its partition' "$(pod_partition plain)" member
 	no_pod plain
@@ -88,14 +88,14 @@ pods() {
 	expect 'CPUs of its sidecar' "$(cpus_of_pod one log)" 0,2-3
 	pod two
 	has_pod two 2
-	wait_for 60 cpus_are one log 0,3 || fail "CPUs of the sidecar beside two: $(cpus_of_pod one log)"
+	wait_for 240 cpus_are one log 0,3 || fail "CPUs of the sidecar beside two: $(cpus_of_pod one log)"
 	expect 'CPU of one beside two' "$(cpus_of_pod one app)" 1
 	no_drift || fail "drift beside pods: $(cat verify.txt)"
 	check 'pods have the CPUs that the kubelet gave them'
 	# The kubelet starts a container again, which is another one.
 	before=$(pod_pid one app)
 	kill -KILL "$before"
-	wait_for 60 eval '[ -n "$(pod_pid one app)" ] && [ "$(pod_pid one app)" != "$before" ]'
+	wait_for 240 eval '[ -n "$(pod_pid one app)" ] && [ "$(pod_pid one app)" != "$before" ]'
 	has_pod one 1
 	# The first goes first.
 	no_pod one
@@ -112,11 +112,11 @@ pods() {
 	# A CPU that containers may not have.
 	sed 's/shield.app: cpuset/shield.app: "0"/' /pod.yaml > /refused.yaml
 	pod four /refused.yaml
-	wait_for 60 eval 'journalctl -b -u kubelet -o cat | grep -q "CPU 0 may not be shielded for containers"'
+	wait_for 240 eval 'journalctl -b -u kubelet -o cat | grep -q "CPU 0 may not be shielded for containers"'
 	no_pod four
 	gone four
 	all_gone
-	wait_for 60 eval '[ ! -e /var/lib/irqpath/shield.journal ]'
+	wait_for 240 eval '[ ! -e /var/lib/irqpath/shield.journal ]'
 	same 'after pods' podless
 	journalctl -b -o short-monotonic -u kubelet -u containerd > kubelet.txt
 	journalctl -b -o short-monotonic -t irqpath > hooks.txt

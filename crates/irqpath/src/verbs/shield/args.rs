@@ -146,7 +146,7 @@ pub struct Switches {
     #[arg(long)]
     pub rcu: bool,
 
-    /// Timers that others set on idle CPUs, and the watchdogs
+    /// The watchdogs, and timers of CPUs in nohz_full, which would expire on others
     #[arg(long)]
     pub timers: bool,
 
