@@ -102,12 +102,15 @@ impl Pairs {
             if pair == 0 {
                 continue;
             }
-            match nr.swap(0, Ordering::Relaxed) {
-                // A wakeup right now is counted in a free slot and found with the next pair of it.
-                0 => key.store(0, Ordering::Relaxed),
-                nr => {
-                    found.push(Pair { waker_tid: (pair >> 32) as u32, wakee_tid: pair as u32, nr });
-                }
+            let mut taken = nr.swap(0, Ordering::Relaxed);
+            if taken == 0 {
+                key.store(0, Ordering::Release);
+                // Of a program that had found the key before.
+                taken = nr.swap(0, Ordering::Acquire);
+            }
+            if taken > 0 {
+                let (waker_tid, wakee_tid) = ((pair >> 32) as u32, pair as u32);
+                found.push(Pair { waker_tid, wakee_tid, nr: taken });
             }
         }
         found
