@@ -41,6 +41,14 @@ intsight_hrtimer_setup(struct hrtimer *timer,
 #define INTSIGHT_WQ_PERCPU WQ_PERCPU
 #endif
 
+/*
+ * 6.18: the number of receive queues has a callback of its own, and get_rxnfc
+ * is not asked for it any more.
+ */
+#if KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE
+#define INTSIGHT_HAVE_RX_RING_COUNT
+#endif
+
 /* 6.9: work items in softirq context. */
 #if KERNEL_VERSION(6, 9, 0) <= LINUX_VERSION_CODE
 #define INTSIGHT_HAVE_WQ_BH

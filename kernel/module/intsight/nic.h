@@ -2,17 +2,24 @@
 /*
  * What the files of the test NIC share, and nobody else uses: nic.c (network
  * device, NAPI), nic_wire.c (what is on its way, and the interrupt),
- * nic_peer.c (the built-in peer), nic_sysfs.c (configuration, counts).
+ * nic_peer.c (the built-in peer), nic_steer.c (flow rules), nic_sysfs.c
+ * (configuration, counts).
  *
  * Two ends, isight0 and isight1. What one sends reaches the other, or a
  * built-in peer answers it; either way it comes in through the wire of the end
  * that receives it. An end has a line of its own, which the wire raises from a
  * hard hrtimer when a packet is due and the end's interrupt is switched on.
+ *
+ * With nic_queues=2 an end has two receive queues, each with a line, a NAPI and
+ * wires of its own. A struct intsight_end is one of them; the first one also
+ * stands for the whole end. With one queue nothing is asked about queues on the
+ * way of a packet: measurements count instructions.
  */
 #ifndef INTSIGHT_NIC_H
 #define INTSIGHT_NIC_H
 
 #include <linux/hrtimer.h>
+#include <linux/if.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
@@ -21,6 +28,8 @@
 
 #define INTSIGHT_MAX_RING	4096	/* packets; a power of two */
 #define INTSIGHT_MAX_PPS	1000000
+#define INTSIGHT_MAX_QUEUES	2
+#define INTSIGHT_MAX_RULES	16
 
 enum intsight_wires {
 	INTSIGHT_WIRE,		/* what is not on the other one */
@@ -38,7 +47,7 @@ enum intsight_peer {
  * @rtt_us: round trip: twice the time on the wire
  * @slow_port: UDP or TCP port whose packets have a round trip of their own, or 0
  * @slow_rtt_us: that
- * @rate_pps: packets per second that an end is sent, 0 for no limit
+ * @rate_pps: packets per second that a queue is sent, 0 for no limit
  * @ring: packets that a ring holds
  * @peer: enum intsight_peer; constant while an end is up
  * @burst_pps: packets per second of a burst
@@ -78,6 +87,18 @@ struct intsight_ports {
 	u8 protocol;
 	__be16 source;
 	__be16 dest;
+};
+
+/**
+ * struct intsight_rule - by which queue packets for a port come
+ * @protocol: IPPROTO_TCP or IPPROTO_UDP; 0 where there is no rule
+ * @queue: the queue
+ * @port: destination port
+ */
+struct intsight_rule {
+	u8 protocol;
+	u8 queue;
+	__be16 port;
 };
 
 /* First in, first out; free-running indices, so that head == tail is empty. */
@@ -152,14 +173,14 @@ struct intsight_nic_counts {
 };
 
 /**
- * struct intsight_end - one network device
+ * struct intsight_end - one network device, or a further receive queue of it
  * @netdev: it
  * @other: the other one
  * @config: of both
  * @napi: receives
  * @line: its interrupt
  * @counts: what happened
- * @lock: guards the rest; raw, as the timers take it
+ * @lock: guards the following up to @burst; raw, as the timers take it
  * @up: between open and stop
  * @irq_on: the end may raise its interrupt; off from a raise until the poll
  *	has found no more
@@ -167,6 +188,10 @@ struct intsight_nic_counts {
  * @wires: what is on its way to this end
  * @next_ns: when the wires take another packet, by the rate
  * @burst: packets that nobody sent
+ * @nr_queues: receive queues, which follow each other in memory; of the first
+ * @irq_name: of a further queue
+ * @rules_lock: guards @rules; raw, as a timer looks at them. Innermost
+ * @rules: by location; of the first
  */
 struct intsight_end {
 	struct net_device *netdev;
@@ -183,7 +208,15 @@ struct intsight_end {
 	struct intsight_wire wires[INTSIGHT_NR_WIRES];
 	u64 next_ns;
 	struct intsight_burst burst;
+
+	unsigned int nr_queues;
+	char irq_name[IFNAMSIZ + 12];
+	raw_spinlock_t rules_lock;
+	struct intsight_rule rules[INTSIGHT_MAX_RULES];
 };
+
+#define intsight_for_each_queue(queue, end) \
+	for ((queue) = (end); (queue) < (end) + (end)->nr_queues; (queue)++)
 
 /* For counters with a single writer. */
 static inline void intsight_count(u64 *counter, u64 nr)
@@ -192,12 +225,14 @@ static inline void intsight_count(u64 *counter, u64 nr)
 }
 
 /* nic_wire.c */
-void intsight_wire_init(struct intsight_end *end);
+void intsight_wire_init(struct intsight_end *end, bool steered);
 int intsight_wire_open(struct intsight_end *end);
 void intsight_wire_stop(struct intsight_end *end);
 void intsight_wire_drain(struct intsight_end *end);
 struct sk_buff *intsight_wire_copy(struct intsight_end *end,
 				   struct sk_buff *skb);
+bool intsight_wire_ports(const struct sk_buff *skb,
+			 struct intsight_ports *ports);
 void intsight_wire_send(struct intsight_end *end, struct sk_buff *skb,
 			unsigned int nr_ways);
 bool intsight_wire_receive(struct intsight_end *end,
@@ -214,6 +249,16 @@ struct intsight_ports intsight_peer_ports(const struct intsight_end *end,
 					  u64 seq);
 struct sk_buff *intsight_peer_burst(struct intsight_end *end,
 				    const struct intsight_parcel *parcel);
+
+/* nic_steer.c */
+struct ethtool_rxnfc;
+struct intsight_end *intsight_steer(struct intsight_end *end,
+				    const struct intsight_ports *ports);
+enum hrtimer_restart intsight_steer_burst(struct hrtimer *timer);
+u32 intsight_steer_ring_count(struct net_device *netdev);
+int intsight_steer_get(struct net_device *netdev, struct ethtool_rxnfc *info,
+		       u32 *locations);
+int intsight_steer_set(struct net_device *netdev, struct ethtool_rxnfc *info);
 
 /* nic_sysfs.c */
 extern const struct attribute_group intsight_nic_group;

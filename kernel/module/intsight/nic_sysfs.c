@@ -73,9 +73,13 @@ static ssize_t count_show(struct device *device, struct device_attribute *attr,
 	struct count_attribute *count = container_of(attr,
 						     struct count_attribute,
 						     attr);
-	u64 *value = (void *)&to_end(device)->counts + count->offset;
+	struct intsight_end *end = to_end(device), *queue;
+	u64 sum = 0;
 
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(*value));
+	intsight_for_each_queue(queue, end)
+		sum += READ_ONCE(*(u64 *)((void *)&queue->counts +
+					  count->offset));
+	return sysfs_emit(buf, "%llu\n", sum);
 }
 
 static const char * const peers[] = {

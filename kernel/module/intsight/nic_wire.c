@@ -179,6 +179,19 @@ static bool ports_of(const struct sk_buff *skb, struct intsight_ports *ports)
 	return true;
 }
 
+/**
+ * intsight_wire_ports() - the ports of a packet
+ * @skb: the packet, linear
+ * @ports: filled in
+ *
+ * Return: whether it goes by UDP or TCP over IPv4.
+ */
+bool intsight_wire_ports(const struct sk_buff *skb,
+			 struct intsight_ports *ports)
+{
+	return ports_of(skb, ports);
+}
+
 /* Is it to or from the slow port? */
 static bool is_slow(const struct intsight_end *end, const struct sk_buff *skb)
 {
@@ -358,7 +371,12 @@ int intsight_wire_burst(struct intsight_end *end, u64 nr)
 	return ret;
 }
 
-void intsight_wire_init(struct intsight_end *end)
+/**
+ * intsight_wire_init() - make the wires of an end, or of a queue
+ * @end: whose
+ * @steered: the packets of a burst go to several queues
+ */
+void intsight_wire_init(struct intsight_end *end, bool steered)
 {
 	int i;
 
@@ -369,8 +387,9 @@ void intsight_wire_init(struct intsight_end *end)
 				       CLOCK_MONOTONIC,
 				       HRTIMER_MODE_ABS_PINNED_HARD);
 	}
-	intsight_hrtimer_setup(&end->burst.timer, burst_timer, CLOCK_MONOTONIC,
-			       HRTIMER_MODE_REL_PINNED_HARD);
+	intsight_hrtimer_setup(&end->burst.timer,
+			       steered ? intsight_steer_burst : burst_timer,
+			       CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int ring_alloc(struct intsight_ring *ring)
