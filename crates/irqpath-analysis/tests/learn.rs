@@ -121,9 +121,13 @@ fn who_was_on_the_cpu_is_the_carrier() {
         // Another line's thread did not carry this path; the line's own threads are meant.
         (Via::IRQ_THREAD, "irq/6-disk", &["irq/5-"]),
         (Via::NAPI_THREAD, "napi/eth0-5", &["napi/eth0-5"]),
+        // Cut before the number of the queue; the thread is known.
+        (Via::NAPI_THREAD, "napi/enp3s0f0-8", &["napi/enp3s0f0-8193"]),
+        (Via::NAPI_THREAD, "napi/other-8", &["napi/other-8"]),
         (Via::NAPI_THREAD, "bash", &[]),
     ] {
         let mut carriers = Carriers::default();
+        carriers.know_threads(&threads("30 napi/enp3s0f0-8193 f:50"));
         let record = PathRecord { via, ..path(5, target.clone(), 100) };
         carriers.push(Event::Path(Box::new(record)));
         assert!(carriers.drain_ready().is_empty(), "waits for what was on the CPU");

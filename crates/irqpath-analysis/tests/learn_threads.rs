@@ -21,7 +21,7 @@ fn threads_that_wake_teach_lines_and_interrupts_stand_for_ordinary_wakeups() {
         wakes("irq/6-s-dev", 7, 3),
         wakes("kworker/0:1", 7, 50),
         wakes("jackd", 7, 50),
-        wakes("napi/eth0-5", 8, 9),
+        wakes("napi/enp3s0f0-8193", 8, 9),
         wakes("ktimers/0", 8, 9),
     ];
     // Line 5 wakes two tasks at a time, line 6 somebody ordinary, line 9 nobody who is known.
@@ -33,7 +33,8 @@ fn threads_that_wake_teach_lines_and_interrupts_stand_for_ordinary_wakeups() {
     assert_eq!(five.carriers[0].comm.as_str(), "irq/5-a-name-th", "cut as the tracer cuts it");
     let six = find(Origin::Irq(6));
     assert_eq!((six.nr, six.share, six.established), (3, 0.01, false));
-    for (vector, carrier) in [(SoftirqVec::NetRx, "napi/eth0-5"), (SoftirqVec::Timer, "ktimers/0")]
+    for (vector, carrier) in
+        [(SoftirqVec::NetRx, "napi/enp3s0f0-8193"), (SoftirqVec::Timer, "ktimers/0")]
     {
         let one = find(Origin::Softirq(vector));
         assert_eq!((one.carriers[0].comm.as_str(), one.established), (carrier, true));

@@ -4,9 +4,13 @@
 //! A record says that an irq thread ran, not which: a line may have several (shared, secondary), a
 //! device many NAPI threads. Who was on the CPU in that stage says which, so records wait until
 //! the transitions of their time have arrived, and go without after [`SETTLE_NS`].
+//!
+//! Trace points cut names. That of a NAPI thread ends with what tells the queues of a device apart,
+//! so [`Carriers::know_threads`] has it whole.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use irqpath_model::tune::LiveThread;
 use irqpath_model::{Comm, Event, Origin, PathRecord, Point, StageSpan, Via};
 
 use super::Role;
@@ -28,11 +32,20 @@ pub type Carried = (PathRecord, Vec<Comm>);
 #[derive(Debug, Default)]
 pub struct Carriers {
     timelines: Timelines,
+    /// Whole names of NAPI threads, by their number.
+    whole_names: BTreeMap<u32, Comm>,
     pending: VecDeque<PathRecord>,
     newest_ns: u64,
 }
 
 impl Carriers {
+    /// The threads that are there now, with names that are not cut.
+    pub fn know_threads<'a>(&mut self, threads: impl IntoIterator<Item = &'a LiveThread>) {
+        let is_napi = |t: &&LiveThread| t.kernel && Role::from_comm(&t.comm) == Some(Role::Napi);
+        let napi = threads.into_iter().filter(is_napi);
+        self.whole_names = napi.map(|t| (t.id.tid, Comm::from(t.comm.as_str()))).collect();
+    }
+
     /// Take over one event.
     pub fn push(&mut self, event: Event) {
         match event {
@@ -96,9 +109,12 @@ impl Carriers {
     fn thread_in(&self, record: &PathRecord, span: &StageSpan) -> Option<Comm> {
         let segments = self.timelines.segments(span.start.cpu, span.start.ns, span.end.ns + 1, 0);
         segments.iter().find_map(|segment| {
-            let comm = segment.frame.known_task()?.comm.clone();
-            let role = Role::from_comm(comm.as_str())?;
-            can_carry(record, span.from, role).then_some(comm)
+            let task = segment.frame.known_task()?;
+            let role = Role::from_comm(task.comm.as_str())?;
+            let whole = self.whole_names.get(&task.tid);
+            // A number may have been given to another thread since.
+            let whole = whole.filter(|whole| whole.as_str().starts_with(task.comm.as_str()));
+            can_carry(record, span.from, role).then(|| whole.unwrap_or(&task.comm).clone())
         })
     }
 }

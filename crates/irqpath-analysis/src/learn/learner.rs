@@ -234,8 +234,12 @@ impl Learner {
     }
 }
 
-/// As the trace points have it, which cut names (`TASK_COMM_LEN`).
+/// As paths have it: whole for a NAPI thread, and cut as by the trace points (`TASK_COMM_LEN`) for
+/// any other.
 fn carrier_name(comm: &str) -> Comm {
+    if Role::from_comm(comm) == Some(Role::Napi) {
+        return Comm::from(comm);
+    }
     Comm::from_bytes(&comm.as_bytes()[..comm.len().min(15)])
 }
 

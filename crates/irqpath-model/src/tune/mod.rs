@@ -38,7 +38,8 @@ pub struct LiveThread {
 /// A kernel thread through which wakeups went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Carrier {
-    /// Its name, cut as the kernel's trace points cut it.
+    /// Its name, cut as the kernel's trace points cut it; that of a NAPI thread is whole where it is
+    /// known.
     pub comm: Comm,
     /// Wakeups that went through it.
     pub nr: u64,

@@ -39,10 +39,9 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// From the running kernel, and from what was the reason for what is tuned already. With
-    /// `watch`, ready for [`Self::start_watch`]. With `selective`, [`Self::selection`] has whom every
-    /// thread wakes.
-    pub fn live(host: &Host, watch: bool, selective: bool) -> anyhow::Result<Self> {
+    /// From the running kernel; [`Self::adopt_known`] has to follow. With `watch`, ready for
+    /// [`Self::start_watch`]. With `selective`, [`Self::selection`] has whom every thread wakes.
+    pub fn live(watch: bool, selective: bool) -> anyhow::Result<Self> {
         // Every path counts: the share of a line's wakeups needs those of ordinary tasks too.
         let config = Config { record_all: true, no_user: true, ..Config::default() };
         let mut lessons = Self { source: Some(session::open_live(&config)?), ..Self::empty() };
@@ -56,8 +55,22 @@ impl Lessons {
         } else if watch {
             lessons.pairs = open_pairs();
         }
-        lessons.learner.adopt_known(&known_otherwise(host)?, now_ns());
         Ok(lessons)
+    }
+
+    /// Begin with what was the reason for what is tuned already, and with the threads that are
+    /// there. Paths until now do not count: packets may have come by other threads then.
+    pub fn adopt_known(&mut self, host: &Host) -> anyhow::Result<()> {
+        if let Some(source) = &mut self.source {
+            let events = source.poll_events(Duration::ZERO)?;
+            for event in events {
+                self.carriers.push(event);
+            }
+            drop(self.carriers.flush_all());
+        }
+        self.learner.adopt_known(&known_otherwise(host)?, now_ns());
+        self.carriers.know_threads(&host.live_threads());
+        Ok(())
     }
 
     /// Nothing but what is known already.
@@ -151,6 +164,7 @@ impl Lessons {
     pub fn report_learned(&mut self, host: &Host) -> anyhow::Result<Learned> {
         let threads: BTreeMap<u32, LiveThread> =
             host.live_threads().into_iter().map(|thread| (thread.id.tid, thread)).collect();
+        self.carriers.know_threads(threads.values());
         if let Some(pairs) = &mut self.pairs {
             // What a path teaches is not learned a second time from its pair.
             let learner = self.source.is_none().then_some(&mut self.learner);

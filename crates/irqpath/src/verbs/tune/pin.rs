@@ -101,7 +101,8 @@ pub fn export_pins(arguments: &TuneExport) -> anyhow::Result<ExitCode> {
         Some(learn) => {
             host.may_trace()?;
             let stop = signals::listen()?;
-            let mut lessons = Lessons::live(&host, false, false)?;
+            let mut lessons = Lessons::live(false, false)?;
+            lessons.adopt_known(&host)?;
             lessons.listen(learn, &stop, || {})?;
             stop.check_abort()?;
             lessons.report_learned(&host)?.associations

@@ -77,7 +77,7 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     }
     host.may_trace().map_err(|e| anyhow!("{e}, or learn from a recording with --replay"))?;
     let stop = signals::listen()?;
-    let mut lessons = Lessons::live(&host, arguments.watch, arguments.selective)?;
+    let mut lessons = Lessons::live(arguments.watch, arguments.selective)?;
     let apply = arguments.apply;
     let list = arguments.packets.as_deref().map(Devices::from_list);
     // Before they are switched: none may come in between.
@@ -86,6 +86,7 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let prepare = |list| prepare_packets((&host, &access), list, apply);
     let packets = list.as_ref().map(prepare).transpose()?;
     let (links, net_devices) = (arguments.watch, devices.is_some());
+    lessons.adopt_known(&host)?;
     let kept = Kept { urgency: true, priorities: apply, journal: apply, ..Kept::default() };
     confine(Kept { links, net_devices, ..kept })?;
     let progress = Progress::start("learning", Some(arguments.learn));
