@@ -56,6 +56,13 @@ pub enum Target {
         /// The process of the daemon.
         task: TaskId,
     },
+    /// The flow rule of a network device at a location, in words; empty if there is none.
+    FlowRule {
+        /// The device, by name.
+        device: String,
+        /// The rule's place in the device's table.
+        location: u32,
+    },
     /// The interrupts that a running irqbalance leaves alone, told likewise: `8 40`.
     IrqbalanceLines {
         /// The process of the daemon.
@@ -73,7 +80,7 @@ impl Target {
             | Self::ThreadCgroup { task, .. }
             | Self::Irqbalance { task }
             | Self::IrqbalanceLines { task } => Some(*task),
-            Self::File { .. } | Self::Cgroup { .. } => None,
+            Self::File { .. } | Self::Cgroup { .. } | Self::FlowRule { .. } => None,
         }
     }
 }
@@ -83,6 +90,9 @@ impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File { path, .. } | Self::Cgroup { path } => write!(f, "{path:?}"),
+            Self::FlowRule { device, location } => {
+                write!(f, "flow rule {location} of {device:?}")
+            }
             Self::ProcessCgroup { mount, .. } | Self::ThreadCgroup { mount, .. } => {
                 write!(f, "a cgroup below {mount:?}")
             }

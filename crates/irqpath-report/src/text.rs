@@ -25,6 +25,7 @@ pub mod record;
 mod response;
 pub mod shield;
 mod slow;
+mod steer;
 mod style;
 pub(crate) mod table;
 pub mod tune;

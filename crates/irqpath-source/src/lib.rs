@@ -13,6 +13,7 @@
 //!
 //! - [`confine`]: what a process gives up once its programs are attached.
 //! - [`allocator`]: how much freed memory a process keeps that is left on.
+//! - [`ethtool`]: flow rules of network devices.
 //! - [`launch`]: priorities of tasks, and locked memory for a program about to be started.
 //!
 //! This is the only crate with `unsafe`.
@@ -26,6 +27,7 @@ use irqpath_model::{Comm, CpuList, Event, Origin, PathStats, Point, Snapshot};
 pub mod allocator;
 pub mod bpf;
 pub mod confine;
+pub mod ethtool;
 pub mod helper;
 pub mod intsight;
 pub mod jitter;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Machines made of files, for tests, and a way to change them that refuses and dies on command.
 
+mod flows;
 mod threads;
 
 use std::cell::{Cell, RefCell};
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use irqpath_model::change::{Left, Target, Value};
+use irqpath_model::tune::{FlowRule, FlowTable};
 use irqpath_model::{CpuList, Scheduling};
 
 use crate::Host;
@@ -422,6 +424,20 @@ impl Access for FakeAccess {
     fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()> {
         self.check_errno(&format!("scheduling/{tid}"))?;
         write_scheduling(&self.host, tid, scheduling)
+    }
+
+    fn flow_table(&self, device: &str) -> io::Result<FlowTable> {
+        flows::read_table(&self.real, device)
+    }
+
+    fn insert_flow_rule(&self, device: &str, location: u32, rule: FlowRule) -> io::Result<()> {
+        self.check_errno(&format!("flows/{device}/{location}"))?;
+        self.change_flows(device, |lines| drop(lines.insert(location, rule.to_string())))
+    }
+
+    fn remove_flow_rule(&self, device: &str, location: u32) -> io::Result<()> {
+        self.check_errno(&format!("flows/{device}/{location}"))?;
+        self.change_flows(device, |lines| drop(lines.remove(&location)))
     }
 
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {

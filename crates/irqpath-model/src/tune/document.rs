@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Association, LiveThread, Packets, PinFile, TunePlan};
+use super::{Association, LiveThread, Packets, PinFile, Steering, TunePlan};
 use crate::Loss;
 use crate::change::{Refusal, Undone};
 
@@ -113,6 +113,9 @@ pub struct Document {
     /// With `--packets`: what was or would be done to network devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<Packets>,
+    /// With `--steer`: the receivers and their queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<Steering>,
     /// With `--apply`: what was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,

@@ -9,6 +9,7 @@
 mod document;
 mod packets;
 mod pins;
+mod steer;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,10 @@ pub use document::{Applied, Changed, Document, Learned, Reset, Status, Tuned, Tu
 
 pub use packets::{PacketDevice, PacketState, Packets};
 pub use pins::{MAX_PINS, Pin, PinFile, SECONDARY};
+pub use steer::{
+    CannotSteer, Flow, FlowRule, FlowTable, FoundRule, NoFlowRule, OTHER_RULE, Receiver,
+    SteerState, Steered, SteeredDevice, Steering, Transport,
+};
 
 use crate::{Comm, Origin, Scheduling, TaskId};
 

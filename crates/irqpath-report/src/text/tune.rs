@@ -16,6 +16,9 @@ use super::table::{Column, Table};
 pub fn format_document(document: &Document) -> Page {
     let mut text = document.learned.as_ref().map(render_learned).unwrap_or_default();
     text.append_page(&document.packets.as_ref().map(render_packets).unwrap_or_default());
+    text.append_page(
+        &document.steering.as_ref().map(super::steer::render_steering).unwrap_or_default(),
+    );
     let Some(plan) = &document.plan else { return text };
     for pair in &plan.wrong {
         let (thread, task) = (&pair.thread, &pair.task);

@@ -5,6 +5,7 @@
 use std::io;
 
 use irqpath_model::change::{Form, Target, Value};
+use irqpath_model::tune::{FlowRule, FlowTable};
 use irqpath_model::{CpuList, Scheduling, TaskId};
 
 /// Reads and changes a host. Errors keep the system's error number, which is what a user gets to
@@ -42,6 +43,12 @@ pub trait Access {
     fn irqbalance_lines(&self, tid: u32) -> io::Result<String>;
     /// Tells irqbalance which interrupts to leave alone.
     fn set_irqbalance_lines(&self, tid: u32, irqs: &str) -> io::Result<()>;
+    /// What a network device has for flow rules.
+    fn flow_table(&self, device: &str) -> io::Result<FlowTable>;
+    /// Gives a network device a rule.
+    fn insert_flow_rule(&self, device: &str, location: u32, rule: FlowRule) -> io::Result<()>;
+    /// Removes a rule of a network device.
+    fn remove_flow_rule(&self, device: &str, location: u32) -> io::Result<()>;
     /// CPUs that are online.
     fn online_cpus(&self) -> io::Result<CpuList> {
         let text = self.read("sys/devices/system/cpu/online")?;
@@ -50,6 +57,9 @@ pub trait Access {
     /// Called between any two steps of a change. Does nothing, except in tests that die there.
     fn mark_step(&self, _what: &'static str) {}
 }
+
+const EEXIST: i32 = 17;
+const EOPNOTSUPP: i32 = 95;
 
 /// True if this error means that what was asked for is not there any more.
 fn is_gone(error: &io::Error) -> bool {
@@ -73,6 +83,35 @@ fn parse_value(form: &Form, path: &str, text: &str) -> io::Result<Value> {
 }
 
 impl dyn Access + '_ {
+    /// A rule in words; no words where there is none.
+    fn flow_rule(&self, device: &str, location: u32) -> io::Result<Option<Value>> {
+        let table = match self.flow_table(device) {
+            // A device that has taken the name of one with rules.
+            Err(error) if error.raw_os_error() == Some(EOPNOTSUPP) => FlowTable::default(),
+            other => match unless_gone(other)? {
+                Some(table) => table,
+                None => return Ok(None),
+            },
+        };
+        let words = table.rules.get(&location).map(ToString::to_string);
+        Ok(Some(Value::Text(words.unwrap_or_default())))
+    }
+
+    /// Most drivers replace a rule without a word, so a look comes first whether somebody took the
+    /// place.
+    fn set_flow_rule(&self, device: &str, location: u32, words: &str) -> io::Result<()> {
+        if words.is_empty() {
+            return self.remove_flow_rule(device, location);
+        }
+        let rule = words.parse().map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("'{words}' is no flow rule"))
+        })?;
+        if self.flow_table(device)?.rules.contains_key(&location) {
+            return Err(io::Error::from_raw_os_error(EEXIST));
+        }
+        self.insert_flow_rule(device, location, rule)
+    }
+
     fn is_alive(&self, task: TaskId) -> bool {
         self.task_start(task.tid) == Some(task.start_ticks)
     }
@@ -96,6 +135,7 @@ impl dyn Access + '_ {
                 Ok(unless_gone(self.cgroup_of(task.tid, mount))?.map(Value::Text))
             }
             Target::Cgroup { path } => Ok(Some(Value::Present(self.is_directory(path)))),
+            Target::FlowRule { device, location } => self.flow_rule(device, *location),
             Target::Irqbalance { task } => {
                 Ok(unless_gone(self.irqbalance_banned(task.tid))?.map(Value::Cpus))
             }
@@ -124,6 +164,9 @@ impl dyn Access + '_ {
             }
             (Target::Cgroup { path }, Value::Present(true)) => self.create_directory(path),
             (Target::Cgroup { path }, Value::Present(false)) => self.remove_directory(path),
+            (Target::FlowRule { device, location }, Value::Text(text)) => {
+                self.set_flow_rule(device, *location, text)
+            }
             (Target::Irqbalance { task }, Value::Cpus(cpus)) => {
                 self.set_irqbalance_banned(task.tid, cpus)
             }

@@ -3,6 +3,7 @@
 //! and root must not do what it says.
 
 use irqpath_model::change::{Form, Target, Value};
+use irqpath_model::tune::{FlowRule, OTHER_RULE};
 
 use super::Intent;
 use crate::Host;
@@ -58,6 +59,20 @@ impl Allowed {
             Target::TaskAffinity { .. }
             | Target::TaskScheduling { .. }
             | Target::Irqbalance { .. } => true,
+            Target::FlowRule { device, .. } => {
+                let is_ours = |words: &str| words.parse::<FlowRule>().is_ok();
+                let is_device = is_name(device) && !device.contains(['/', '\0']);
+                match (&intent.before, &intent.new) {
+                    (Value::Text(before), Value::Text(new)) if before.is_empty() => {
+                        is_device && is_ours(new)
+                    }
+                    // As the driver made another rule of ours.
+                    (Value::Text(before), Value::Text(new)) => {
+                        is_device && is_ours(before) && new.starts_with(OTHER_RULE)
+                    }
+                    _ => false,
+                }
+            }
             Target::IrqbalanceLines { .. } => {
                 let is_numbers = |value: &Value| match value {
                     Value::Text(irqs) => irqs.bytes().all(|b| b.is_ascii_digit() || b == b' '),

@@ -61,7 +61,7 @@ fn make_refusal(step: &Step, error: &io::Error) -> Refusal {
 }
 
 /// What the system said, without the "(os error 5)" behind it.
-pub(super) fn error_reason(error: &io::Error) -> String {
+pub(crate) fn error_reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error").map_or(text.clone(), |(words, _)| words.to_owned())
 }

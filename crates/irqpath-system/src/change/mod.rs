@@ -22,10 +22,11 @@ use serde::{Deserialize, Serialize};
 
 pub use access::Access;
 pub use allowed::{Allowed, PARTITION_DIRECTORY, RUN_DIRECTORY, THREADS_PREFIX, home_of_threads};
+pub(crate) use apply::error_reason;
 pub use apply::{Step, StepOutcome, Verdict, apply_steps};
 pub(crate) use irqbalance::is_genuine as is_genuine_irqbalance;
 pub(crate) use irqbalance::{is_of_root, join_lines};
-pub use real::RealAccess;
+pub use real::{FlowCalls, RealAccess};
 pub use undo::{put_back, undo_changes};
 
 /// A change about to be made.

@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 
+use irqpath_model::tune::{FlowRule, FlowTable};
 use irqpath_model::{CpuList, Scheduling};
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
@@ -19,23 +20,45 @@ use crate::tasks::{Stat, affinity_in_status};
 /// brings it along.
 pub type SetScheduling = fn(u32, Scheduling) -> io::Result<()>;
 
+/// Reads and changes the flow rules of network devices, brought along likewise.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowCalls {
+    /// What a device has for flow rules.
+    pub read_table: fn(&str) -> io::Result<FlowTable>,
+    /// Gives a device a rule at a location.
+    pub insert_rule: fn(&str, u32, FlowRule) -> io::Result<()>,
+    /// Removes the rule at a location.
+    pub remove_rule: fn(&str, u32) -> io::Result<()>,
+}
+
 /// The way to the running host.
 #[derive(Debug, Clone)]
 pub struct RealAccess {
     host: Host,
     set_scheduling: Option<SetScheduling>,
+    flows: Option<FlowCalls>,
 }
 
 impl RealAccess {
-    /// For this host; it cannot change priorities yet.
+    /// For this host; it can change neither priorities nor flow rules yet.
     pub fn new(host: &Host) -> Self {
-        Self { host: host.clone(), set_scheduling: None }
+        Self { host: host.clone(), set_scheduling: None, flows: None }
     }
 
     /// With the system call that changes priorities.
     pub fn with_scheduling(mut self, set: SetScheduling) -> Self {
         self.set_scheduling = Some(set);
         self
+    }
+
+    /// With the system calls for flow rules.
+    pub const fn with_flows(mut self, calls: FlowCalls) -> Self {
+        self.flows = Some(calls);
+        self
+    }
+
+    fn flows(&self) -> io::Result<FlowCalls> {
+        self.flows.ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -109,6 +132,18 @@ impl Access for RealAccess {
     fn set_scheduling(&self, tid: u32, scheduling: Scheduling) -> io::Result<()> {
         let set = self.set_scheduling.ok_or(io::ErrorKind::Unsupported)?;
         set(tid, scheduling)
+    }
+
+    fn flow_table(&self, device: &str) -> io::Result<FlowTable> {
+        (self.flows()?.read_table)(device)
+    }
+
+    fn insert_flow_rule(&self, device: &str, location: u32, rule: FlowRule) -> io::Result<()> {
+        (self.flows()?.insert_rule)(device, location, rule)
+    }
+
+    fn remove_flow_rule(&self, device: &str, location: u32) -> io::Result<()> {
+        (self.flows()?.remove_rule)(device, location)
     }
 
     fn cgroup_of(&self, tid: u32, mount: &str) -> io::Result<String> {

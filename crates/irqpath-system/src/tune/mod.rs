@@ -12,8 +12,13 @@ mod packets_tests;
 mod pins;
 #[cfg(test)]
 mod pins_tests;
+mod receivers;
 mod set;
 mod status;
+mod steer;
+mod steer_plan;
+#[cfg(test)]
+mod steer_tests;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -33,6 +38,7 @@ pub use pins::{
 };
 pub use set::{Planner, apply_plan, known_associations};
 pub use status::{reset, status};
+pub use steer::{list_steering, steer_receivers};
 
 use irqpath_model::TaskId;
 use irqpath_model::change::{Target, Value};

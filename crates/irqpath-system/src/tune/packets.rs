@@ -43,7 +43,7 @@ impl Devices {
         Self::Named(list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    fn list_names(&self, host: &Host) -> Vec<String> {
+    pub(super) fn list_names(&self, host: &Host) -> Vec<String> {
         match self {
             Self::Named(names) => names.clone(),
             Self::All => {
@@ -195,7 +195,7 @@ pub fn plan_new_threads(
 }
 
 /// `napi/DEVICE-ID` (`napi_kthread_create`); the name may be cut.
-fn polls_device(comm: &str, device: &str) -> bool {
+pub(super) fn polls_device(comm: &str, device: &str) -> bool {
     let rest = comm.strip_prefix("napi/").and_then(|rest| rest.strip_prefix(device));
     let id = rest.and_then(|rest| rest.strip_prefix('-'));
     id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit()))
@@ -209,8 +209,12 @@ fn is_file_name(name: &str) -> bool {
     !name.contains('/') && ![".", ".."].contains(&name)
 }
 
+pub(super) fn is_device(host: &Host, name: &str) -> bool {
+    is_file_name(name) && host.path(format!("{NET}/{name}")).is_dir()
+}
+
 fn look_at(host: &Host, access: &dyn Access, ledger: &Ledger, name: &str) -> PacketState {
-    if !is_file_name(name) || !host.path(format!("{NET}/{name}")).is_dir() {
+    if !is_device(host, name) {
         return PacketState::Missing;
     }
     let target = target_of(name);

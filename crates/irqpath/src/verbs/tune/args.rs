@@ -26,6 +26,8 @@ Examples:
   irqpath tune --apply --watch       stay: new tasks, new devices, tasks that are gone
   irqpath tune --selective           what serves no real-time task would become ordinary
   irqpath tune --packets=eth0        what a thread for each queue of eth0 would do
+  irqpath tune --packets=eth0 --steer
+                                     by which queue each receiver's packets would come
   irqpath tune status                what is tuned now, and why
   irqpath tune reset                 put every priority back as it was
   irqpath tune pin eth0 --task stop  an interrupt that never came yet serves this task
@@ -165,6 +167,11 @@ pub struct TuneLearn {
     #[arg(long, value_name = "DEVICE,...", num_args = 0..=1, require_equals = true,
           default_missing_value = "all", conflicts_with = "replay")]
     pub packets: Option<String>,
+
+    /// Bring the packets of each real-time task that has a port by a receive queue of its own, where
+    /// a device of --packets has flow rules (ethtool n-tuple). Only tasks that are there at the start
+    #[arg(long, requires = "packets")]
+    pub steer: bool,
 
     /// Change priorities that were set by hand, too
     #[arg(long)]

@@ -5,12 +5,15 @@
 use std::collections::BTreeMap;
 
 use irqpath_analysis::learn::{Wakeups, keep_ordinary, plan_priorities, select_ordinary};
-use irqpath_model::tune::{Applied, Association, Document, LiveThread, Packets, TunePlan};
+use irqpath_model::tune::{
+    Applied, Association, Document, LiveThread, Packets, Steering, TunePlan,
+};
 use irqpath_model::{SCHEMA_VERSION, TaskId};
 use irqpath_report::text;
+use irqpath_source::ethtool::{insert_flow_rule, read_flow_table, remove_flow_rule};
 use irqpath_source::launch::set_scheduling;
 use irqpath_system::Host;
-use irqpath_system::change::RealAccess;
+use irqpath_system::change::{FlowCalls, RealAccess};
 use irqpath_system::tune::{self, Devices, TuneError};
 
 use crate::output::console;
@@ -47,7 +50,12 @@ pub enum Selection<'a> {
 /// This machine, and the way to change it.
 pub fn open_host() -> (Host, RealAccess) {
     let host = Host::real();
-    let access = RealAccess::new(&host).with_scheduling(set_scheduling);
+    let flows = FlowCalls {
+        read_table: read_flow_table,
+        insert_rule: insert_flow_rule,
+        remove_rule: remove_flow_rule,
+    };
+    let access = RealAccess::new(&host).with_scheduling(set_scheduling).with_flows(flows);
     (host, access)
 }
 
@@ -119,6 +127,18 @@ pub fn switch_new_packets(
     let known = tune::known_associations(host)?;
     tune::forget_devices(host, names)?;
     switch_packets((host, access), &Devices::Named(names.to_vec()), &known)
+}
+
+/// Steer the receivers of `--steer` to queues of the devices, or say where they would go.
+pub fn prepare_steering(
+    (host, access): (&Host, &RealAccess),
+    devices: &Devices,
+    apply: bool,
+) -> anyhow::Result<Steering> {
+    if !apply {
+        return Ok(tune::list_steering(host, access, devices)?);
+    }
+    Ok(tune::steer_receivers(host, access, devices, &tune::known_associations(host)?)?)
 }
 
 /// Until receivers are known, the new threads are as urgent as those that served the packets before.

@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, ensure};
-use irqpath_model::tune::Document;
+use irqpath_model::tune::{Document, Steering};
 use irqpath_report::text;
 use irqpath_source::confine::{Kept, confine};
 use irqpath_system::tune::{self, DeviceWatch, Devices};
@@ -17,7 +17,7 @@ use super::lessons::{self, Lessons};
 use super::pin;
 use super::plan::{
     Aim, Basis, empty_document, open_host, pinned_now, plan_and_apply, prepare_packets,
-    print_document,
+    prepare_steering, print_document,
 };
 use super::watch::{Watched, keep_learning};
 use crate::host::signals;
@@ -85,6 +85,9 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let devices = followed.map(|list| DeviceWatch::start(&host, list));
     let prepare = |list| prepare_packets((&host, &access), list, apply);
     let packets = list.as_ref().map(prepare).transpose()?;
+    // Before the learning, which then sees whom each queue's thread wakes.
+    let steer = |list| prepare_steering((&host, &access), list, apply);
+    let steering = list.as_ref().filter(|_| arguments.steer).map(steer).transpose()?;
     let (links, net_devices) = (arguments.watch, devices.is_some());
     lessons.adopt_known(&host)?;
     let kept = Kept { urgency: true, priorities: apply, journal: apply, ..Kept::default() };
@@ -103,10 +106,12 @@ fn learn_priorities(arguments: &TuneLearn) -> anyhow::Result<ExitCode> {
     let basis = Basis { known: &learned.associations, selection: lessons.selection() };
     let (json, watch) = (arguments.json, arguments.watch);
     let (plan, applied) = plan_and_apply(aim, (&host, &access), basis, true)?;
-    let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty());
+    let refused = applied.as_ref().is_some_and(|applied| !applied.refused.is_empty())
+        || steering.as_ref().is_some_and(Steering::has_refused);
     learned.associations.extend(pinned_now(&host)?);
     let (learned, plan) = (Some(learned), Some(plan));
-    print_document(json, watch, &Document { learned, packets, plan, applied, ..empty_document() })?;
+    let known = Document { learned, packets, steering, ..empty_document() };
+    print_document(json, watch, &Document { plan, applied, ..known })?;
     if arguments.selective && apply && !watch {
         console::print_note(
             "threads that are ordinary now stay so if they serve a task later; --watch follows them",
