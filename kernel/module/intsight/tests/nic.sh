@@ -9,7 +9,8 @@
 N=/sys/class/net/isight0/intsight
 
 load_nic() {
-	insmod "$KO" nic=1 nr_devices=0 || fail "cannot load $KO nic=1"
+	insmod "$KO" nic=1 nr_devices=0 nic_queues="${QUEUES:-1}" ||
+		fail "cannot load $KO nic=1"
 	for end in isight0 isight1; do
 		no_ipv6=/proc/sys/net/ipv6/conf/$end/disable_ipv6
 		[ ! -e $no_ipv6 ] || echo 1 > $no_ipv6
@@ -394,6 +395,37 @@ test_nic_unload_while_flying() {
 		fly_no_more
 		kill "$server"
 	done
+}
+
+# With two receive queues: each has a line, all packets are accounted for, and
+# the module can be removed under the traffic. Without a flow rule all come by
+# the first one; the rules are tested by irqpath, which makes them.
+test_nic_queues() {
+	for bad in 0 3; do
+		if insmod "$KO" nic=1 nr_devices=0 nic_queues=$bad 2> /dev/null
+		then
+			fail "nic_queues=$bad was taken"
+		fi
+	done
+	QUEUES=2
+	load_pair
+	for line in isight0 isight0-1; do
+		grep -q " $line\$" /proc/interrupts || fail "no line $line"
+	done
+	netping -w 0 -n 20 10.9.0.2 5000 > /dev/null || fail "netping"
+	netping -t -w 0 -n 20 10.9.0.2 5001 > /dev/null || fail "netping -t"
+	pair_accounted
+	ip link set isight0 down
+	! grep -q isight0 /proc/interrupts || fail "a line is left"
+	ip link set isight0 up
+	fly
+	soon has_received 10 || fail "nothing flies"
+	awk '$NF == "isight0-1" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i }
+	END { exit n != 0 }' /proc/interrupts || fail "queue 1 has packets"
+	rmmod intsight || fail "cannot unload"
+	fly_no_more
+	kill "$server"
+	QUEUES=
 }
 
 # Everything at once, again and again: packets are under way, a task waits for

@@ -65,7 +65,7 @@ run_tests ${TESTS:-$(applicable only_init_at_first files thesis_script parameter
 	device_priorities device_bad_input device_wrong_state \
 	device_close_asleep device_carried device_many_users device_unload_under_reader \
 	nic_files nic_round_trip nic_rate nic_overflow nic_echo nic_burst \
-	nic_down_while_flying nic_namespace_ends nic_unload_while_flying \
+	nic_down_while_flying nic_namespace_ends nic_unload_while_flying nic_queues \
 	irqpath_learns irqpath_learns_napi irqpath_learns_work irqpath_learns_no_locks \
 	irqpath_pinned irqpath_migrates irqpath_respects_priority \
 	irqpath_direct irqpath_direct_migrates irqpath_demux \

@@ -10,7 +10,7 @@ use super::scene::Scene;
 /// Something of every part of the module.
 const SHORT: &str = "TESTS='only_init_at_first files thesis_script parameters no_delay overflow \
     writers_serialise killed unload_while_running device_names device_waits device_priorities \
-    device_wrong_state nic_round_trip nic_unload_while_flying kernel_log'";
+    device_wrong_state nic_round_trip nic_unload_while_flying nic_queues kernel_log'";
 /// What is about several things at once.
 const CONCURRENT: &str = "TESTS='writers_serialise concurrent_writers killed_in_queue \
     reader_stays load_loop device_waits device_close_asleep device_carried device_many_users \
