@@ -6,11 +6,11 @@
 # ordinary task. SECOND: the same of another receiver on a second port, which gets every other packet.
 # SERVED=1: a FIFO 80 task waits for the intsight device meanwhile. TUNE: options of `irqpath tune`
 # beside --apply, which learns for LEARN first, from LEARN_PPS packets per second, and is reset at the
-# end. POLICIES, SETTINGS: see irqpath.sh.
+# end. QUEUES: receive queues of the NIC. POLICIES, SETTINGS: see irqpath.sh.
 # shellcheck source=/dev/null
 . /jobs/irqpath.sh
 policies_needed
-insmod /modules/intsight.ko nic=1
+insmod /modules/intsight.ko nic=1 nic_queues="${QUEUES:-1}"
 echo 4096 > "$N"/ring
 echo echo > "$N"/peer
 ip addr add 10.9.0.1/24 dev isight0

@@ -3,8 +3,8 @@
 //! itself, with the reason, where QEMU, a kernel or a compiler is not there.
 //!
 //! - What irqpath does in a guest: `kernels` on every kernel, `pid1` on a Debian with its own
-//!   systemd, `policy`, `recorder`, `respond`, `shield`, `systemd` and `tune`. Each runs the script of
-//!   its name.
+//!   systemd, `policy`, `recorder`, `respond`, `shield`, `steer`, `systemd` and `tune`. Each runs the
+//!   script of its name.
 //! - The lab: `vm` boots guests and ends them, `experiments` and `flame` measure in them, `stock`
 //!   has Debian's kernels, `reproducible` makes the same bytes.
 //! - The kernel: `module` runs the tests of intsight and the kernel's selftests of irqpath.
@@ -21,6 +21,7 @@ mod recorder;
 mod reproducible;
 mod respond;
 mod shield;
+mod steer;
 mod stock;
 mod systemd;
 mod tune;
