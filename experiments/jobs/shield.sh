@@ -5,7 +5,7 @@
 # (every task and interrupt that can be moved, by hand, which is what tuna isolate does); boot (kernel parameters
 # alone). TEST: loops; counted (loops whose instructions the lab counts); kernel (what this kernel ran on the CPU meanwhile); answered (REPS responses to
 # a device that another CPU raises HZ times a second; EDU=1: by an MSI; WAITER: options of the task). CPU, SINES,
-# LENGTH_S: the test. LOAD: 0 leaves it away. TIMERS_PRIO: what ktimers of the CPU gets.
+# LENGTH_S: the test. LOAD: 0 leaves it away.
 # shellcheck source=/dev/null
 . /jobs/clock.sh
 out=/results/$SERIES
@@ -85,9 +85,6 @@ copy_noise() {
 loops() {
 	$test_on irqpath jitter --cpus "$CPU" --sines "$SINES" "$@"
 }
-
-# The thread that serves the timers of the CPU, above the test.
-[ -z "${TIMERS_PRIO:-}" ] || prio "$TIMERS_PRIO" "ktimers/$CPU" > "$out.timers.txt"
 
 # What the loop takes without a load is the ideal, by the same shield.
 if [ "$TEST" = loops ]; then
