@@ -149,8 +149,7 @@ void irqpath_direct_wake(struct task_struct *p)
 	 * On its way out of schedule() it may go back to sleep with the offer,
 	 * which only the watchdog finds then.
 	 */
-	if (irqpath_is_offering() && READ_ONCE(irqpath_las) &&
-	    READ_ONCE(irqpath_watchdog_us))
+	if (irqpath_is_offering() && irqpath_may_be_lazy(p))
 		p->irqpath->lazy = true;
 	else
 		WRITE_ONCE(p->__state, TASK_RUNNING);

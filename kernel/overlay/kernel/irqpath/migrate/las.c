@@ -13,6 +13,9 @@
  * task clears it before it returns to the place where it parked, so that only
  * the handler, its softirqs and the scheduler run in between.
  *
+ * __switch_to() loads the segments of the task it switches to, also those of
+ * its local descriptor table. So a task with such a table is never lazy.
+ *
  * Tools that read user memory from an interrupt ask nmi_uaccess_okay(), which
  * says that there is none. Not every architecture has it.
  */
@@ -44,10 +47,26 @@ void irqpath_load_mm(struct irqpath_task *t)
 	t->lazy = false;
 	membarrier_update_current_mm(mm);
 	switch_mm_irqs_off(borrowed, mm, current);
+	lru_gen_use_mm(mm);
 	local_irq_enable();
+	/* It goes on to user space, where kthread_use_mm() does not lead. */
+	membarrier_mm_sync_core_before_usermode(mm);
 	irqpath_count_mm(t);
 	/* The barrier for membarrier(), as in kthread_use_mm(). */
 	mmdrop_lazy_tlb(borrowed);
+}
+
+/**
+ * irqpath_may_be_lazy() - whether a task may run without its address space
+ * @p: the task, asleep
+ */
+bool irqpath_may_be_lazy(const struct task_struct *p)
+{
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	if (READ_ONCE(p->mm->context.ldt))
+		return false;
+#endif
+	return READ_ONCE(irqpath_las) && READ_ONCE(irqpath_watchdog_us);
 }
 
 /**

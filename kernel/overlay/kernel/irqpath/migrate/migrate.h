@@ -22,6 +22,12 @@
 
 #include "../irqpath.h"
 
+/*
+ * How many parked tasks of a CPU are looked at with interrupts disabled. More
+ * than real-time tasks wait on one CPU, and some microseconds.
+ */
+#define IRQPATH_PARKED_MAX	64
+
 extern unsigned int irqpath_early_demux;
 extern unsigned int irqpath_las;
 extern unsigned int irqpath_watchdog_us;
@@ -78,6 +84,7 @@ static inline void irqpath_map_release(struct irqpath_origin *o) { }
 
 bool irqpath_stack_is_deep_enough(void);
 
+bool irqpath_insert_parked(struct irqpath_cpu *c, struct irqpath_task *t);
 bool irqpath_park(void);
 bool irqpath_unpark(bool may_sleep_on);
 
@@ -89,6 +96,7 @@ bool irqpath_peek_flow(struct irqpath_origin *o, struct irqaction *action,
 #ifdef CONFIG_IRQPATH_LAS
 DECLARE_STATIC_KEY_FALSE(irqpath_las_key);
 
+bool irqpath_may_be_lazy(const struct task_struct *p);
 void irqpath_load_mm(struct irqpath_task *t);
 int irqpath_set_las(unsigned int on);
 

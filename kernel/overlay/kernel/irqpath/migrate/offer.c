@@ -71,12 +71,16 @@ static struct irqpath_task *choose_task(struct irqpath_cpu *c,
 					const struct irqpath_flow *flow)
 {
 	struct irqpath_task *t, *stand_in = NULL;
+	int looked_at = 0;
 
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(t, &c->parked, node) {
 		struct irqpath_slot *slot = find_slot(t, o);
 
+		/* More urgent ones may have parked before it since. */
+		if (unlikely(looked_at++ == IRQPATH_PARKED_MAX))
+			break;
 		if (!slot || !irqpath_handler_wakes(slot) ||
 		    !is_eligible(t, action))
 			continue;

@@ -115,6 +115,37 @@ static void stack_has_room_for_a_handler(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_deep_enough_below(THREAD_SIZE / 2));
 }
 
+/* Nobody makes a hardirq walk a list as long as he likes. */
+static void a_crowd_does_not_park(struct kunit *test)
+{
+	const int nr = IRQPATH_PARKED_MAX + 3;
+	struct irqpath_task *t = kunit_kcalloc(test, nr, sizeof(*t), GFP_KERNEL);
+	struct irqpath_cpu *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct rivals *low = make_rivals(test, 10, 50);
+	struct rivals *high = make_rivals(test, 20, 50);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	raw_spin_lock_init(&c->lock);
+	INIT_LIST_HEAD(&c->parked);
+	raw_spin_lock_irq(&c->lock);
+	for (i = 0; i < nr; i++) {
+		t[i].task = i < nr - 1 ? &low->task : &high->task;
+		KUNIT_EXPECT_EQ(test, irqpath_insert_parked(c, &t[i]),
+				i < IRQPATH_PARKED_MAX || i == nr - 1);
+	}
+	raw_spin_unlock_irq(&c->lock);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&c->parked),
+			IRQPATH_PARKED_MAX + 1);
+	/* The more urgent one is the first to be offered anything. */
+	KUNIT_EXPECT_PTR_EQ(test, &t[nr - 1],
+			    list_first_entry(&c->parked, struct irqpath_task,
+					     node));
+	/* It still sleeps, as without migrate. */
+	KUNIT_EXPECT_EQ(test, (int)t[nr - 2].state, (int)IRQPATH_IDLE);
+}
+
 static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE(task_outranks_its_equals),
 	KUNIT_CASE(task_with_a_slice_must_be_above),
@@ -122,6 +153,7 @@ static struct kunit_case migrate_cases[] = {
 	KUNIT_CASE(ordinary_tasks_outrank_nobody),
 	KUNIT_CASE(packet_names_the_socket),
 	KUNIT_CASE(stack_has_room_for_a_handler),
+	KUNIT_CASE(a_crowd_does_not_park),
 	{}
 };
 

@@ -66,19 +66,34 @@ static bool has_trusted_slot(struct irqpath_task *t)
 	return trusted;
 }
 
-static void insert_parked(struct irqpath_cpu *c, struct irqpath_task *t)
+/**
+ * irqpath_insert_parked() - give a task its place among those that park
+ * @c: the CPU
+ * @t: the task
+ *
+ * Anybody with an rtprio limit can park tasks, and this runs with interrupts
+ * disabled. So a task that has IRQPATH_PARKED_MAX of at least its urgency
+ * before it does not park, and sleeps as without migrate.
+ *
+ * Return: whether it parks.
+ */
+bool irqpath_insert_parked(struct irqpath_cpu *c, struct irqpath_task *t)
 {
 	struct irqpath_task *other;
+	int before = 0;
 
 	lockdep_assert_held(&c->lock);
 
 	list_for_each_entry(other, &c->parked, node) {
 		if (irqpath_parks_before(t, other))
 			break;
+		if (unlikely(++before == IRQPATH_PARKED_MAX))
+			return false;
 	}
 	list_add_tail(&t->node, &other->node);
 	/* With t->cpu: pairs with irqpath_disarm_task() by another task. */
 	smp_store_release(&t->state, IRQPATH_PARKED);
+	return true;
 }
 
 static bool may_park(struct irqpath_task *t)
@@ -140,20 +155,22 @@ static bool offer_overdue(struct irqpath_cpu *c, struct irqpath_task *t)
 	return false;
 }
 
-static void park_task(struct irqpath_task *t)
+/* Return: false if too many others have parked here. */
+static bool park_task(struct irqpath_task *t)
 {
 	struct irqpath_cpu *c;
 	unsigned long flags;
+	bool parks;
 
 	local_irq_save(flags);
 	t->sleep_state = READ_ONCE(current->__state);
 	c = this_cpu_ptr(&irqpath_cpus);
 	WRITE_ONCE(t->cpu, smp_processor_id());
 	raw_spin_lock(&c->lock);
-	if (likely(!offer_overdue(c, t)))
-		insert_parked(c, t);
+	parks = offer_overdue(c, t) || irqpath_insert_parked(c, t);
 	raw_spin_unlock(&c->lock);
 	local_irq_restore(flags);
+	return parks;
 }
 
 bool irqpath_park(void)
@@ -166,12 +183,10 @@ bool irqpath_park(void)
 			irqpath_get_task(current, GFP_NOWAIT);
 		return false;
 	}
-	if (!may_park(t)) {
-		t->flow.protocol = 0;
-		return false;
-	}
-	park_task(t);
-	return true;
+	if (may_park(t) && likely(park_task(t)))
+		return true;
+	t->flow.protocol = 0;
+	return false;
 }
 
 /*
@@ -396,10 +411,9 @@ bool irqpath_unpark(bool may_sleep_on)
 		  !irqpath_disarm_task(t);
 	if (offered)
 		woke = take_offer(t);
-	if (!woke && may_sleep_on && irqpath_is_lazy(t) && may_park(t)) {
-		park_task(t);
+	if (!woke && may_sleep_on && irqpath_is_lazy(t) && may_park(t) &&
+	    park_task(t))
 		return true;
-	}
 	/* The task is in no list that is searched. */
 	t->flow.protocol = 0;
 	if (irqpath_is_lazy(t))

@@ -264,6 +264,19 @@ static bool has_xdp(struct net_device *dev)
 }
 
 /*
+ * Whoever polls a NAPI of such a device spins until nobody else does, and this
+ * poll ends only after the NAPI has joined its level.
+ */
+static bool has_netpoll(struct net_device *dev)
+{
+#ifdef CONFIG_NETPOLL
+	return rcu_access_pointer(dev->npinfo);
+#else
+	return false;
+#endif
+}
+
+/*
  * A NAPI is about to switch its device's interrupt on. If all packets of this
  * poll have to wait, later ones may wait, too: the NAPI stays scheduled.
  */
@@ -276,7 +289,8 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	/*
 	 * These NAPIs are not held: one with its own thread, which would poll
 	 * at once; one that cannot be polled elsewhere, as its queues belong to
-	 * this CPU (gro_cells); one that is being disabled; one whose packets
+	 * this CPU (gro_cells); one of a device that the kernel's own messages
+	 * use (netpoll); one that is being disabled; one whose packets
 	 * GRO keeps, as they must not wait. Nor is any while packets are
 	 * steered to other CPUs, where they are not seen here.
 	 */
@@ -284,6 +298,7 @@ bool __irqpath_napi_hold(struct napi_struct *n)
 	    irqpath_current_level() ||
 	    test_bit(NAPI_STATE_THREADED, &n->state) ||
 	    test_bit(NAPI_STATE_NO_BUSY_POLL, &n->state) || has_xdp(n->dev) ||
+	    has_netpoll(n->dev) ||
 	    napi_disable_pending(n) || irqpath_gro_keeps(n) || steers_packets() ||
 	    !list_empty(&n->poll_list) ||
 	    !irqpath_must_wait(poll->level->nr, get_work_level()))

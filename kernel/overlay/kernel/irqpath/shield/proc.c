@@ -201,7 +201,10 @@ static void get_cpus(unsigned int file, struct cpumask *cpus,
 	}
 }
 
-/* A mask that is read holds, even for CPUs that have just come. */
+/*
+ * A mask that its administrator reads holds, even for CPUs that have just come.
+ * Others must not make the kernel work for them.
+ */
 static int shield_show(struct seq_file *m, void *v)
 {
 	cpumask_var_t cpus, irqs;
@@ -211,7 +214,8 @@ static int shield_show(struct seq_file *m, void *v)
 		return ret;
 	if (!alloc_cpumask_var(&irqs, GFP_KERNEL))
 		goto free_cpus;
-	flush_work(&walk_work);
+	if (file_ns_capable(m->file, &init_user_ns, CAP_SYS_ADMIN))
+		flush_work(&walk_work);
 	mutex_lock(&shield_mutex);
 	get_cpus((uintptr_t)m->private, cpus, irqs);
 	mutex_unlock(&shield_mutex);
