@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::io;
 
+use irqpath_model::tune::{Flow, FlowRule, FlowTable, FoundRule, Transport};
 use irqpath_model::{CpuList, Policy, Scheduling};
 use irqpath_system::change::{Access, put_back};
 use irqpath_system::{Host, journal, shield, tune};
@@ -200,6 +201,24 @@ impl Access for Recorder {
     fn set_irqbalance_lines(&self, _tid: u32, irqs: &str) -> io::Result<()> {
         let is_numbers = irqs.bytes().all(|b| b.is_ascii_digit() || b == b' ');
         assert!(is_numbers, "the journal had irqbalance told {irqs:?}");
+        Ok(())
+    }
+
+    fn flow_table(&self, _device: &str) -> io::Result<FlowTable> {
+        let flow = Flow { transport: Transport::Udp, port: 5000 };
+        let rule = |at| (at, FoundRule::Plain(FlowRule { flow, queue: 1 }));
+        let rules = (0..4).map(rule).collect();
+        Ok(FlowTable { is_on: true, nr_queues: 2, nr_places: 4, rules })
+    }
+
+    // The device has to be one by its name, as for its files.
+    fn insert_flow_rule(&self, device: &str, _location: u32, _rule: FlowRule) -> io::Result<()> {
+        self.note(format!("sys/class/net/{device}/threaded"));
+        Ok(())
+    }
+
+    fn remove_flow_rule(&self, device: &str, _location: u32) -> io::Result<()> {
+        self.note(format!("sys/class/net/{device}/threaded"));
         Ok(())
     }
 }

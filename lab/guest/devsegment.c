@@ -2,14 +2,12 @@
 /*
  * devsegment - a task that runs handlers (devlazy.h) and uses a segment of its local descriptor
  * table. The kernel loads the segment when it switches to the task, from the table that is loaded;
- * that of a lender has none.
+ * that of the lender has none.
  */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 
 #include "devlazy.h"
-
-static volatile uint32_t *segment;
 
 #ifdef __x86_64__
 #include <asm/ldt.h>
@@ -17,17 +15,7 @@ static volatile uint32_t *segment;
 /* Entry 0 of the local table, for user space (SDM 3, 3.4.2). */
 #define SELECTOR	(0 << 3 | 1 << 2 | 3)
 
-/* The selector is of one thread: that which waits. */
-static void look_at_segment(uint64_t round)
-{
-	uint32_t seen;
-
-	if (round == 1)
-		__asm__ volatile("mov %0, %%gs" : : "r"(SELECTOR));
-	*segment = round;
-	__asm__ volatile("movl %%gs:0, %0" : "=r"(seen) : : "memory");
-	expect(seen == round, "round %llu: %u", (unsigned long long)round, seen);
-}
+static volatile uint32_t *segment;
 
 static void make_segment(void)
 {
@@ -41,15 +29,28 @@ static void make_segment(void)
 	if (syscall(SYS_modify_ldt, 1, &entry, sizeof(entry)))
 		die("modify_ldt");
 }
+
+/*
+ * The lender was forked before there is a table, and has no copy. The selector is of the thread that
+ * waits.
+ */
+static void look_at_segment(uint64_t round)
+{
+	uint32_t seen;
+
+	if (round == 1) {
+		make_segment();
+		__asm__ volatile("mov %0, %%gs" : : "r"(SELECTOR));
+	}
+	*segment = round;
+	__asm__ volatile("movl %%gs:0, %0" : "=r"(seen) : : "memory");
+	expect(seen == round, "round %llu: %u", (unsigned long long)round, seen);
+}
 #else
 static void look_at_segment(uint64_t round)
 {
-	*segment = round;
-}
-
-static void make_segment(void)
-{
-	quit("segments are x86's\n");
+	(void)round;
+	quit("segments are x86's");
 }
 #endif
 
@@ -60,7 +61,6 @@ static void wait_a_little(void)
 
 static void test_segments(void)
 {
-	make_segment();
 	look = look_at_segment;
 	beside(wait_a_little);
 }

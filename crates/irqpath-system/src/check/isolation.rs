@@ -85,8 +85,8 @@ pub(super) fn default_affinity(facts: &Facts) -> Option<Verdict> {
 pub(super) fn timer_migration(facts: &Facts) -> Option<Verdict> {
     let tickless = &facts.isolation.nohz_full;
     match facts.timer_migration? {
-        0 => without_fix("timers stay on their CPU"),
-        _ if tickless.is_empty() => without_fix("without nohz_full= timers stay on their CPU"),
+        0 => without_fix("high-resolution timers stay on their CPU"),
+        _ if tickless.is_empty() => without_fix("without nohz_full= it changes nothing"),
         _ => with_fix(
             Note,
             format!(

@@ -16,6 +16,9 @@ use crate::Host;
 use crate::change::Access;
 use crate::journal::{Ledger, peek_journal};
 
+/// How often it waits for another irqpath to take back what the kernel refused; ten seconds each.
+const TAKE_BACK_TRIES: u32 = 12;
+
 /// What is wanted with `name` attached: what `asked` has, added to a shield that is set. Refuses
 /// what cannot be had.
 pub fn plan_attach(host: &Host, name: &str, asked: &Wanted) -> Result<Wanted, ShieldError> {
@@ -152,6 +155,18 @@ pub fn attach(
     let new = wanted.attached.iter().filter(|(path, cpus)| had(path) != Some(*cpus));
     let refused = new.map(|(path, _)| path).find_map(|path| Some((path, refusal(path)?)));
     let Some((path, reason)) = refused else { return Ok(done) };
-    take_back(host, access, path, before.as_ref(), is_stopped)?;
-    Err(ShieldError::NotAttached { reason })
+    // Whoever tries all of this again would find it attached already.
+    let mut tries = 0..TAKE_BACK_TRIES;
+    loop {
+        match take_back(host, access, path, before.as_ref(), is_stopped) {
+            Err(ShieldError::Journal(e)) if e.is_locked() && tries.next().is_some() => {}
+            Err(ShieldError::Journal(e)) if e.is_locked() => {
+                let reason =
+                    format!("{reason}; its CPUs stay shielded: irqpath shield detach /{path}");
+                return Err(ShieldError::NotAttached { reason });
+            }
+            Err(error) => return Err(error),
+            Ok(_) => return Err(ShieldError::NotAttached { reason }),
+        }
+    }
 }

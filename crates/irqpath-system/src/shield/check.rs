@@ -13,7 +13,6 @@ use crate::{Host, SystemError};
 /// Inode of the first pid namespace (`PROC_PID_INIT_INO`).
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Refuse what cannot work, before anything is changed.
 /// Refuse CPUs that cannot be shielded. One that went off since it was shielded is no reason to refuse
 /// anything else.
 pub(super) fn check_wanted(

@@ -5,8 +5,7 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::{CpuList, TaskId};
 
 use super::entry::{Entry, read_entry};
-use super::placed::check_irqs;
-use super::set::set;
+use super::set::set_as_seen;
 use super::{OWNER, ShieldError, Snapshot, partition};
 use crate::Host;
 use crate::change::{Access, RUN_DIRECTORY, Step, Verdict, apply_steps};
@@ -33,23 +32,26 @@ pub fn enter(
     Ok(cpus)
 }
 
-/// Bind interrupts to `cpus` or to all shielded CPUs, as part of the shield that is set.
+/// Bind interrupts to `cpus`, which a program has entered, as part of the shield that is set.
 pub fn bind_irqs(
     host: &Host,
     access: &dyn Access,
     names: &[String],
-    cpus: Option<&CpuList>,
+    cpus: &CpuList,
 ) -> Result<(), ShieldError> {
     if names.is_empty() {
         return Ok(());
     }
-    check_irqs(host, names)?;
-    let content = peek_journal(host, OWNER)?;
-    let entry = Entry::parse(content.wanted);
-    let mut wanted = entry.ok_or(ShieldError::NotSet)?.wanted;
-    let cpus = choose_cpus(host, cpus, &wanted.cpus)?;
-    wanted.irqs.extend(names.iter().map(|name| (name.clone(), cpus.clone())));
-    set(host, access, &wanted, &|| false).map(drop)
+    loop {
+        let seen = peek_journal(host, OWNER)?.wanted;
+        let mut wanted = Entry::parse(seen.clone()).ok_or(ShieldError::NotSet)?.wanted;
+        choose_cpus(host, Some(cpus), &wanted.cpus)?;
+        wanted.irqs.extend(names.iter().map(|name| (name.clone(), cpus.clone())));
+        match set_as_seen(host, access, &wanted, Some(&seen), &|| false) {
+            Err(ShieldError::ChangedMeanwhile) => {}
+            done => return done.map(drop),
+        }
+    }
 }
 
 /// `cpus`, if they are shielded, or all that are.

@@ -17,8 +17,8 @@ use crate::change::{Access, home_of_threads};
 use crate::journal::{exists, peek_journal};
 
 /// Give the process `pid`, which has one thread, `cpus` or all shielded CPUs in a cgroup below the
-/// one that it is in. Returns the CPUs. Programs of one unit may share them. The cgroup keeps the
-/// program there, so that its affinity is as before when the shield goes.
+/// one that it is in. Returns the CPUs. Another program of the unit may have the same CPUs. The cgroup
+/// keeps the program there, so that its affinity is as before when the shield goes.
 pub fn enter_in_unit(
     host: &Host,
     access: &dyn Access,
@@ -52,9 +52,14 @@ fn plan(host: &Host, pid: u32, cpus: Option<&CpuList>) -> Result<Wanted, ShieldE
     let home = process_cgroup(&host.cgroup_of(pid).unwrap_or_default());
     let home = home.trim_start_matches('/');
     let is_ours = |path: &str| home_of_threads(path) == Some(home);
-    let shared = set.attached.iter().filter(|(path, _)| is_ours(path)).map(|(_, cpus)| cpus);
-    let free = shared.fold(set.own_cpus(), |all, cpus| all.union(cpus));
-    let cpus = choose_cpus(host, cpus, &free)?;
+    let mut shared = set.attached.iter().filter(|(path, _)| is_ours(path)).map(|(_, has)| has);
+    let own = set.own_cpus();
+    // Of CPUs that others of the unit have, all or none: they would lose or get some.
+    let cpus = match cpus {
+        Some(cpus) if shared.any(|has| has == cpus) => cpus.clone(),
+        None if own.is_empty() => shared.next().cloned().ok_or(ShieldError::NotSet)?,
+        cpus => choose_cpus(host, cpus, &own)?,
+    };
     let asked = Wanted { cpus, irqs: [].into(), ..set.clone() };
     add_threads(host, &content.ledger, set, Chosen::Tids(&[pid]), &asked)
 }

@@ -13,6 +13,7 @@ use irqpath_model::shield::{LoneThread, PlacedTask, Wanted};
 
 use super::attach::{add_attached, base_wanted, check_kernel};
 use super::attached::{find_cgroup, foreign_partition};
+use super::ended::without;
 use super::placed::{Placed, find_thread};
 use super::threads::{directory_for, process_cgroup};
 use super::{OWNER, ShieldError, Snapshot};
@@ -167,10 +168,7 @@ fn choose_threads(wanted: &mut Wanted, path: &str, threads: BTreeSet<LoneThread>
         |(other, names): (&String, &BTreeSet<LoneThread>)| names.is_empty().then(|| other.clone());
     let empty: Vec<String> = wanted.threads.iter().filter_map(is_left).collect();
     for other in empty {
-        wanted.threads.remove(&other);
-        if let Some(cpus) = wanted.attached.remove(&other) {
-            wanted.cpus = wanted.cpus.difference(&cpus);
-        }
+        *wanted = without(wanted.clone(), &other);
     }
 }
 

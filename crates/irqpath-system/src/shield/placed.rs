@@ -12,7 +12,7 @@ use irqpath_model::change::{Target, Value};
 use irqpath_model::shield::{PlacedTask, Wanted};
 use irqpath_model::{CpuList, Origin, TaskId};
 
-use super::threads::{Threads, find_inside, locate_threads, process_cgroup};
+use super::threads::{Threads, add_started, find_inside, locate_threads, process_cgroup};
 use super::{Attached, ShieldError};
 use crate::journal::Ledger;
 use crate::tasks::Stat;
@@ -73,9 +73,11 @@ impl Placed {
         };
         placed.members = tasks.iter().filter(is_member).map(|task| task.id).collect();
         if !wanted.threads.is_empty() {
-            let (threads, absent) = locate_threads(wanted, tasks, &cgroups);
+            let (mut threads, absent) = locate_threads(wanted, tasks, &cgroups);
+            let inside = find_inside(host, wanted, tasks, &cgroups);
+            add_started(&mut threads, wanted, &inside);
             placed.members.extend(threads.values().flatten().map(|(task, _)| *task));
-            placed.members.extend(find_inside(host, wanted, tasks, &cgroups));
+            placed.members.extend(inside.into_values().flatten().map(|(task, _)| task));
             placed.absent.extend(absent);
             placed.threads = threads;
         }

@@ -19,9 +19,13 @@ pub fn repair(
     if !exists(host, OWNER) {
         return Ok(None);
     }
-    match detach_ended(host, access, is_stopped)? {
-        None => set_again(host, access, Journal::open(host, OWNER)?, is_stopped),
-        Some(Detached::Rest(set)) => Ok(Some(*set)),
-        Some(Detached::Nothing(_)) => Ok(None),
+    match detach_ended(host, access, is_stopped) {
+        Ok(Some(Detached::Rest(set))) => return Ok(Some(*set)),
+        // Or somebody else did.
+        Ok(Some(Detached::Nothing(_))) | Err(ShieldError::NotSet) => return Ok(None),
+        Err(ShieldError::Journal(error)) => return Err(error.into()),
+        // What ended keeps its CPUs if it cannot give them back now.
+        Ok(None) | Err(_) => {}
     }
+    set_again(host, access, Journal::open(host, OWNER)?, is_stopped)
 }

@@ -82,21 +82,35 @@ fn is_one(task: &Task, name: &LoneThread) -> bool {
     }
 }
 
+/// What threads that are named by number started has their CPUs when they have ended.
+pub(super) fn add_started(threads: &mut Threads, wanted: &Wanted, inside: &Threads) {
+    for (directory, started) in inside {
+        let names = &wanted.threads[directory];
+        let by_number = names.iter().all(|name| matches!(name, LoneThread::Thread(_)));
+        if by_number && !threads.contains_key(directory) {
+            threads.insert(directory.clone(), started.clone());
+        }
+    }
+}
+
 /// Threads of these homes that are in a cgroup of ours already, also those that began in it.
 pub(super) fn find_inside(
     host: &Host,
     wanted: &Wanted,
     tasks: &[Task],
     cgroups: &BTreeMap<u32, String>,
-) -> Vec<TaskId> {
+) -> Threads {
     let homes = || wanted.threads.keys().filter_map(|path| home_of_threads(path));
     let at_home = |task: &&Task| homes().any(|home| is_at(task, home, cgroups));
-    let is_inside = |task: &&Task| {
-        let path = host.cgroup_of(task.id.tid);
-        path.is_some_and(|path| wanted.threads.contains_key(path.trim_start_matches('/')))
-    };
-    let all = tasks.iter().filter(at_home).filter(is_inside);
-    all.map(|task| task.id).collect()
+    let mut inside = Threads::new();
+    for task in tasks.iter().filter(at_home) {
+        let path = host.cgroup_of(task.id.tid).unwrap_or_default();
+        let path = path.trim_start_matches('/');
+        if wanted.threads.contains_key(path) {
+            inside.entry(path.to_owned()).or_default().push((task.id, task.label()));
+        }
+    }
+    inside
 }
 
 /// What makes the cgroup, before its files are written.

@@ -98,15 +98,19 @@ impl Pairs {
             let (key, nr) = unsafe {
                 (AtomicU64::from_ptr(&raw mut slot.key), AtomicU32::from_ptr(&raw mut slot.nr))
             };
-            let pair = key.load(Ordering::Relaxed);
+            let mut pair = key.load(Ordering::Relaxed);
             if pair == 0 {
                 continue;
             }
             let mut taken = nr.swap(0, Ordering::Relaxed);
             if taken == 0 {
                 key.store(0, Ordering::Release);
-                // Of a program that had found the key before.
+                // Of a program that had found the key before, or of the slot's next pair.
                 taken = nr.swap(0, Ordering::Acquire);
+                pair = match key.load(Ordering::Relaxed) {
+                    0 => pair,
+                    next => next,
+                };
             }
             if taken > 0 {
                 let (waker_tid, wakee_tid) = ((pair >> 32) as u32, pair as u32);

@@ -73,6 +73,65 @@ fn the_cpus_of_a_program_that_ended_are_free_for_the_next() {
     assert_eq!(text(&host, &format!("{UNIT}/cgroup.type")), "domain");
 }
 
+/// Others plan without the lock: a program that is not in its cgroup yet, or was moved out, is alive.
+#[test]
+fn a_program_that_lives_keeps_its_cpus_wherever_it_is() {
+    let fake = with_threads();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("2-3")).unwrap();
+    keep(&host, &access, 70, "3").unwrap();
+    let cgroup = format!("{ARM}/irqpath.cpu3");
+    std::fs::write(host.path(format!("{cgroup}/cgroup.threads")), "").unwrap();
+    std::fs::write(host.path("proc/70/cgroup"), "0::/system.slice/arm.service\n").unwrap();
+    let refused = keep(&host, &access, 60, "3").unwrap_err();
+    assert!(refused.starts_with("CPU 3 is not shielded (shielded: 2)"), "{refused}");
+    repair(&host, &access).unwrap().unwrap();
+    assert_eq!(text(&host, "proc/70/cgroup"), "0::/system.slice/arm.service/irqpath.cpu3");
+    reset(&host, &access).unwrap();
+}
+
+#[test]
+fn what_a_program_started_has_its_cpus_when_it_has_ended() {
+    let fake = with_threads();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("2-3")).unwrap();
+    keep(&host, &access, 70, "3").unwrap();
+    let cgroup = format!("{ARM}/irqpath.cpu3");
+    std::fs::remove_dir_all(host.path("proc/70")).unwrap();
+    let fake = fake
+        .with_task(71, 1, "child", "3", 0)
+        .with_file("proc/71/cgroup", "0::/system.slice/arm.service/irqpath.cpu3\n")
+        .with_file(&format!("{cgroup}/cgroup.threads"), "71\n");
+    for _ in 0..2 {
+        repair(&host, &access).unwrap().unwrap();
+        assert_eq!(text(&host, &format!("{cgroup}/cgroup.threads")), "71");
+        assert_eq!(text(&host, &format!("{cgroup}/cpuset.cpus.partition")), "isolated");
+    }
+    end(&host, 71, &cgroup);
+    repair(&host, &access).unwrap().unwrap();
+    assert!(!host.path(&cgroup).exists());
+    assert_eq!(text(&host, &format!("{ROOT}/irqpath.shield/cpuset.cpus")), "2-3");
+    reset(&host, &access).unwrap();
+    drop(fake);
+}
+
+#[test]
+fn programs_of_a_unit_share_all_of_their_cpus_or_none() {
+    let fake = with_threads();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("1-3")).unwrap();
+    keep(&host, &access, 60, "2-3").unwrap();
+    for part in ["2", "3", "1-2"] {
+        let refused = keep(&host, &access, 62, part).unwrap_err();
+        assert!(refused.contains("is not shielded (shielded: 1)"), "{part}: {refused}");
+    }
+    assert_eq!(keep(&host, &access, 62, "2-3").unwrap(), cpus("2-3"));
+    // Who names none gets those that nobody has.
+    assert_eq!(enter_in_unit(&host, &access, 70, None).unwrap(), cpus("1"));
+    assert_eq!(enter_in_unit(&host, &access, 62, None).unwrap(), cpus("2-3"));
+    reset(&host, &access).unwrap();
+}
+
 #[test]
 fn a_unit_that_cannot_be_kept_is_named_and_nothing_is_changed() {
     let whole = |fake: Fake| fake.with_file("proc/70/cgroup", "0::/\n");

@@ -243,12 +243,12 @@ fn a_program_brings_its_interrupt_along() {
     let (host, access) = (fake.host(), FakeAccess::new(&fake));
     let one = "3".parse().unwrap();
     let rtc = ["rtc".to_owned()];
-    let no_shield = bind_irqs(&host, &access, &rtc, Some(&one)).unwrap_err();
+    let no_shield = bind_irqs(&host, &access, &rtc, &one).unwrap_err();
     assert!(matches!(no_shield, ShieldError::NotSet), "{no_shield}");
     set(&host, &access, &wanted("2-3")).unwrap();
-    let outside = bind_irqs(&host, &access, &rtc, Some(&"1".parse().unwrap())).unwrap_err();
+    let outside = bind_irqs(&host, &access, &rtc, &"1".parse().unwrap()).unwrap_err();
     assert!(outside.to_string().starts_with("CPU 1 is not shielded"), "{outside}");
-    bind_irqs(&host, &access, &rtc, Some(&one)).unwrap();
+    bind_irqs(&host, &access, &rtc, &one).unwrap();
     assert_eq!(text(&host, "proc/irq/8/smp_affinity"), "8");
     assert_eq!(status(&host, &access).unwrap().drift, []);
     reset(&host, &access).unwrap();

@@ -134,6 +134,20 @@ fn threads_of_one_process_get_different_cpus_and_change_them() {
 }
 
 #[test]
+fn a_thread_that_changes_its_cpus_gives_the_old_ones_back_to_the_shield() {
+    let fake = with_threads();
+    let before = fake.read_all();
+    let (host, access) = (fake.host(), FakeAccess::new(&fake));
+    set(&host, &access, &wanted("2-3")).unwrap();
+    attach_tids(&host, &access, &[61], "3").unwrap();
+    attach_tids(&host, &access, &[61], "2").unwrap();
+    assert_eq!(status(&host, &access).unwrap().wanted.unwrap().cpus, "2-3".parse().unwrap());
+    assert_eq!(text(&host, &format!("{ROOT}/irqpath.shield/cpuset.cpus")), "3");
+    reset(&host, &access).unwrap();
+    assert_eq!(fake.read_all(), before);
+}
+
+#[test]
 fn threads_by_name_are_met_again_when_the_unit_restarts() {
     let fake = with_threads();
     let (host, access) = (fake.host(), FakeAccess::new(&fake));

@@ -19,9 +19,10 @@ pub fn run(arguments: &ShieldRun) -> anyhow::Result<ExitCode> {
     let (program, rest) = arguments.command.split_first().context("no program was given")?;
     let (host, access) = open_host();
     let cpus = arguments.cpus.as_ref();
-    shield::bind_irqs(&host, &access, &arguments.irq, cpus)?;
+    shield::check_irqs(&host, &arguments.irq)?;
     let enter = if arguments.keep_unit { shield::enter_in_unit } else { shield::enter };
-    enter(&host, &access, std::process::id(), cpus)?;
+    let entered = enter(&host, &access, std::process::id(), cpus)?;
+    shield::bind_irqs(&host, &access, &arguments.irq, &entered)?;
     if arguments.mlock {
         launch::lock_memory_after_exec()
             .context("the program's memory cannot be locked; run with sudo, or without --mlock")?;
