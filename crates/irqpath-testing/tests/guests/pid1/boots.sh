@@ -338,7 +338,8 @@ begin
 [ "$TUNE" = 0 ] || insmod /intsight.ko
 if [ $boot = 1 ]; then
 	hoststate before
-	cp before first
+	# Tasks of the next boot are others, also with the same number and start.
+	grep -v '^t' before > first
 	attached_unit
 	attached_thread
 	kept_unit
