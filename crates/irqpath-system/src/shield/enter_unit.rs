@@ -14,7 +14,7 @@ use super::threads::process_cgroup;
 use super::{OWNER, ShieldError};
 use crate::Host;
 use crate::change::{Access, home_of_threads};
-use crate::journal::{exists, peek_journal};
+use crate::journal::peek_journal;
 
 /// Give the process `pid`, which has one thread, `cpus` or all shielded CPUs in a cgroup below the
 /// one that it is in. Returns the CPUs. Another program of the unit may have the same CPUs. The cgroup
@@ -25,9 +25,6 @@ pub fn enter_in_unit(
     pid: u32,
     cpus: Option<&CpuList>,
 ) -> Result<CpuList, ShieldError> {
-    if !exists(host, OWNER) {
-        return Err(ShieldError::NotSet);
-    }
     attach(host, access, &|| plan(host, pid, cpus), &|| false).map_err(|error| match error {
         ShieldError::ThreadNotAttached { reason } | ShieldError::NotAttached { reason } => {
             ShieldError::UnitNotKept { reason }
